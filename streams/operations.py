@@ -1,0 +1,127 @@
+"""The vocabulary of modern publish/subscribe: operations on the topic space, and the effects they have.
+
+A queued command is translated into operations (guide 7.2); the topic space applies them, and answers with effects: what
+changed, and which publication goes to which subscription. Operations and effects are values; nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rfh2.message import Message
+from streams.subscriptions import Subscription, WildcardScheme
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What was published: the publisher's message, and when it came to the queue manager (UTC)."""
+
+    message: Message
+    published_at: datetime
+    expires_at: datetime | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedPublication:
+    """The one publication that a topic keeps for subscribers yet to come (guide 2.3.2)."""
+
+    topic_string: str
+    publication: Publication
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """MQSUB CREATE, DEFINE SUB. send_retained: matching retained publications go to the new subscriber at once."""
+
+    subscription: Subscription
+    send_retained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSubscription:
+    """MQSUB ALTER or RESUME, ALTER SUB: the subscription with this sub_id takes this value."""
+
+    subscription: Subscription
+    send_retained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """MQCLOSE with MQCO_REMOVE_SUB, DELETE SUB."""
+
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class PublishToTopic:
+    """MQPUT to a topic.
+
+    retain: MQPMO_RETAIN. not_to: MQPMO_NOT_OWN_SUBS, as the destination (queue manager, queue, and correlation identifier
+    or None for any) that is left out. pub_level: guide 4.6.1.
+    """
+
+    topic_string: str
+    publication: Publication
+    retain: bool = False
+    not_to: tuple[str, str, bytes | None] | None = None
+    pub_level: int = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ClearRetained:
+    """CLEAR TOPICSTR CLRTYPE(RETAINED), PCF Clear Topic String; the topic string may hold wildcards."""
+
+    topic_string: str
+    wildcard: WildcardScheme = WildcardScheme.TOPIC
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRetained:
+    """MQSUBRQ: send the retained publications that this subscription matches."""
+
+    subscription: Subscription
+
+
+Operation = Subscribe | AlterSubscription | Unsubscribe | PublishToTopic | ClearRetained | RequestRetained
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionAdded:
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionAltered:
+    before: Subscription
+    after: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRemoved:
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """This publication goes to this subscription. from_retained: it is a retained one, sent to a new or asking subscriber."""
+
+    subscription: Subscription
+    topic_string: str
+    publication: Publication
+    from_retained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedStored:
+    retained: RetainedPublication
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedCleared:
+    topic_string: str
+
+
+Effect = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved | Delivery | RetainedStored | RetainedCleared

@@ -1,0 +1,95 @@
+"""What a subscription is, once the command that made it is forgotten.
+
+A subscription is a value: registering again gives a new value with the same ``sub_id``. Nothing here knows which header
+the command had; what a subscriber asked for is spelt in the terms of MQSUB and DEFINE SUB (guide 4.8, 6.7.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+MQCI_NONE = bytes(24)
+
+
+class WildcardScheme(StrEnum):
+    """Which characters of a subscription's topic string are wild (guide 2.5.1.1)."""
+
+    TOPIC = "topic"
+    CHAR = "char"
+
+
+class DeliveryPersistence(StrEnum):
+    """Persistence of what a subscriber receives; of several asked for, the last one wins (guide 6.7.4)."""
+
+    AS_PUBLISHED = "as-published"
+    AS_QUEUE = "as-queue"
+    PERSISTENT = "persistent"
+    NON_PERSISTENT = "non-persistent"
+
+
+class PublicationFormat(StrEnum):
+    """The header in which a subscriber is told about a publication: that of the command it registered with."""
+
+    RFH2 = "rfh2"
+    RFH1 = "rfh1"
+    PCF = "pcf"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionOptions:
+    """Registration options that outlive the command (guide 6.7.4, RegOpt)."""
+
+    local: bool = False
+    new_pubs_only: bool = False
+    pub_on_req_only: bool = False
+    inform_if_ret: bool = False
+    variable_user_id: bool = False
+    incl_stream_name: bool = False
+    dups_ok: bool = False
+    anonymous: bool = False
+    persistence: DeliveryPersistence = DeliveryPersistence.AS_PUBLISHED
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One subscription in the topic space.
+
+    sub_id: 24 bytes, unique in the queue manager, ascending in the order of registration (deliveries go in that order).
+    topic_string: complete, the prefix of a stream or a subscription point included. prefix: that prefix, taken off again
+    from what goes back to the subscriber; empty where there is none. correl_id: MQCI_NONE unless it is part of the
+    identity. selector: the Filter. identities: the identity set (JoinShared, JoinExcl). sub_level, grouped, destination
+    class: only MQSC sets them. expires_at, created: UTC; None means unlimited.
+    """
+
+    sub_id: bytes
+    topic_string: str
+    dest_queue: str
+    dest_qmgr: str
+    created: datetime
+    name: str | None = None
+    wildcard: WildcardScheme = WildcardScheme.TOPIC
+    prefix: str = ""
+    stream: str | None = None
+    sub_point: str | None = None
+    correl_id: bytes = MQCI_NONE
+    user: str = ""
+    accounting_token: bytes = bytes(32)
+    appl_identity_data: str = ""
+    user_data: str | None = None
+    selector: str | None = None
+    options: SubscriptionOptions = SubscriptionOptions()
+    format: PublicationFormat = PublicationFormat.RFH2
+    identities: tuple[str, ...] = ()
+    exclusive: bool = False
+    sub_level: int = 1
+    grouped: bool = False
+    admin: bool = False
+    expires_at: datetime | None = None
+
+    @property
+    def traditional_identity(self) -> tuple[str, str, bytes]:
+        """Queue manager, queue and correlation identifier: who the subscriber is, the user id aside (guide 6.7.2)."""
+        return (self.dest_qmgr, self.dest_queue, self.correl_id)
