@@ -1,0 +1,37 @@
+"""The wire: bytes to typed values and back."""
+
+from rfh2.captured import CapturedMessage
+from rfh2.chain import Header
+from rfh2.dlh import Dlh
+from rfh2.errors import (
+    CaptureError,
+    CommandError,
+    DecodeError,
+    EncodeError,
+    MigrationError,
+    QPubSubError,
+    StoreError,
+)
+from rfh2.folders import Folder
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
+
+__all__ = [
+    "CaptureError",
+    "CapturedMessage",
+    "CommandError",
+    "DecodeError",
+    "Dlh",
+    "EncodeError",
+    "Folder",
+    "Header",
+    "Message",
+    "MigrationError",
+    "Mqmd",
+    "QPubSubError",
+    "Rfh2",
+    "StoreError",
+    "decode",
+    "encode",
+]

@@ -1,0 +1,77 @@
+"""A captured message: one message as a queue saw it, in the form that every capture format is read into."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+
+from rfh2.errors import DecodeError
+from rfh2.message import Message, decode
+from rfh2.mqmd import Mqmd
+
+Hex = str
+
+
+class CapturedMessage(BaseModel):
+    """One line of a JSON Lines capture; unknown keys are ignored.
+
+    seq: order of arrival, unique in the capture. time: UTC. qmgr, queue: where it was put. user: None for the MQMD's
+    UserIdentifier. md_hex: an MQMD of version 1 or 2, or None for the defaults. body_hex: headers and data.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    seq: int = Field(ge=0)
+    time: datetime | None = None
+    qmgr: str | None = None
+    queue: str
+    user: str | None = None
+    md_hex: Hex | None = None
+    body_hex: Hex
+
+    @field_validator("md_hex", "body_hex")
+    @classmethod
+    def _is_hex(cls, value: str | None) -> str | None:
+        if value is not None:
+            bytes.fromhex(value)
+        return value
+
+    @field_validator("time")
+    @classmethod
+    def _is_utc(cls, value: datetime | None) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    @field_serializer("time")
+    def _as_iso(self, value: datetime | None) -> str | None:
+        return None if value is None else iso(value)
+
+    @cached_property
+    def md(self) -> bytes | None:
+        """The descriptor's bytes."""
+        return None if self.md_hex is None else bytes.fromhex(self.md_hex)
+
+    @cached_property
+    def body(self) -> bytes:
+        """Headers and data."""
+        return bytes.fromhex(self.body_hex)
+
+    def descriptor(self) -> Mqmd | None:
+        """The MQMD, or None where there is none or it cannot be decoded."""
+        try:
+            return None if self.md is None else Mqmd.decode(self.md)
+        except DecodeError:
+            return None
+
+    def decode(self) -> Message:
+        """The message. Raises DecodeError."""
+        return decode(self.body, self.md)
+
+
+def iso(time: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds (microseconds where there are any) and a Z."""
+    precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"

@@ -1,0 +1,112 @@
+"""Coded character sets: from IBM's numbers to Python's codecs, and the characters of fixed fields.
+
+Two different needs. Text (bodies, NameValueData) wants the exact codec or none at all: nothing is guessed. Fixed fields of
+a header hold names, and must come back byte for byte whatever is in them: they use a codec in which every byte is one
+character and every character one byte (wire formats, section 7).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+import ebcdic as _ebcdic  # importing it registers the EBCDIC code pages that Python lacks
+
+from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED
+
+ByteOrder = Literal["big", "little"]
+
+_ = _ebcdic
+_UTF16 = (1200, 13488, 17584)
+NAME_VALUE_CCSIDS = (1208, *_UTF16)
+
+_CODECS: dict[int, str] = {
+    1208: "utf-8",
+    819: "latin-1",
+    367: "ascii",
+    5348: "cp1252",
+    813: "iso8859-7",
+    912: "iso8859-2",
+    915: "iso8859-5",
+    916: "iso8859-8",
+    920: "iso8859-9",
+    923: "iso8859-15",
+    1089: "iso8859-6",
+    878: "koi8-r",
+    1168: "koi8-u",
+    932: "cp932",
+    943: "cp932",
+    949: "cp949",
+    1363: "cp949",
+    950: "cp950",
+    1386: "gbk",
+    1381: "gb2312",
+    1383: "gb2312",
+    5488: "gb18030",
+    1392: "gb18030",
+    954: "euc_jp",
+    33722: "euc_jp",
+    5050: "euc_jp",
+    970: "euc_kr",
+    1051: "hp_roman8",
+}
+_PC = (437, 720, 737, 775, 850, 852, 855, 857, 858, *range(860, 867), 869, 874, *range(1250, 1259))
+_EBCDIC = (
+    *(37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 424, 500, 833, 838, 870, 871, 875),
+    *(1025, 1026, 1047, 1097, 1112, 1122, 1123, *range(1140, 1150)),
+)
+_CODECS.update({ccsid: f"cp{ccsid}" for ccsid in _PC})
+_CODECS.update({ccsid: f"cp{ccsid:03}" for ccsid in _EBCDIC})
+
+ASCII_FIELDS = "latin-1"
+EBCDIC_FIELDS = "cp500"
+
+
+def byte_order(encoding: int) -> ByteOrder | None:
+    """Byte order of integers under an MQENC_* sum; None where its integer part is undefined.
+
+    Only the integer nibble counts: 273, 785, 1041 and 529 are all big-endian.
+    """
+    part = encoding & MQENC_INTEGER_MASK
+    if part == MQENC_INTEGER_NORMAL:
+        return "big"
+    return "little" if part == MQENC_INTEGER_REVERSED else None
+
+
+def is_ebcdic(ccsid: int) -> bool:
+    """Whether *ccsid* is one of the EBCDIC code pages."""
+    return ccsid in _EBCDIC
+
+
+def text_codec(ccsid: int, encoding: int) -> str | None:
+    """Python's codec for text in *ccsid*, in the byte order of *encoding* for UTF-16; None where there is none."""
+    if ccsid in _UTF16:
+        return "utf-16-le" if byte_order(encoding) == "little" else "utf-16-be"
+    return _CODECS.get(ccsid)
+
+
+def name_value_codec(ccsid: int, order: ByteOrder) -> str | None:
+    """Codec of NameValueData; None for a CCSID that an MQRFH2 may not have (guide 6.6.1)."""
+    if ccsid == 1208:
+        return "utf-8"
+    if ccsid in _UTF16:
+        return "utf-16-le" if order == "little" else "utf-16-be"
+    return None
+
+
+@lru_cache(maxsize=256)
+def field_codec(ccsid: int, ebcdic: bool) -> str:
+    """Codec for the fixed character fields of a header whose StrucId is in ASCII, or in EBCDIC.
+
+    The StrucId tells the family, the CCSID the code page. A code page that is not one character to the byte, or not
+    known, gives way to latin-1 or cp500, which are: names use only characters that these share with the others.
+    """
+    fallback = EBCDIC_FIELDS if ebcdic else ASCII_FIELDS
+    name = _CODECS.get(ccsid)
+    if name is None or is_ebcdic(ccsid) is not ebcdic:
+        return fallback
+    try:
+        every = bytes(range(256)).decode(name)
+    except UnicodeDecodeError:
+        return fallback
+    return name if len(every) == len(set(every)) == 256 else fallback

@@ -1,0 +1,223 @@
+"""NameValueData: the XML-like folders of an MQRFH2 (guide 6.6.2; wire formats 3.2 and 3.3).
+
+A folder is kept as the bytes it came in; its text is read only when somebody asks. The syntax is XML's with what the field
+adds: prefixes that nobody declares (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&`` that is not
+escaped. It lacks what XML has beyond elements, attributes, the five entities and character references: a DTD, a
+processing instruction, a comment or another entity is refused, so that nothing can be made to grow.
+
+lxml reads the text as it is; only where that fails is it mended (``_mended``) and read again, and only where that fails too
+is the fault looked for (``_fault``). Offsets in errors point into the message as it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from xml.sax.saxutils import escape
+
+from lxml import etree
+
+from rfh2.constants import MQRC_RFH_FORMAT_ERROR
+from rfh2.errors import DecodeError
+
+Scalar = str | int | float | bool | bytes | None
+Value = Scalar | dict[str, Any] | list[Any]
+
+# Deeper than any real folder; a bound, so that no text can exhaust the stack of whoever walks the result.
+MAX_DEPTH = 64
+
+_NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
+_BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
+_PREFIX = re.compile(r"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_]")
+_TAG = re.compile(r"<(/?)([^\s<>/&\"'=]+)((?:\s+[^\s<>/&\"'=]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*(/?)>")
+_FORBIDDEN_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_ENTITY = re.compile(r"&([^;]*);")
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+
+_TRUE, _FALSE = ("1", "TRUE", "true"), ("0", "FALSE", "false")
+_INTEGERS = ("i1", "i2", "i4", "i8", "int")
+_FLOATS = ("r4", "r8")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One NameValueData: *data* as on the wire, padding included, and the codec of its NameValueCCSID.
+
+    offset: where *data* stood in the message it was decoded from; it does not take part in comparison.
+    """
+
+    data: bytes
+    charset: str = "utf-8"
+    offset: int = field(default=0, compare=False)
+
+    @classmethod
+    def of(cls, text: str, charset: str = "utf-8") -> Folder:
+        """A folder that holds *text*, padded with blanks to a multiple of four bytes."""
+        data = text.encode(charset)
+        blank = " ".encode(charset)
+        return cls(data + blank * (-len(data) % 4 // len(blank)), charset)
+
+    @property
+    def text(self) -> str:
+        """The characters, without the blanks and nulls that pad them. Raises DecodeError."""
+        try:
+            return self.data.decode(self.charset).rstrip(" \0")
+        except UnicodeDecodeError as error:
+            raise _refused(
+                self.offset + error.start, "NameValueData", f"not {self.charset}: {error.reason}", "bad-character"
+            ) from error
+
+    @property
+    def name(self) -> str:
+        """The name of the first element, or an empty string where none begins the folder; never an error."""
+        found = _NAME.match(self.data[:512].decode(self.charset, "replace"))
+        return found[1] if found else ""
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(tag, text) of the children of the first element, in order: what psc and pscr are made of.
+
+        Text is complete only for leaves; a child that holds elements has an empty text. Raises DecodeError.
+        """
+        return [(str(child.tag), child.text or "") for child in parse(self)[0]]
+
+    def values(self) -> dict[str, Value]:
+        """Tag to value, or to a list of values where the tag repeats; several roots are merged. Raises DecodeError.
+
+        ``dt`` decides the type (wire formats 3.3): int, float, bool, bytes; ``xsi:nil`` gives None. Text that is not of
+        its type stays text. A group is a dictionary.
+        """
+        roots = parse(self)
+        if len(roots) == 1:
+            return _merged((str(child.tag), _value(child)) for child in roots[0])
+        return _merged((str(root.tag), _value(root)) for root in roots)
+
+
+def parse(folder: Folder) -> list[etree._Element]:
+    """The folder's root elements: one as a rule. Raises DecodeError with the offset of the fault."""
+    text = folder.text
+    if text.count("<") > MAX_DEPTH and _too_deep(text):
+        raise _at(folder, text, *_fault(text, f"elements nested more than {MAX_DEPTH} deep"))
+    if "<!" in text or "<?" in text:
+        at = min(i for i in (text.find("<!"), text.find("<?")) if i >= 0)
+        raise _at(folder, text, at, "declarations, comments, CDATA and processing instructions are not allowed")
+    try:
+        return [etree.fromstring(text.strip() if text[:1].isspace() else text, _PARSER)]
+    except (etree.XMLSyntaxError, ValueError):
+        pass
+    try:
+        wrapper = etree.fromstring(_mended(text), _PARSER)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise _at(folder, text, *_fault(text, str(error))) from error
+    if not len(wrapper) or (wrapper.text or "").strip() or any((root.tail or "").strip() for root in wrapper):
+        raise _at(folder, text, *_fault(text, "text outside any element"))
+    return list(wrapper)
+
+
+def write(name: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """The compact text of a folder of leaves, escaped: no blanks between tags, no attributes."""
+    leaves = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in pairs)
+    return f"<{name}>{leaves}</{name}>"
+
+
+def _mended(text: str) -> str:
+    prefixes = dict.fromkeys(p for tag in _TAG.finditer(text) for p in _PREFIX.findall(tag[0]) if p != "xml")
+    declared = "".join(f' xmlns:{p}="urn:undeclared:{p}"' for p in prefixes)
+    return f"<folder{declared}>{_BARE_AMPERSAND.sub('&amp;', text)}</folder>"
+
+
+def _too_deep(text: str) -> bool:
+    depth = 0
+    for tag in _TAG.finditer(text):
+        if tag[1]:
+            depth -= 1
+        elif not tag[4]:
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+    return False
+
+
+def _fault(text: str, otherwise: str) -> tuple[int, str]:
+    """Index of the first thing wrong in *text*, and what it is; *otherwise* where only lxml can tell."""
+    if bad := _FORBIDDEN_CHARACTER.search(text):
+        return bad.start(), f"character U+{ord(bad[0]):04X} is not allowed"
+    open_tags: list[str] = []
+    at = 0
+    while (left := text.find("<", at)) >= 0:
+        if not open_tags and text[at:left].strip():
+            return at, "text outside any element"
+        tag = _TAG.match(text, left)
+        if tag is None:
+            return left, "not a tag"
+        closing, name, _attributes, empty = tag.groups()
+        if closing:
+            if not open_tags or open_tags[-1] != name:
+                return left, f"expected </{open_tags[-1]}>" if open_tags else f"</{name}> closes nothing"
+            open_tags.pop()
+        elif not empty:
+            open_tags.append(name)
+            if len(open_tags) > MAX_DEPTH:
+                return left, f"elements nested more than {MAX_DEPTH} deep"
+        at = tag.end()
+    if open_tags:
+        return len(text), f"expected </{open_tags[-1]}>"
+    if text[at:].strip() or not text:
+        return at, "no element" if not text[:at] else "text outside any element"
+    for entity in _ENTITY.finditer(text):
+        if entity[1] not in ("amp", "lt", "gt", "quot", "apos") and not entity[1].startswith("#"):
+            return entity.start(), f"entity {entity[0]} is not one of XML's five"
+    return 0, otherwise
+
+
+def _at(folder: Folder, text: str, index: int, why: str) -> DecodeError:
+    offset = folder.offset + len(text[:index].encode(folder.charset, "surrogatepass"))
+    return _refused(offset, folder.name or "NameValueData", why, "bad-folder")
+
+
+def _refused(offset: int, header: str, why: str, code: str) -> DecodeError:
+    return DecodeError(offset, header, why, code, MQRC_RFH_FORMAT_ERROR)
+
+
+def _value(element: etree._Element) -> Value:
+    if len(element):
+        return _merged((str(child.tag), _value(child)) for child in element)
+    text = element.text or ""
+    kind = None
+    for key, setting in element.attrib.items():
+        if str(key).rpartition("}")[2] == "nil" and setting in _TRUE:
+            return None
+        if key == "dt":
+            kind = setting
+    return text if kind is None else _typed(text, str(kind))
+
+
+def _typed(text: str, kind: str) -> Scalar:
+    try:
+        if kind in _INTEGERS:
+            return int(text)
+        if kind in _FLOATS:
+            return float(text)
+        if kind == "bin.hex":
+            return bytes.fromhex(text)
+    except ValueError:
+        return text
+    if kind == "boolean" and text.strip() in _TRUE + _FALSE:
+        return text.strip() in _TRUE
+    return text
+
+
+def _merged(pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    out: dict[str, Value] = {}
+    repeated: set[str] = set()
+    for qualified, value in pairs:
+        tag = qualified.replace("{urn:undeclared:", "").replace("}", ":")
+        if tag not in out:
+            out[tag] = value
+        elif tag in repeated:
+            out[tag].append(value)  # type: ignore[union-attr]
+        else:
+            out[tag] = [out[tag], value]
+            repeated.add(tag)
+    return out

@@ -1,0 +1,142 @@
+"""The fixed structures of the wire, each declared once with construct (wire formats, sections 1 to 5).
+
+A ``Layout`` holds the declaration for both byte orders, and what is derived from it: a ``struct.Struct`` for each order,
+which is what the hot path runs. ``tests/rfh2/test_layouts.py`` proves that the two read and write alike.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import construct as c
+
+from rfh2.ccsid import ByteOrder
+
+Fields = Callable[[Any], tuple[Any, ...]]
+
+
+class Layout:
+    """A fixed structure: its IBM name, its fields in IBM's names, its size in bytes."""
+
+    def __init__(self, name: str, fields: Fields) -> None:
+        self.name = name
+        self.declared: dict[ByteOrder, Any] = {
+            "big": c.Struct(*fields(c.Int32sb)),
+            "little": c.Struct(*fields(c.Int32sl)),
+        }
+        self.fast: dict[ByteOrder, struct.Struct] = {
+            "big": struct.Struct(">" + self._format()),
+            "little": struct.Struct("<" + self._format()),
+        }
+        self.size: int = self.declared["big"].sizeof()
+        self.names: tuple[str, ...] = tuple(field.name for field in self.declared["big"].subcons)
+
+    def _format(self) -> str:
+        parts = []
+        for field in self.declared["big"].subcons:
+            kind = field.subcon
+            parts.append(kind.fmtstr[-1] if isinstance(kind, c.FormatField) else f"{kind.sizeof()}s")
+        return "".join(parts)
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """(name, offset, length) of each field, in order."""
+        out, offset = [], 0
+        for field in self.declared["big"].subcons:
+            size = field.sizeof()
+            out.append((field.name, offset, size))
+            offset += size
+        return out
+
+
+def _mqmd1(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Report" / long,
+        "MsgType" / long,
+        "Expiry" / long,
+        "Feedback" / long,
+        "Encoding" / long,
+        "CodedCharSetId" / long,
+        "Format" / c.Bytes(8),
+        "Priority" / long,
+        "Persistence" / long,
+        "MsgId" / c.Bytes(24),
+        "CorrelId" / c.Bytes(24),
+        "BackoutCount" / long,
+        "ReplyToQ" / c.Bytes(48),
+        "ReplyToQMgr" / c.Bytes(48),
+        "UserIdentifier" / c.Bytes(12),
+        "AccountingToken" / c.Bytes(32),
+        "ApplIdentityData" / c.Bytes(32),
+        "PutApplType" / long,
+        "PutApplName" / c.Bytes(28),
+        "PutDate" / c.Bytes(8),
+        "PutTime" / c.Bytes(8),
+        "ApplOriginData" / c.Bytes(4),
+    )
+
+
+def _mqmd2(long: Any) -> tuple[Any, ...]:
+    return (
+        *_mqmd1(long),
+        "GroupId" / c.Bytes(24),
+        "MsgSeqNumber" / long,
+        "Offset" / long,
+        "MsgFlags" / long,
+        "OriginalLength" / long,
+    )
+
+
+def _rfh(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "StrucLength" / long,
+        "Encoding" / long,
+        "CodedCharSetId" / long,
+        "Format" / c.Bytes(8),
+        "Flags" / long,
+    )
+
+
+def _rfh2(long: Any) -> tuple[Any, ...]:
+    return (*_rfh(long), "NameValueCCSID" / long)
+
+
+def _dlh(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Reason" / long,
+        "DestQName" / c.Bytes(48),
+        "DestQMgrName" / c.Bytes(48),
+        "Encoding" / long,
+        "CodedCharSetId" / long,
+        "Format" / c.Bytes(8),
+        "PutApplType" / long,
+        "PutApplName" / c.Bytes(28),
+        "PutDate" / c.Bytes(8),
+        "PutTime" / c.Bytes(8),
+    )
+
+
+def _xqh(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "RemoteQName" / c.Bytes(48),
+        "RemoteQMgrName" / c.Bytes(48),
+    )
+
+
+MQMD1 = Layout("MQMD", _mqmd1)
+MQMD2 = Layout("MQMD", _mqmd2)
+MQRFH = Layout("MQRFH", _rfh)
+MQRFH2 = Layout("MQRFH2", _rfh2)
+MQDLH = Layout("MQDLH", _dlh)
+MQXQH = Layout("MQXQH", _xqh)
+
+ALL: tuple[Layout, ...] = (MQMD1, MQMD2, MQRFH, MQRFH2, MQDLH, MQXQH)

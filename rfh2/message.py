@@ -1,0 +1,85 @@
+"""A message: its descriptor, its headers, its body; ``decode`` and ``encode`` are exact inverses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rfh2.ccsid import text_codec
+from rfh2.chain import Header, decode_chain, sniffed
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A decoded message: what describes the body comes from the last header, all else from the first (guide 6.6)."""
+
+    mqmd: Mqmd
+    headers: tuple[Header, ...] = ()
+    body: bytes = b""
+
+    @property
+    def rfh2(self) -> Rfh2 | None:
+        """The first MQRFH2, which holds the command; headers of other kinds before it are stepped over."""
+        for header in self.headers:
+            if isinstance(header, Rfh2):
+                return header
+        return None
+
+    @property
+    def body_offset(self) -> int:
+        """Where the body begins, in bytes from the start of the first header."""
+        return sum(header.length for header in self.headers)
+
+    @property
+    def body_format(self) -> str:
+        """Format of the body, from the last header; the name alone."""
+        return name_of(self.headers[-1].format if self.headers else self.mqmd.format)
+
+    @property
+    def body_encoding(self) -> int:
+        """Encoding (MQENC_*) of the body."""
+        return self.headers[-1].encoding if self.headers else self.mqmd.encoding
+
+    @property
+    def body_ccsid(self) -> int:
+        """CodedCharSetId of the body; MQCCSI_INHERIT and 0 in a header stand for what precedes it."""
+        for header in reversed(self.headers):
+            if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
+                return header.coded_char_set_id
+        return self.mqmd.coded_char_set_id
+
+    @property
+    def body_text(self) -> str | None:
+        """The body as text, where its CCSID is known and holds it; nulls at its end are left out."""
+        codec = text_codec(self.body_ccsid, self.body_encoding)
+        if codec is None:
+            codec = "ascii" if self.body_ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT) else None
+        try:
+            return None if codec is None else self.body.decode(codec).rstrip("\0")
+        except UnicodeDecodeError:
+            return None
+
+
+def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
+    """Decode a message from the bytes behind its descriptor.
+
+    mqmd: the descriptor's bytes, a decoded one, or None: then the defaults, with Format, Encoding and CodedCharSetId as
+    the first header's StrucId and Version show them. The text of folders is not read here but when it is asked for.
+    Raises DecodeError with the byte offset, in *body* or, for the descriptor, in *mqmd*; nothing else.
+    """
+    if mqmd is None:
+        found = sniffed(body)
+        descriptor = Mqmd()
+        if found is not None:
+            descriptor = replace(descriptor, format=found[0], encoding=found[1], coded_char_set_id=found[2])
+    else:
+        descriptor = mqmd if isinstance(mqmd, Mqmd) else Mqmd.decode(mqmd)
+    headers, at = decode_chain(body, descriptor.format, descriptor.coded_char_set_id)
+    return Message(descriptor, headers, body[at:])
+
+
+def encode(message: Message) -> bytes:
+    """The bytes of *message* behind its descriptor: ``encode(decode(x)) == x``. Raises EncodeError."""
+    return b"".join([*(header.encode() for header in message.headers), message.body])

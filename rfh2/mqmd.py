@@ -1,0 +1,166 @@
+"""The message descriptor: what a queue manager knows of a message beside its bytes (wire formats, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.constants import (
+    MQEI_UNLIMITED,
+    MQENC_NATIVE,
+    MQMT_DATAGRAM,
+    MQOL_UNDEFINED,
+    MQPER_PERSISTENCE_AS_Q_DEF,
+    MQPRI_PRIORITY_AS_Q_DEF,
+    MQRC_HEADER_ERROR,
+)
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.layouts import MQMD1, MQMD2
+
+_STRUC_ID = b"MD  "
+_STRUC_ID_EBCDIC = _STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
+_ORDERS: dict[bytes, tuple[int, ByteOrder]] = {
+    b"\0\0\0\1": (1, "big"),
+    b"\1\0\0\0": (1, "little"),
+    b"\0\0\0\2": (2, "big"),
+    b"\2\0\0\0": (2, "little"),
+}
+
+
+def name_of(field: str) -> str:
+    """The name in a character field: it ends at the first null, whatever comes after, or at its trailing blanks."""
+    return field.split("\0", 1)[0].rstrip(" ")
+
+
+def characters(value: str, size: int, charset: str, field: str) -> bytes:
+    """*value* as a fixed character field of *size* bytes, padded with blanks. Raises EncodeError."""
+    try:
+        data = value.encode(charset)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"{field}: {value!r} has no form in {charset}") from error
+    if len(data) > size:
+        raise EncodeError(f"{field}: {value!r} is longer than {size} bytes")
+    return data + " ".encode(charset) * (size - len(data))
+
+
+@dataclass(frozen=True, slots=True)
+class Mqmd:
+    """An MQMD of version 1 or 2; version 1 has the defaults for the fields that it lacks.
+
+    Character fields are without their trailing blanks, and otherwise as they are: a null in a name and what follows it
+    are kept (``name_of`` gives the name). ``encoding`` and ``coded_char_set_id`` describe the *body*; ``order`` and
+    ``charset`` are the byte order and the codec of the descriptor itself. Expiry is in tenths of a second.
+    """
+
+    version: int = 1
+    report: int = 0
+    msg_type: int = MQMT_DATAGRAM
+    expiry: int = MQEI_UNLIMITED
+    feedback: int = 0
+    encoding: int = MQENC_NATIVE
+    coded_char_set_id: int = 0
+    format: str = ""
+    priority: int = MQPRI_PRIORITY_AS_Q_DEF
+    persistence: int = MQPER_PERSISTENCE_AS_Q_DEF
+    msg_id: bytes = bytes(24)
+    correl_id: bytes = bytes(24)
+    backout_count: int = 0
+    reply_to_q: str = ""
+    reply_to_qmgr: str = ""
+    user_identifier: str = ""
+    accounting_token: bytes = bytes(32)
+    appl_identity_data: str = ""
+    put_appl_type: int = 0
+    put_appl_name: str = ""
+    put_date: str = ""
+    put_time: str = ""
+    appl_origin_data: str = ""
+    group_id: bytes = bytes(24)
+    msg_seq_number: int = 1
+    offset: int = 0
+    msg_flags: int = 0
+    original_length: int = MQOL_UNDEFINED
+    order: ByteOrder = "little"
+    charset: str = ASCII_FIELDS
+
+    @classmethod
+    def decode(cls, data: bytes) -> Mqmd:
+        """The MQMD at the start of *data*, in either byte order, in ASCII or EBCDIC. Raises DecodeError."""
+        return decode_mqmd(data)[0]
+
+    def encode(self) -> bytes:
+        """The bytes of this descriptor: 324 for version 1, 364 for version 2. Raises EncodeError."""
+        return encode_mqmd(self)
+
+
+def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
+    """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError."""
+    struc_id = data[offset : offset + 4]
+    if struc_id == _STRUC_ID:
+        charset = ASCII_FIELDS
+    elif struc_id == _STRUC_ID_EBCDIC:
+        charset = EBCDIC_FIELDS
+    else:
+        raise _refused(offset, f"StrucId is {struc_id!r}, not {_STRUC_ID!r}", "bad-struc-id")
+    found = _ORDERS.get(data[offset + 4 : offset + 8])
+    if found is None:
+        raise _refused(offset + 4, "Version is neither 1 nor 2 in either byte order", "unknown-version")
+    version, order = found
+    layout = MQMD1 if version == 1 else MQMD2
+    if len(data) - offset < layout.size:
+        raise _refused(len(data), f"{layout.size} bytes are needed, {len(data) - offset} are there", "short-header")
+    v: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
+
+    def text(i: int) -> str:
+        return str(v[i], charset).rstrip(" ")
+
+    extension = v[24:29] if version == 2 else (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
+    names = (text(8), text(14), text(15), text(16), text(18), text(20), text(21), text(22), text(23))
+    fmt, reply_q, reply_qmgr, user, identity, put_name, put_date, put_time, origin = names
+    fields: list[Any] = [*v[1:8], fmt, *v[9:14], reply_q, reply_qmgr, user, v[17], identity, v[19]]
+    fields += [put_name, put_date, put_time, origin, *extension, order, charset]
+    mqmd = Mqmd(*fields)
+    return mqmd, layout.size
+
+
+def encode_mqmd(mqmd: Mqmd) -> bytes:
+    """The bytes of *mqmd*. Raises EncodeError for text that does not fit its field."""
+
+    def text(value: str, size: int, field: str) -> bytes:
+        return characters(value, size, mqmd.charset, field)
+
+    values: tuple[Any, ...] = (
+        _STRUC_ID if mqmd.charset == ASCII_FIELDS else _STRUC_ID_EBCDIC,
+        mqmd.version,
+        mqmd.report,
+        mqmd.msg_type,
+        mqmd.expiry,
+        mqmd.feedback,
+        mqmd.encoding,
+        mqmd.coded_char_set_id,
+        text(mqmd.format, 8, "Format"),
+        mqmd.priority,
+        mqmd.persistence,
+        mqmd.msg_id,
+        mqmd.correl_id,
+        mqmd.backout_count,
+        text(mqmd.reply_to_q, 48, "ReplyToQ"),
+        text(mqmd.reply_to_qmgr, 48, "ReplyToQMgr"),
+        text(mqmd.user_identifier, 12, "UserIdentifier"),
+        mqmd.accounting_token,
+        text(mqmd.appl_identity_data, 32, "ApplIdentityData"),
+        mqmd.put_appl_type,
+        text(mqmd.put_appl_name, 28, "PutApplName"),
+        text(mqmd.put_date, 8, "PutDate"),
+        text(mqmd.put_time, 8, "PutTime"),
+        text(mqmd.appl_origin_data, 4, "ApplOriginData"),
+    )
+    if mqmd.version == 1:
+        return MQMD1.fast[mqmd.order].pack(*values)
+    extension = (mqmd.group_id, mqmd.msg_seq_number, mqmd.offset, mqmd.msg_flags, mqmd.original_length)
+    return MQMD2.fast[mqmd.order].pack(*values, *extension)
+
+
+def _refused(offset: int, why: str, code: str) -> DecodeError:
+    return DecodeError(offset, "MQMD", why, code, MQRC_HEADER_ERROR)
