@@ -1,0 +1,220 @@
+"""From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
+
+What can be known to be wrong without a message is refused here: a comparison of a number with a string holds for no
+message, and would otherwise be a subscription that silently receives nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from lark import Token, Transformer, v_args
+
+from streams.selectors.errors import Refusal
+from streams.selectors.expressions import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Name,
+    Not,
+    Operand,
+    Operator,
+)
+from streams.selectors.like import check_escapes
+from streams.selectors.names import MQMD_PREFIX, canonical_name, kind_of_name
+from streams.selectors.values import INT64_MAX, Kind, kind_of
+
+Node = Operand | Condition
+OperandT = TypeVar("OperandT", Literal, Operand)
+
+
+def position(token: Token) -> int:
+    """Where *token* begins in the selection string, counting from 1."""
+    return (token.start_pos or 0) + 1
+
+
+@v_args(inline=True)
+class Builder(Transformer[Token, Condition]):
+    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal."""
+
+    def start(self, node: Node) -> Condition:
+        return _condition(node)
+
+    def any_of(self, *nodes: Node) -> Condition:
+        return AnyOf(tuple(_condition(node) for node in nodes))
+
+    def all_of(self, *nodes: Node) -> Condition:
+        return AllOf(tuple(_condition(node) for node in nodes))
+
+    def negation(self, node: Node) -> Condition:
+        return Not(_condition(node))
+
+    def comparison(self, left: Node, operator: Token, right: Node) -> Condition:
+        return _comparison(_operand(left), Comparison(operator), _operand(right))
+
+    def between(self, node: Node, low: Node, high: Node) -> Condition:
+        operand = _operand(node)
+        return AllOf(
+            (
+                _comparison(operand, Comparison.GREATER_OR_EQUAL, _operand(low)),
+                _comparison(operand, Comparison.LESS_OR_EQUAL, _operand(high)),
+            )
+        )
+
+    def not_between(self, node: Node, low: Node, high: Node) -> Condition:
+        return Not(self.between(node, low, high))
+
+    def is_in(self, node: Node, *elements: Literal) -> Condition:
+        operand = _operand(node)
+        kind = _kind(operand) or kind_of(elements[0].value)
+        for element in elements:
+            if kind_of(element.value) is not kind:
+                raise Refusal(element.at, f"a {kind_of(element.value)} cannot be compared with a {kind}")
+        return IsIn(operand, tuple(_stripped(element, operand).value for element in elements))
+
+    def is_not_in(self, node: Node, *elements: Literal) -> Condition:
+        return Not(self.is_in(node, *elements))
+
+    def like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
+        operand = _operand(node)
+        if _kind(operand) not in (Kind.STRING, None):
+            raise Refusal(_start(operand), f"LIKE takes a string, not a {_kind(operand)}")
+        escape_text = None if escape is None else _unquoted(escape)
+        if escape is not None and len(escape_text or "") != 1:
+            raise Refusal(position(escape), "ESCAPE takes exactly one character")
+        check_escapes(_unquoted(pattern), escape_text, position(pattern))
+        return Like(operand, _unquoted(pattern), escape_text)
+
+    def not_like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
+        return Not(self.like(node, pattern, escape))
+
+    def is_null(self, node: Node) -> Condition:
+        return IsNull(_operand(node))
+
+    def is_not_null(self, node: Node) -> Condition:
+        return Not(self.is_null(node))
+
+    def arithmetic(self, first: Node, *rest: Node | Token) -> Operand:
+        operands = [_number(node) for node in (first, *rest[1::2])]
+        operators = [Operator(str(operator)) for operator in rest[::2]]
+        return Arithmetic(operands[0].at, operands[0], tuple(zip(operators, operands[1:], strict=True)))
+
+    def signed(self, sign: Token, node: Node) -> Operand:
+        operand = _number(node)
+        if isinstance(operand, Literal) and isinstance(operand.value, int | float):
+            return Literal(position(sign), -operand.value if sign == "-" else operand.value)
+        return Arithmetic(position(sign), Literal(position(sign), 0), ((Operator(sign), operand),))
+
+    def name(self, token: Token) -> Operand:
+        return Name(position(token), canonical_name(str(token), position(token)))
+
+    def string(self, token: Token) -> Operand:
+        return Literal(position(token), _unquoted(token))
+
+    def bytes_(self, token: Token) -> Operand:
+        return Literal(position(token), bytes.fromhex(token[3:-1] if token[0] == '"' else token[2:-1]))
+
+    def true(self, token: Token) -> Operand:
+        return Literal(position(token), True)
+
+    def false(self, token: Token) -> Operand:
+        return Literal(position(token), False)
+
+    def exact(self, token: Token) -> Operand:
+        digits = token.rstrip("lL").lower()
+        base = 16 if digits.startswith("0x") else 8 if digits.startswith("0") else 10
+        # One more than the largest, because the sign of the smallest comes later; and int() has a bound of its own
+        if len(digits) > 30 or (value := int(digits, base)) > INT64_MAX + 1:
+            raise Refusal(position(token), "this number does not fit in 64 bits")
+        return Literal(position(token), value)
+
+    def approximate(self, token: Token) -> Operand:
+        value = float(token.rstrip("fFdD"))
+        if value == float("inf"):
+            raise Refusal(position(token), "this number is too large")
+        return Literal(position(token), value)
+
+
+def _start(node: Node) -> int:
+    while True:
+        match node:
+            case Literal() | Name() | Arithmetic():
+                return node.at
+            case Compare():
+                node = node.left
+            case IsTrue() | IsIn() | Like() | IsNull():
+                node = node.operand
+            case Not():
+                node = node.condition
+            case AllOf() | AnyOf():
+                node = node.conditions[0]
+
+
+def _condition(node: Node) -> Condition:
+    match node:
+        case Literal() | Name():
+            if _kind(node) not in (Kind.BOOLEAN, None):
+                raise Refusal(node.at, f"a condition is expected here, not a {_kind(node)}")
+            return IsTrue(node)
+        case Arithmetic():
+            raise Refusal(node.at, "a condition is expected here, not a number")
+        case _:
+            return node
+
+
+def _operand(node: Node) -> Operand:
+    if isinstance(node, Operand):
+        return node
+    raise Refusal(_start(node), "a value is expected here, not a condition")
+
+
+def _number(node: Node | Token) -> Operand:
+    assert not isinstance(node, Token)
+    operand = _operand(node)
+    if _kind(operand) not in (Kind.NUMBER, None):
+        raise Refusal(operand.at, f"arithmetic takes numbers, not a {_kind(operand)}")
+    return operand
+
+
+def _kind(operand: Operand) -> Kind | None:
+    match operand:
+        case Literal():
+            return kind_of(operand.value)
+        case Name():
+            return kind_of_name(operand.name)
+        case Arithmetic():
+            return Kind.NUMBER
+
+
+def _comparison(left: Operand, comparison: Comparison, right: Operand) -> Condition:
+    kinds = _kind(left), _kind(right)
+    for operand, kind in zip((left, right), kinds, strict=True):
+        if comparison.is_ordering and kind not in (Kind.NUMBER, None):
+            raise Refusal(operand.at, f"only numbers are ordered, and this is a {kind}")
+    if None not in kinds and kinds[0] is not kinds[1]:
+        raise Refusal(right.at, f"a {kinds[1]} cannot be compared with a {kinds[0]}")
+    return Compare(comparison, _stripped(left, right), _stripped(right, left))
+
+
+def _stripped(operand: OperandT, beside: Operand) -> OperandT:
+    # An MQMD's character fields are padded, and are looked up without the padding; so is what is compared with them
+    if isinstance(operand, Literal) and isinstance(operand.value, str) and _is_mqmd(beside):
+        return replace(operand, value=operand.value.rstrip(" "))
+    return operand
+
+
+def _is_mqmd(operand: Operand) -> bool:
+    return isinstance(operand, Name) and operand.name.startswith(MQMD_PREFIX)
+
+
+def _unquoted(token: Token) -> str:
+    return token[1:-1].replace("''", "'")

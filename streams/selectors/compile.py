@@ -1,0 +1,196 @@
+"""Selection strings as closures, for the many times that one subscription's is asked (guide 2.4.3).
+
+Only a condition that is TRUE selects a message, so UNKNOWN can be compiled away. Each condition is compiled for the
+outcome that is *wanted*: "is it TRUE?" or, under a NOT, "is it FALSE?", and each answer is a plain bool:
+
+    NOT c wanted TRUE      ->  c wanted FALSE
+    a AND b wanted TRUE    ->  a wanted TRUE and b wanted TRUE
+    a AND b wanted FALSE   ->  a wanted FALSE or b wanted FALSE
+    p > 5 wanted FALSE     ->  p <= 5 wanted TRUE: where p is no number, both are UNKNOWN
+
+No NOT is left at run time, AND and OR stop at the first operand that decides, and a comparison of a property with a
+literal is one closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import eq, ge, gt, le, lt
+from typing import Any, Final
+
+from streams.selectors.evaluate import calculate, compare
+from streams.selectors.expressions import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Name,
+    Not,
+    Operand,
+)
+from streams.selectors.like import like_pattern
+from streams.selectors.values import Lookup, Value
+
+Test = Callable[[Lookup], bool]
+Getter = Callable[[Lookup], Value | None]
+
+_OPPOSITE: Final = {
+    Comparison.EQUAL: Comparison.NOT_EQUAL,
+    Comparison.NOT_EQUAL: Comparison.EQUAL,
+    Comparison.LESS: Comparison.GREATER_OR_EQUAL,
+    Comparison.GREATER_OR_EQUAL: Comparison.LESS,
+    Comparison.GREATER: Comparison.LESS_OR_EQUAL,
+    Comparison.LESS_OR_EQUAL: Comparison.GREATER,
+}
+_MIRRORED: Final = {
+    Comparison.EQUAL: Comparison.EQUAL,
+    Comparison.NOT_EQUAL: Comparison.NOT_EQUAL,
+    Comparison.LESS: Comparison.GREATER,
+    Comparison.GREATER: Comparison.LESS,
+    Comparison.LESS_OR_EQUAL: Comparison.GREATER_OR_EQUAL,
+    Comparison.GREATER_OR_EQUAL: Comparison.LESS_OR_EQUAL,
+}
+
+
+def _differs(left: Any, right: Any) -> bool:
+    # Unlike !=, not true of NaN
+    return bool(left < right or left > right)
+
+
+_NUMERIC: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
+    Comparison.EQUAL: eq,
+    Comparison.NOT_EQUAL: _differs,
+    Comparison.LESS: lt,
+    Comparison.LESS_OR_EQUAL: le,
+    Comparison.GREATER: gt,
+    Comparison.GREATER_OR_EQUAL: ge,
+}
+
+
+def compile_condition(condition: Condition, wanted: bool = True) -> Test:
+    """A function that says of a message's properties whether *condition* has the outcome *wanted*."""
+    match condition:
+        case IsTrue(operand):
+            return _is_exactly(_getter(operand), wanted)
+        case Compare(comparison, left, right):
+            return _comparison(comparison if wanted else _OPPOSITE[comparison], left, right)
+        case IsIn(operand, values):
+            return _is_in(_getter(operand), values, wanted)
+        case Like(operand, pattern, escape):
+            return _is_like(_getter(operand), like_pattern(pattern, escape).fullmatch, wanted)
+        case IsNull(operand):
+            return _is_null(_getter(operand), wanted)
+        case Not(inner):
+            return compile_condition(inner, not wanted)
+        case AllOf(conditions):
+            tests = [compile_condition(one, wanted) for one in conditions]
+            return _all(tests) if wanted else _any(tests)
+        case AnyOf(conditions):
+            tests = [compile_condition(one, wanted) for one in conditions]
+            return _any(tests) if wanted else _all(tests)
+
+
+def _all(tests: list[Test]) -> Test:
+    if len(tests) == 2:
+        first, second = tests
+        return lambda lookup: first(lookup) and second(lookup)
+
+    def every(lookup: Lookup) -> bool:
+        for test in tests:  # noqa: SIM110 (a generator costs more than the tests it would drive)
+            if not test(lookup):
+                return False
+        return True
+
+    return every
+
+
+def _any(tests: list[Test]) -> Test:
+    if len(tests) == 2:
+        first, second = tests
+        return lambda lookup: first(lookup) or second(lookup)
+
+    def some(lookup: Lookup) -> bool:
+        for test in tests:  # noqa: SIM110
+            if test(lookup):
+                return True
+        return False
+
+    return some
+
+
+def _comparison(comparison: Comparison, left: Operand, right: Operand) -> Test:
+    if isinstance(left, Name) and isinstance(right, Literal):
+        return _with_literal(left.name, comparison, right.value)
+    if isinstance(left, Literal) and isinstance(right, Name):
+        return _with_literal(right.name, _MIRRORED[comparison], left.value)
+    get_left, get_right = _getter(left), _getter(right)
+    return lambda lookup: compare(comparison, get_left(lookup), get_right(lookup)) is True
+
+
+def _with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
+    equal = comparison is Comparison.EQUAL
+    if isinstance(literal, bool):
+        sought = literal is equal
+        return lambda lookup: lookup(name) is sought
+    if isinstance(literal, str | bytes):
+        if equal:
+            return lambda lookup: lookup(name) == literal
+        kind = type(literal)
+        return lambda lookup: isinstance(value := lookup(name), kind) and value != literal
+    holds = _NUMERIC[comparison]
+    numbers = (int, float)
+    return lambda lookup: (
+        isinstance(value := lookup(name), numbers) and holds(value, literal) and not isinstance(value, bool)
+    )
+
+
+def _is_exactly(get: Getter, wanted: bool) -> Test:
+    return lambda lookup: get(lookup) is wanted
+
+
+def _is_null(get: Getter, wanted: bool) -> Test:
+    return lambda lookup: (get(lookup) is None) is wanted
+
+
+def _is_like(get: Getter, fullmatch: Callable[[str], object], wanted: bool) -> Test:
+    return lambda lookup: isinstance(value := get(lookup), str) and (fullmatch(value) is not None) is wanted
+
+
+def _is_in(get: Getter, values: tuple[Value, ...], wanted: bool) -> Test:
+    sought = frozenset(values)
+    if isinstance(values[0], int | float) and not isinstance(values[0], bool):
+        # True is 1 to a set; and NaN, unequal to itself, is neither in a set nor out of it
+        return lambda lookup: (
+            isinstance(value := get(lookup), int | float)
+            and not isinstance(value, bool)
+            and (value in sought) is wanted
+            and value == value  # noqa: PLR0124
+        )
+    kind = type(values[0])
+    return lambda lookup: isinstance(value := get(lookup), kind) and (value in sought) is wanted
+
+
+def _getter(operand: Operand) -> Getter:
+    match operand:
+        case Literal(_, literal):
+            return lambda lookup: literal
+        case Name(_, name):
+            return lambda lookup: lookup(name)
+        case Arithmetic():
+            first = _getter(operand.first)
+            rest = [(operator, _getter(term)) for operator, term in operand.rest]
+
+            def work_out(lookup: Lookup) -> Value | None:
+                result = first(lookup)
+                for operator, term in rest:
+                    result = calculate(operator, result, term(lookup))
+                return result
+
+            return work_out

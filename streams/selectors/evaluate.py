@@ -1,0 +1,130 @@
+"""What a selection string means, read off its tree: SQL's three-valued logic (guide 2.4.3).
+
+This is the definition, written to be read; compile.py is the fast form, and a test proves that the two agree.
+
+- A comparison with NULL, or of values of different kinds, is UNKNOWN. So is BETWEEN, IN and LIKE; NOT leaves it so.
+- Numbers are compared by value, whether exact or approximate. Strings, booleans and byte strings are equal or not; they
+  have no order.
+- Arithmetic on anything but numbers is NULL, and so are a division by zero and a result out of range. The quotient of
+  two exact numbers is cut off towards zero, as in Java.
+- AND is FALSE where one side is, OR is TRUE where one side is; else UNKNOWN wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, Final
+
+from streams.selectors.expressions import (
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Name,
+    Not,
+    Operand,
+    Operator,
+)
+from streams.selectors.like import like_pattern
+from streams.selectors.values import INT64_MAX, INT64_MIN, Kind, Lookup, Truth, Value, kind_of
+
+_COMPARISONS: Final[dict[Comparison, Any]] = {
+    Comparison.EQUAL: eq,
+    Comparison.NOT_EQUAL: ne,
+    Comparison.LESS: lt,
+    Comparison.LESS_OR_EQUAL: le,
+    Comparison.GREATER: gt,
+    Comparison.GREATER_OR_EQUAL: ge,
+}
+
+
+def truth(condition: Condition, lookup: Lookup) -> Truth:
+    """TRUE, FALSE or, as None, UNKNOWN."""
+    match condition:
+        case IsTrue(operand):
+            alone = value(operand, lookup)
+            return alone if isinstance(alone, bool) else None
+        case Compare(comparison, left, right):
+            return compare(comparison, value(left, lookup), value(right, lookup))
+        case IsIn(operand, values):
+            chosen = value(operand, lookup)
+            return negated(_conjunction(compare(Comparison.NOT_EQUAL, chosen, one) for one in values))
+        case Like(operand, pattern, escape):
+            subject = value(operand, lookup)
+            return like_pattern(pattern, escape).fullmatch(subject) is not None if isinstance(subject, str) else None
+        case IsNull(operand):
+            return value(operand, lookup) is None
+        case Not(inner):
+            return negated(truth(inner, lookup))
+        case AllOf(conditions):
+            return _conjunction(truth(one, lookup) for one in conditions)
+        case AnyOf(conditions):
+            return negated(_conjunction(negated(truth(one, lookup)) for one in conditions))
+
+
+def value(operand: Operand, lookup: Lookup) -> Value | None:
+    """The value of *operand*; None is NULL."""
+    match operand:
+        case Literal():
+            return operand.value
+        case Name():
+            return lookup(operand.name)
+        case Arithmetic():
+            result = value(operand.first, lookup)
+            for operator, term in operand.rest:
+                result = calculate(operator, result, value(term, lookup))
+            return result
+
+
+def compare(comparison: Comparison, left: Value | None, right: Value | None) -> Truth:
+    kind = kind_of(left)
+    if kind is None or kind is not kind_of(right) or (comparison.is_ordering and kind is not Kind.NUMBER):
+        return None
+    holds: bool = _COMPARISONS[comparison](left, right)
+    return holds
+
+
+def calculate(operator: Operator, left: Value | None, right: Value | None) -> int | float | None:
+    if isinstance(left, bool) or isinstance(right, bool):
+        return None
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        return None
+    exact = isinstance(left, int) and isinstance(right, int)
+    try:
+        result = _result(operator, left, right, exact)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return result if (INT64_MIN <= result <= INT64_MAX if exact else math.isfinite(result)) else None
+
+
+def negated(outcome: Truth) -> Truth:
+    return None if outcome is None else not outcome
+
+
+def _conjunction(outcomes: Iterable[Truth]) -> Truth:
+    seen = set(outcomes)
+    return False if False in seen else None if None in seen else True
+
+
+def _result(operator: Operator, left: float, right: float, exact: bool) -> int | float:
+    match operator:
+        case Operator.ADD:
+            return left + right
+        case Operator.SUBTRACT:
+            return left - right
+        case Operator.MULTIPLY:
+            return left * right
+        case Operator.DIVIDE if exact:
+            quotient = abs(left) // abs(right)
+            return quotient if (left < 0) is (right < 0) else -quotient
+        case Operator.DIVIDE:
+            return left / right

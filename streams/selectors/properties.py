@@ -1,0 +1,163 @@
+"""The properties of a message, looked up by the names that selection strings use (guide 2.4.3; wire formats 3.2, 3.3).
+
+A property is an MQMD field or an element of a folder of the first MQRFH2, as the publisher sent it. Nothing is read
+before it is asked for, and a folder only once. What cannot be read is NULL: a group of elements, a folder whose text is
+damaged. Of an element that repeats, or a folder that is there twice, the first counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any, Final
+
+from rfh2 import folders
+from rfh2.errors import DecodeError
+from rfh2.message import Message
+from rfh2.mqmd import name_of
+from streams.selectors.names import DERIVED, FOLDER_KINDS, MQMD_FIELDS, MQMD_PREFIX
+from streams.selectors.values import Kind, Lookup, Value
+
+_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
+    MQMD_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQMD_FIELDS
+}
+_MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELDS.items() if kind is Kind.STRING)
+_BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": False, "false": False}
+# MQPER_NOT_PERSISTENT and MQPER_PERSISTENT; jms.Dlv counts from one
+_DELIVERY_MODES: Final = {0: "NON_PERSISTENT", 1: "PERSISTENT"}
+
+
+def message_properties(message: Message) -> Lookup:
+    """A look-up of the properties of *message* by canonical name (see names), for Selector.matches. It raises nothing.
+
+    Values have the type that the message gives them: an element without ``dt`` is a string, whatever it looks like, but
+    for the few of the folders jms, mqps and mqpse whose type is fixed. Character fields of the MQMD come without the
+    blanks or nulls that fill them.
+    """
+    rfh2 = message.rfh2
+    held = () if rfh2 is None else rfh2.folders
+    read: dict[str, list[dict[str, folders.Value]]] = {}
+
+    def element(folder: str, path: str) -> Value | None:
+        if folder not in read:
+            read[folder] = [values for one in held for values in _contents(one, folder)]
+        for values in read[folder]:
+            found = _followed(values, path)
+            if found is not None:
+                return found
+        return None
+
+    def get(name: str) -> Value | None:
+        field = _MQMD_FIELD.get(name)
+        if field is not None:
+            content: Value = field(message.mqmd)
+            return name_of(content) if name in _MQMD_TEXTS and isinstance(content, str) else content
+        if name in DERIVED:
+            return _DERIVATIONS[name](get)
+        folder, _, path = name.partition(".")
+        found = element(folder, path)
+        if found is None and folder != "usr":
+            # A property whose group is no folder of its own: MQ keeps it in mq_usr, others write a dotted tag
+            found = element("mq_usr", name)
+            return element("usr", name) if found is None else found
+        return _typed(found, FOLDER_KINDS.get(name))
+
+    return get
+
+
+def _contents(folder: folders.Folder, name: str) -> Iterator[dict[str, folders.Value]]:
+    # One NameValueData is one folder as a rule; programs are met that put several into one
+    closing = f"</{name}>"
+    try:
+        text = folder.text.strip()
+        if closing not in text:
+            return
+        if folder.name == name and text.count(closing) == 1 and text.endswith(closing):
+            yield folder.values()
+        elif len(folders.parse(folder)) > 1:
+            roots = folder.values().get(name)
+            yield from (root for root in (roots if isinstance(roots, list) else [roots]) if isinstance(root, dict))
+        elif folder.name == name:
+            yield folder.values()
+    except DecodeError:
+        return
+
+
+def _followed(values: dict[str, folders.Value], path: str) -> Value | None:
+    found = values.get(path)
+    if found is None:
+        head, dot, rest = path.partition(".")
+        group = values.get(head) if dot else None
+        if isinstance(group, list):
+            group = group[0]
+        return _followed(group, rest) if isinstance(group, dict) else None
+    if isinstance(found, list):
+        found = found[0]
+    return None if isinstance(found, dict | list) else found
+
+
+def _typed(value: Value | None, kind: Kind | None) -> Value | None:
+    if kind is None or not isinstance(value, str):
+        return value
+    if kind is Kind.BOOLEAN:
+        return _BOOLEANS.get(value.strip())
+    try:
+        return int(value)
+    except ValueError:
+        return None
+
+
+def _identifier(identifier: Value | None) -> str | None:
+    # MQMI_NONE, MQCI_NONE: no identifier
+    return f"ID:{identifier.hex()}" if isinstance(identifier, bytes) and any(identifier) else None
+
+
+def _message_id(get: Lookup) -> Value | None:
+    return _identifier(get("Root.MQMD.MsgId"))
+
+
+def _correlation_id(get: Lookup) -> Value | None:
+    chosen = get("jms.Cid")
+    return _identifier(get("Root.MQMD.CorrelId")) if chosen is None else chosen
+
+
+def _delivery_mode(get: Lookup) -> Value | None:
+    mode = get("jms.Dlv")
+    number = mode - 1 if isinstance(mode, int) else get("Root.MQMD.Persistence")
+    return _DELIVERY_MODES.get(number) if isinstance(number, int) else None
+
+
+def _timestamp(get: Lookup) -> Value | None:
+    sent = get("jms.Tms")
+    if sent is not None:
+        return sent
+    date, time = str(get("Root.MQMD.PutDate")), str(get("Root.MQMD.PutTime"))
+    try:
+        to_seconds = datetime.strptime(date + time[:6], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        return int(to_seconds.timestamp()) * 1000 + int(time[6:] or "0") * 10
+    except ValueError:
+        return None
+
+
+def _type(get: Lookup) -> Value | None:
+    name, within, form = get("mcd.Type"), get("mcd.Set"), get("mcd.Fmt")
+    if within is None and form is None:
+        return name
+    uri = f"mcd://{_blank(get('mcd.Msd'))}/{_blank(within)}/{_blank(name)}"
+    return uri if form is None else f"{uri}?format={form}"
+
+
+def _blank(value: Value | None) -> str:
+    return "" if value is None else str(value)
+
+
+_DERIVATIONS: Final[dict[str, Callable[[Lookup], Value | None]]] = {
+    "JMSMessageID": _message_id,
+    "JMSCorrelationID": _correlation_id,
+    "JMSDeliveryMode": _delivery_mode,
+    "JMSTimestamp": _timestamp,
+    "JMSType": _type,
+}

@@ -1,0 +1,52 @@
+"""A selection string, compiled: RegSub's Filter, DEFINE SUB's SELECTOR (guide 2.4.3, 6.7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from streams.selectors.compile import compile_condition
+from streams.selectors.errors import Refusal, filter_error
+from streams.selectors.evaluate import truth
+from streams.selectors.parse import parse
+from streams.selectors.values import Lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """What compile_selector makes. Two are equal where their texts are; one survives pickling by being compiled again.
+
+    text: the selection string as it was given. names: every property it can ask for, by canonical name (see names).
+    matches: says whether a message with these properties is selected, that is, whether the condition is TRUE. It asks
+    for properties as it needs them, for one perhaps more than once, and raises nothing but what the asking raises.
+    """
+
+    text: str
+    names: frozenset[str] = field(compare=False)
+    matches: Callable[[Lookup], bool] = field(compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compile_selector, (self.text,)
+
+
+@lru_cache(maxsize=4096)
+def compile_selector(text: str) -> Selector:
+    """Compile a selection string; the work is linear in its length, and done once for equal texts.
+
+    text: at most 10240 characters; where it is blank, every message is selected, as if there were no selection string.
+    Raises CommandError with MQRCCF_FILTER_ERROR (3150): not a selection string, a filter on the message body, a
+    property that cannot be, or a condition that no message can fulfil. Its *why* says at which character (from 1), its
+    tags hold the Filter. Guide 2.4.3, 6.7.4.
+    """
+    if not text.strip():
+        return Selector(text, frozenset(), lambda lookup: True)
+    try:
+        condition, names = parse(text)
+        if not names and truth(condition, lambda name: None) is not True:
+            # MQ's MQRC_SELECTOR_ALWAYS_FALSE
+            raise Refusal(1, "no message can fulfil this condition")
+    except Refusal as refusal:
+        raise filter_error(text, refusal) from refusal
+    return Selector(text, names, compile_condition(condition))

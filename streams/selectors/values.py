@@ -1,0 +1,39 @@
+"""What a property can be worth in a selection string, and the three truth values (guide 2.4.3).
+
+``None`` plays both parts that SQL gives to NULL: a property without a value, and the truth value UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+Value = str | int | float | bool | bytes
+Lookup = Callable[[str], Value | None]
+Truth = bool | None
+
+
+class Kind(StrEnum):
+    """Only values of one kind can be compared with each other."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    BYTES = "byte string"
+
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+
+
+def kind_of(value: Value | None) -> Kind | None:
+    """The kind of *value*; None for NULL, and for NaN, which equals nothing and stands nowhere in the order."""
+    if isinstance(value, bool):
+        return Kind.BOOLEAN
+    if isinstance(value, int | float):
+        return Kind.NUMBER if value == value else None  # noqa: PLR0124 (NaN is the one value unequal to itself)
+    if isinstance(value, str):
+        return Kind.STRING
+    if isinstance(value, bytes):
+        return Kind.BYTES
+    return None
