@@ -30,12 +30,16 @@ class DeliveryPersistence(StrEnum):
 
 
 class PublicationFormat(StrEnum):
-    """The header in which a subscriber is told about a publication: that of the command it registered with."""
+    """The header in which a subscriber is told about a publication: that of the command it registered with.
+
+    DEFINE SUB chooses with PSPROP: RFH2, COMPAT (RFH1), NONE, or MSGPROP (PROPERTIES: as message properties).
+    """
 
     RFH2 = "rfh2"
     RFH1 = "rfh1"
     PCF = "pcf"
     NONE = "none"
+    PROPERTIES = "properties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,9 @@ class Subscription:
     topic_string: complete, the prefix of a stream or a subscription point included. prefix: that prefix, taken off again
     from what goes back to the subscriber; empty where there is none. correl_id: MQCI_NONE unless it is part of the
     identity. selector: the Filter. identities: the identity set (JoinShared, JoinExcl). sub_level, grouped, destination
-    class: only MQSC sets them. expires_at, created: UTC; None means unlimited.
+    class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone, too: topic_object,
+    the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as published, -1 as the queue's
+    default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the subscriber.
     """
 
     sub_id: bytes
@@ -88,6 +94,9 @@ class Subscription:
     grouped: bool = False
     admin: bool = False
     expires_at: datetime | None = None
+    topic_object: str = ""
+    pub_priority: int | None = None
+    keep_correl_id: bool = False
 
     @property
     def traditional_identity(self) -> tuple[str, str, bytes]:
