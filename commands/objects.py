@@ -1,0 +1,173 @@
+"""The definitions of one queue manager, in memory: its attributes, queues, namelists and topic objects.
+
+What MQSC's DEFINE, ALTER and DELETE change, and what the bridge asks when it decides. A definition is a frozen value; the
+edge keeps each as JSON (``state_of``, ``definition_of``). Attributes bear MQSC's meaning, defaults are a new queue manager's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from streams.namelists import DEFAULT_NAMELISTS, Namelist
+from streams.topic_objects import TopicObject, TopicObjects
+
+CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
+DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
+ADMIN_STREAM = "SYSTEM.BROKER.ADMIN.STREAM"
+DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
+SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE)
+UNLIMITED_DEPTH = 999_999_999
+
+_OBJECT_NAME = re.compile(r"[A-Za-z0-9._/%]{1,48}")
+
+
+def is_object_name(name: str) -> bool:
+    """Whether *name* may name a queue or a queue manager: 1 to 48 of the characters MQ allows."""
+    return _OBJECT_NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueManager:
+    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named."""
+
+    name: str
+    strict: bool = False
+    description: str = ""
+    psmode: str = "ENABLED"
+    psrtycnt: int = 5
+    psnpmsg: str = "DISCARD"
+    psnpres: str = "NORMAL"
+    pssyncpt: str = "IFPER"
+    treelife: int = 1800
+    deadq: str = DEAD_LETTER_QUEUE
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """DEFINE QLOCAL. The defaults are those of a queue that came into being by being named."""
+
+    name: str
+    description: str = ""
+    def_priority: int = 0
+    def_persistent: bool = False
+    max_depth: int = UNLIMITED_DEPTH
+    max_message_length: int = 104_857_600
+    get_enabled: bool = True
+    put_enabled: bool = True
+    backout_threshold: int = 0
+    backout_queue: str = ""
+    transmission: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AliasQueue:
+    """DEFINE QALIAS: a second name for a queue or, with TARGTYPE(TOPIC), for a topic object."""
+
+    name: str
+    target: str
+    target_type: str = "QUEUE"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityRecord:
+    """SET AUTHREC: what one user or group may do with the objects of one profile (guide 5).
+
+    object_type: ``TOPIC``, ``QUEUE``, ``NAMELIST`` or ``QMGR``. profile: an object name, or a generic one. entity_type:
+    ``PRINCIPAL`` or ``GROUP``. authorities: MQSC's words (``PUB``, ``SUB``, ``PUT`` ...), in alphabetical order.
+    """
+
+    object_type: str
+    profile: str
+    entity_type: str
+    entity: str
+    authorities: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What no other record has. A group, principal or object name holds no blank, so the parts stay apart."""
+        return f"{self.object_type} {self.profile} {self.entity_type} {self.entity}"
+
+
+Definition = QueueManager | LocalQueue | AliasQueue | Namelist | TopicObject | AuthorityRecord
+
+_KINDS: dict[str, type[Any]] = {
+    "qmgr": QueueManager,
+    "qlocal": LocalQueue,
+    "qalias": AliasQueue,
+    "namelist": Namelist,
+    "topic": TopicObject,
+    "authrec": AuthorityRecord,
+}
+
+
+class Objects:
+    """All definitions of one queue manager. Mutable, in memory; who changes it also tells the store."""
+
+    def __init__(self, qmgr: QueueManager) -> None:
+        self.qmgr = qmgr
+        self.queues: dict[str, LocalQueue] = {name: LocalQueue(name) for name in SYSTEM_QUEUES}
+        self.aliases: dict[str, AliasQueue] = {}
+        self.namelists: dict[str, Namelist] = {namelist.name: namelist for namelist in DEFAULT_NAMELISTS}
+        self.topics = TopicObjects()
+        self.authorities: dict[str, AuthorityRecord] = {}
+
+    def put(self, definition: Definition) -> None:
+        """Define or replace."""
+        if isinstance(definition, QueueManager):
+            self.qmgr = definition
+        elif isinstance(definition, LocalQueue):
+            self.queues[definition.name] = definition
+        elif isinstance(definition, AliasQueue):
+            self.aliases[definition.name] = definition
+        elif isinstance(definition, Namelist):
+            self.namelists[definition.name] = definition
+        elif isinstance(definition, AuthorityRecord):
+            self.authorities[definition.name] = definition
+        elif self.topics.get(definition.name) is None:
+            self.topics.define(definition)
+        else:
+            self.topics.alter(definition)
+
+    def delete(self, kind: str, name: str) -> None:
+        """Forget the definition of that kind and name. KeyError where there is none; CommandError 2085 for a topic."""
+        if kind == "topic":
+            self.topics.delete(name)
+        else:
+            del self._of_kind(kind)[name]
+
+    def _of_kind(self, kind: str) -> dict[str, Any]:
+        by_kind: dict[str, dict[str, Any]] = {
+            "qlocal": self.queues,
+            "qalias": self.aliases,
+            "namelist": self.namelists,
+            "authrec": self.authorities,
+        }
+        return by_kind[kind]
+
+
+def kind_of(definition: Definition) -> str:
+    """The kind under which the store keeps *definition*: ``qmgr``, ``qlocal``, ``qalias``, ``namelist``, ``topic``, ``authrec``."""
+    return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_KINDS[kind])
+
+
+def state_of(definition: Definition) -> str:
+    """*definition* as JSON text."""
+    return _adapter(kind_of(definition)).dump_json(definition).decode()
+
+
+def definition_of(kind: str, state: str) -> Definition:
+    """The definition that ``state_of`` wrote."""
+    value: Definition = _adapter(kind).validate_json(state)
+    return value
