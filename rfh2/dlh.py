@@ -46,7 +46,8 @@ class Dlh:
         def text(value: str, size: int, field: str) -> bytes:
             return characters(value, size, self.charset, field)
 
-        return MQDLH.fast[self.order].pack(
+        return MQDLH.pack(
+            self.order,
             "DLH ".encode(self.charset),
             1,
             self.reason,

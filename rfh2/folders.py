@@ -1,12 +1,12 @@
 """NameValueData: the XML-like folders of an MQRFH2 (guide 6.6.2; wire formats 3.2 and 3.3).
 
-A folder is kept as the bytes it came in; its text is read only when somebody asks. The syntax is XML's with what the field
-adds: prefixes that nobody declares (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&`` that is not
-escaped. It lacks what XML has beyond elements, attributes, the five entities and character references: a DTD, a
-processing instruction, a comment or another entity is refused, so that nothing can be made to grow.
+A folder is kept as the bytes it came in; its text is read only when somebody asks. The syntax is XML's with what the
+field adds: prefixes that nobody declares (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&``
+that is not escaped. It lacks what XML has beyond elements, attributes, the five entities and character references: a
+DTD, a processing instruction, a comment or another entity is refused, so that nothing can be made to grow.
 
-lxml reads the text as it is; only where that fails is it mended (``_mended``) and read again, and only where that fails too
-is the fault looked for (``_fault``). Offsets in errors point into the message as it was given.
+lxml reads the text as it is; only where that fails is it mended (``_mended``) and read again, and only where that fails
+too is the fault looked for (``_fault``). Offsets in errors point into the message as it was given.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -30,15 +31,19 @@ MAX_DEPTH = 64
 
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
-_PREFIX = re.compile(r"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_]")
+_PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
 _TAG = re.compile(r"<(/?)([^\s<>/&\"'=]+)((?:\s+[^\s<>/&\"'=]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*(/?)>")
 _FORBIDDEN_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_ENTITY = re.compile(r"&([^;]*);")
+_ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
 
+_UNDECLARED = "urn:undeclared:"
+_XML_SPACE = " \t\r\n"
 _TRUE, _FALSE = ("1", "TRUE", "true"), ("0", "FALSE", "false")
-_INTEGERS = ("i1", "i2", "i4", "i8", "int")
-_FLOATS = ("r4", "r8")
+_BITS = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class Folder:
 
         Text is complete only for leaves; a child that holds elements has an empty text. Raises DecodeError.
         """
-        return [(str(child.tag), child.text or "") for child in parse(self)[0]]
+        return [(_tag(child), child.text or "") for child in parse(self)[0]]
 
     def values(self) -> dict[str, Value]:
         """Tag to value, or to a list of values where the tag repeats; several roots are merged. Raises DecodeError.
@@ -90,8 +95,8 @@ class Folder:
         """
         roots = parse(self)
         if len(roots) == 1:
-            return _merged((str(child.tag), _value(child)) for child in roots[0])
-        return _merged((str(root.tag), _value(root)) for root in roots)
+            return _merged((_tag(child), _value(child)) for child in roots[0])
+        return _merged((_tag(root), _value(root)) for root in roots)
 
 
 def parse(folder: Folder) -> list[etree._Element]:
@@ -103,14 +108,15 @@ def parse(folder: Folder) -> list[etree._Element]:
         at = min(i for i in (text.find("<!"), text.find("<?")) if i >= 0)
         raise _at(folder, text, at, "declarations, comments, CDATA and processing instructions are not allowed")
     try:
-        return [etree.fromstring(text.strip() if text[:1].isspace() else text, _PARSER)]
+        return [etree.fromstring(text.lstrip(_XML_SPACE), _PARSER)]
     except (etree.XMLSyntaxError, ValueError):
         pass
     try:
         wrapper = etree.fromstring(_mended(text), _PARSER)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise _at(folder, text, *_fault(text, str(error))) from error
-    if not len(wrapper) or (wrapper.text or "").strip() or any((root.tail or "").strip() for root in wrapper):
+    strays = (wrapper.text, *(root.tail for root in wrapper))
+    if not len(wrapper) or any((stray or "").strip(_XML_SPACE) for stray in strays):
         raise _at(folder, text, *_fault(text, "text outside any element"))
     return list(wrapper)
 
@@ -122,8 +128,8 @@ def write(name: str, pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _mended(text: str) -> str:
-    prefixes = dict.fromkeys(p for tag in _TAG.finditer(text) for p in _PREFIX.findall(tag[0]) if p != "xml")
-    declared = "".join(f' xmlns:{p}="urn:undeclared:{p}"' for p in prefixes)
+    found = dict.fromkeys(p for tag in _TAG.finditer(text) for p in _PREFIX.findall(tag[0]))
+    declared = "".join(f' xmlns:{p}="{_UNDECLARED}{p}"' for p in found if p not in ("xml", "xmlns"))
     return f"<folder{declared}>{_BARE_AMPERSAND.sub('&amp;', text)}</folder>"
 
 
@@ -146,7 +152,7 @@ def _fault(text: str, otherwise: str) -> tuple[int, str]:
     open_tags: list[str] = []
     at = 0
     while (left := text.find("<", at)) >= 0:
-        if not open_tags and text[at:left].strip():
+        if not open_tags and text[at:left].strip(_XML_SPACE):
             return at, "text outside any element"
         tag = _TAG.match(text, left)
         if tag is None:
@@ -163,8 +169,10 @@ def _fault(text: str, otherwise: str) -> tuple[int, str]:
         at = tag.end()
     if open_tags:
         return len(text), f"expected </{open_tags[-1]}>"
-    if text[at:].strip() or not text:
-        return at, "no element" if not text[:at] else "text outside any element"
+    if not at:
+        return 0, "no element"
+    if text[at:].strip(_XML_SPACE):
+        return at, "text outside any element"
     for entity in _ENTITY.finditer(text):
         if entity[1] not in ("amp", "lt", "gt", "quot", "apos") and not entity[1].startswith("#"):
             return entity.start(), f"entity {entity[0]} is not one of XML's five"
@@ -182,7 +190,7 @@ def _refused(offset: int, header: str, why: str, code: str) -> DecodeError:
 
 def _value(element: etree._Element) -> Value:
     if len(element):
-        return _merged((str(child.tag), _value(child)) for child in element)
+        return _merged((_tag(child), _value(child)) for child in element)
     text = element.text or ""
     kind = None
     for key, setting in element.attrib.items():
@@ -193,26 +201,34 @@ def _value(element: etree._Element) -> Value:
     return text if kind is None else _typed(text, str(kind))
 
 
+def _tag(element: etree._Element) -> str:
+    """The tag as it is written: a prefix stays, whoever declared it or did not."""
+    tag = str(element.tag)
+    if tag[0] != "{":
+        return tag
+    local = tag.rpartition("}")[2]
+    return f"{element.prefix}:{local}" if element.prefix else local
+
+
 def _typed(text: str, kind: str) -> Scalar:
-    try:
-        if kind in _INTEGERS:
-            return int(text)
-        if kind in _FLOATS:
-            return float(text)
-        if kind == "bin.hex":
-            return bytes.fromhex(text)
-    except ValueError:
-        return text
-    if kind == "boolean" and text.strip() in _TRUE + _FALSE:
-        return text.strip() in _TRUE
+    plain = text.strip(_XML_SPACE)
+    if (bits := _BITS.get(kind)) and _INTEGER.fullmatch(plain):
+        number = int(plain)
+        return number if -(1 << bits - 1) <= number < 1 << bits - 1 else text
+    if kind in ("r4", "r8") and _FLOAT.fullmatch(plain):
+        real = float(plain)
+        return real if isfinite(real) else text
+    if kind == "bin.hex" and _HEX.fullmatch(plain):
+        return bytes.fromhex(plain)
+    if kind == "boolean" and plain in _TRUE + _FALSE:
+        return plain in _TRUE
     return text
 
 
 def _merged(pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     out: dict[str, Value] = {}
     repeated: set[str] = set()
-    for qualified, value in pairs:
-        tag = qualified.replace("{urn:undeclared:", "").replace("}", ":")
+    for tag, value in pairs:
         if tag not in out:
             out[tag] = value
         elif tag in repeated:

@@ -1,7 +1,7 @@
 """The fixed structures of the wire, each declared once with construct (wire formats, sections 1 to 5).
 
-A ``Layout`` holds the declaration for both byte orders, and what is derived from it: a ``struct.Struct`` for each order,
-which is what the hot path runs. ``tests/rfh2/test_layouts.py`` proves that the two read and write alike.
+A ``Layout`` holds the declaration for both byte orders, and what is derived from it: a ``struct.Struct`` for each
+order, which is what the hot path runs. ``tests/rfh2/test_layouts.py`` proves that the two read and write alike.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import construct as c
 
 from rfh2.ccsid import ByteOrder
+from rfh2.errors import EncodeError
 
 Fields = Callable[[Any], tuple[Any, ...]]
 
@@ -39,6 +40,16 @@ class Layout:
             kind = field.subcon
             parts.append(kind.fmtstr[-1] if isinstance(kind, c.FormatField) else f"{kind.sizeof()}s")
         return "".join(parts)
+
+    def pack(self, order: ByteOrder, *values: Any) -> bytes:
+        """The bytes of *values*, one a field. Raises EncodeError for a number that does not fit its field.
+
+        Byte fields must have their exact length already: struct would cut or fill them without a word.
+        """
+        try:
+            return self.fast[order].pack(*values)
+        except struct.error as error:
+            raise EncodeError(f"{self.name}: {error}") from error
 
     def spans(self) -> list[tuple[str, int, int]]:
         """(name, offset, length) of each field, in order."""
@@ -132,11 +143,58 @@ def _xqh(long: Any) -> tuple[Any, ...]:
     )
 
 
+def _mde(long: Any) -> tuple[Any, ...]:
+    return (
+        *_rfh(long),
+        "GroupId" / c.Bytes(24),
+        "MsgSeqNumber" / long,
+        "Offset" / long,
+        "MsgFlags" / long,
+        "OriginalLength" / long,
+    )
+
+
+def _parameter(long: Any) -> tuple[Any, ...]:
+    return ("Type" / long, "StrucLength" / long, "Parameter" / long)
+
+
+def _cfh(long: Any) -> tuple[Any, ...]:
+    names = ("Type", "StrucLength", "Version", "Command", "MsgSeqNumber", "Control", "CompCode", "Reason")
+    return (*(name / long for name in names), "ParameterCount" / long)
+
+
+def _cf(*names: str) -> Fields:
+    return lambda long: (*_parameter(long), *(name / long for name in names))
+
+
+def _cfin64(long: Any) -> tuple[Any, ...]:
+    return (*_parameter(long), "Reserved" / long, "Value" / (c.Int64sb if long is c.Int32sb else c.Int64sl))
+
+
 MQMD1 = Layout("MQMD", _mqmd1)
 MQMD2 = Layout("MQMD", _mqmd2)
 MQRFH = Layout("MQRFH", _rfh)
 MQRFH2 = Layout("MQRFH2", _rfh2)
 MQDLH = Layout("MQDLH", _dlh)
-MQXQH = Layout("MQXQH", _xqh)
+MQXQH = Layout("MQXQH", _xqh)  # an MQMD of version 1 follows
+MQMDE = Layout("MQMDE", _mde)
 
-ALL: tuple[Layout, ...] = (MQMD1, MQMD2, MQRFH, MQRFH2, MQDLH, MQXQH)
+# PCF: strings, lists and group members follow the fixed part of their parameter.
+MQCFH = Layout("MQCFH", _cfh)
+PARAMETER = Layout("PCF parameter", _parameter)
+MQCFIN = Layout("MQCFIN", _cf("Value"))
+MQCFST = Layout("MQCFST", _cf("CodedCharSetId", "StringLength"))
+MQCFIL = Layout("MQCFIL", _cf("Count"))
+MQCFSL = Layout("MQCFSL", _cf("CodedCharSetId", "Count", "StringLength"))
+MQCFBS = Layout("MQCFBS", _cf("StringLength"))
+MQCFIF = Layout("MQCFIF", _cf("Operator", "FilterValue"))
+MQCFSF = Layout("MQCFSF", _cf("Operator", "CodedCharSetId", "FilterValueLength"))
+MQCFBF = Layout("MQCFBF", _cf("Operator", "FilterValueLength"))
+MQCFGR = Layout("MQCFGR", _cf("ParameterCount"))
+MQCFIN64 = Layout("MQCFIN64", _cfin64)
+MQCFIL64 = Layout("MQCFIL64", _cf("Count"))
+
+ALL: tuple[Layout, ...] = (
+    *(MQMD1, MQMD2, MQRFH, MQRFH2, MQDLH, MQXQH, MQMDE, MQCFH, PARAMETER, MQCFIN, MQCFST, MQCFIL, MQCFSL, MQCFBS),
+    *(MQCFIF, MQCFSF, MQCFBF, MQCFGR, MQCFIN64, MQCFIL64),
+)

@@ -44,6 +44,13 @@ def characters(value: str, size: int, charset: str, field: str) -> bytes:
     return data + " ".encode(charset) * (size - len(data))
 
 
+def identifier(value: bytes, size: int, field: str) -> bytes:
+    """*value* as a byte field, which has no padding. Raises EncodeError where it is not *size* bytes long."""
+    if len(value) != size:
+        raise EncodeError(f"{field}: {len(value)} bytes, not {size}")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Mqmd:
     """An MQMD of version 1 or 2; version 1 has the defaults for the fields that it lacks.
@@ -125,7 +132,9 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
 
 
 def encode_mqmd(mqmd: Mqmd) -> bytes:
-    """The bytes of *mqmd*. Raises EncodeError for text that does not fit its field."""
+    """The bytes of *mqmd*. Raises EncodeError for a value that does not fit its field."""
+    if mqmd.version not in (1, 2):
+        raise EncodeError(f"MQMD: Version is {mqmd.version}, neither 1 nor 2")
 
     def text(value: str, size: int, field: str) -> bytes:
         return characters(value, size, mqmd.charset, field)
@@ -142,13 +151,13 @@ def encode_mqmd(mqmd: Mqmd) -> bytes:
         text(mqmd.format, 8, "Format"),
         mqmd.priority,
         mqmd.persistence,
-        mqmd.msg_id,
-        mqmd.correl_id,
+        identifier(mqmd.msg_id, 24, "MsgId"),
+        identifier(mqmd.correl_id, 24, "CorrelId"),
         mqmd.backout_count,
         text(mqmd.reply_to_q, 48, "ReplyToQ"),
         text(mqmd.reply_to_qmgr, 48, "ReplyToQMgr"),
         text(mqmd.user_identifier, 12, "UserIdentifier"),
-        mqmd.accounting_token,
+        identifier(mqmd.accounting_token, 32, "AccountingToken"),
         text(mqmd.appl_identity_data, 32, "ApplIdentityData"),
         mqmd.put_appl_type,
         text(mqmd.put_appl_name, 28, "PutApplName"),
@@ -157,9 +166,10 @@ def encode_mqmd(mqmd: Mqmd) -> bytes:
         text(mqmd.appl_origin_data, 4, "ApplOriginData"),
     )
     if mqmd.version == 1:
-        return MQMD1.fast[mqmd.order].pack(*values)
-    extension = (mqmd.group_id, mqmd.msg_seq_number, mqmd.offset, mqmd.msg_flags, mqmd.original_length)
-    return MQMD2.fast[mqmd.order].pack(*values, *extension)
+        return MQMD1.pack(mqmd.order, *values)
+    group_id = identifier(mqmd.group_id, 24, "GroupId")
+    extension = (group_id, mqmd.msg_seq_number, mqmd.offset, mqmd.msg_flags, mqmd.original_length)
+    return MQMD2.pack(mqmd.order, *values, *extension)
 
 
 def _refused(offset: int, why: str, code: str) -> DecodeError:

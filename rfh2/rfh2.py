@@ -69,7 +69,8 @@ class Rfh2:
         """The bytes of this header. Raises EncodeError."""
         if self.name_value_ccsid not in NAME_VALUE_CCSIDS:
             raise EncodeError(f"NameValueCCSID {self.name_value_ccsid} is not one of {NAME_VALUE_CCSIDS}")
-        fixed = MQRFH2.fast[self.order].pack(
+        fixed = MQRFH2.pack(
+            self.order,
             "RFH ".encode(self.charset),
             2,
             self.length,
