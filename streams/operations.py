@@ -1,7 +1,7 @@
 """The vocabulary of modern publish/subscribe: operations on the topic space, and the effects they have.
 
 A queued command is translated into operations (guide 7.2); the topic space applies them, and answers with effects: what
-changed, and which publication goes to which subscription. Operations and effects are values; nothing here does anything.
+changed, and which publication goes to which subscription. Operations and effects are values.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Unsubscribe:
 class PublishToTopic:
     """MQPUT to a topic.
 
-    retain: MQPMO_RETAIN. not_to: MQPMO_NOT_OWN_SUBS, as the destination (queue manager, queue, and correlation identifier
-    or None for any) that is left out. pub_level: guide 4.6.1.
+    retain: MQPMO_RETAIN. not_to: MQPMO_NOT_OWN_SUBS, as the destination (queue manager, queue, and correlation
+    identifier or None for any) that is left out. pub_level: guide 4.6.1.
     """
 
     topic_string: str
@@ -106,7 +106,7 @@ class SubscriptionRemoved:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """This publication goes to this subscription. from_retained: it is a retained one, sent to a new or asking subscriber."""
+    """This publication goes to this subscription. from_retained: a retained one, to a new or asking subscriber."""
 
     subscription: Subscription
     topic_string: str

@@ -1,0 +1,52 @@
+"""WILDCARD(BLOCK): which topics a wildcard subscription does not reach (guide 2.5.4, "Controlling wildcard usage").
+
+A topic object with WILDCARD(BLOCK) at topic string B keeps publications at B and below B from subscriptions whose
+wildcard lies above B: those that do not spell B out in the levels before their first wildcard.
+
+    BLOCK at Sports/Football; published to Sports/Football/Arsenal
+    Sports/#                  blocked       Sports/Football/#         delivered
+    Sports/#/Arsenal          blocked       Sports/Football/Arsenal   delivered: not a wildcard subscription
+    Sports/+/Arsenal          blocked       Sports/Football/+         delivered
+
+Where a subscription matches topic T, both its literal levels and each B above T are beginnings of T, so that B is
+spelt out exactly when it has no more levels than the subscription has literal ones. Hence the one number per topic and
+block set: the levels of the deepest B at or above T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.topic_strings import SEPARATOR
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSet:
+    """The topic strings of all topic objects with WILDCARD(BLOCK) at one moment; the root ("") blocks nothing."""
+
+    topic_strings: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.topic_strings)
+
+    def depth(self, topic_string: str) -> int:
+        """How many levels the deepest blocking topic string at or above *topic_string* has; 0 where there is none."""
+        blocking = self.topic_strings
+        if topic_string in blocking and topic_string:
+            return topic_string.count(SEPARATOR) + 1
+        end = topic_string.rfind(SEPARATOR)
+        while end > 0:
+            if topic_string[:end] in blocking:
+                return topic_string.count(SEPARATOR, 0, end) + 1
+            end = topic_string.rfind(SEPARATOR, 0, end)
+        return 0
+
+    def blocks(self, topic_string: str, literal_depth: int) -> bool:
+        """Whether a wildcard subscription that matches *topic_string* is kept from it.
+
+        literal_depth: how many whole levels the subscription has before its first wildcard.
+        """
+        return self.depth(topic_string) > literal_depth
+
+
+NO_BLOCKS = BlockSet()

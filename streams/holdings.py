@@ -1,0 +1,46 @@
+"""What one place of an index holds: no subscription, one, or several; most places hold one, and pay for no container.
+
+Several are a dict by sub_id, so that one among many thousands on the same topic string is taken out at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streams.subscriptions import Subscription
+
+Several = dict[bytes, Subscription]
+Holding = Subscription | Several | None
+
+
+def with_added(holding: Holding, subscription: Subscription) -> Subscription | Several:
+    """The holding with this subscription in it; one of the same sub_id is replaced."""
+    if holding is None:
+        return subscription
+    if isinstance(holding, dict):
+        holding[subscription.sub_id] = subscription
+        return holding
+    if holding.sub_id == subscription.sub_id:
+        return subscription
+    return {holding.sub_id: holding, subscription.sub_id: subscription}
+
+
+def with_removed(holding: Holding, sub_id: bytes) -> Holding:
+    """The holding without this subscription. Raises KeyError where it is not there."""
+    if isinstance(holding, dict):
+        del holding[sub_id]
+        return next(iter(holding.values())) if len(holding) == 1 else holding
+    if holding is None or holding.sub_id != sub_id:
+        raise KeyError(sub_id)
+    return None
+
+
+def flatten(holdings: Iterable[Subscription | Several]) -> list[Subscription]:
+    """All subscriptions of several places, in the places' order."""
+    subscriptions: list[Subscription] = []
+    for holding in holdings:
+        if isinstance(holding, dict):
+            subscriptions.extend(holding.values())
+        else:
+            subscriptions.append(holding)
+    return subscriptions

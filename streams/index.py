@@ -1,0 +1,221 @@
+"""Which subscriptions does a topic have? Exact ones, both kinds of wildcard ones, WILDCARD(BLOCK), and a cache on top.
+
+Strategy:
+
+- A subscription without wildcards is found by its topic string in one look-up; wildcard ones are in a TopicTree and a
+  CharIndex, which hold nothing for the exact ones.
+- What a topic matched is kept. A change to an exact subscription drops that topic alone. A change to a wildcard
+  subscription touches nothing but a short journal: a kept answer says how far into the journal it is good, and when it
+  is asked for again, only the patterns journalled since are tried on its topic. It is found anew where one matches, or
+  where the journal no longer reaches back.
+- A wildcard subscription keeps the set of blocking topic objects that it was made under (guide 2.5.4).
+
+Answers are in ascending order of sub_id, the order in which deliveries are made.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from operator import attrgetter
+from typing import Final
+
+from streams.blocking import NO_BLOCKS, BlockSet
+from streams.char_index import CharIndex
+from streams.holdings import Holding, Several, flatten, with_added, with_removed
+from streams.patterns import Pattern, parse_pattern
+from streams.subscriptions import Subscription
+from streams.topic_tree import TopicTree
+from streams.topic_wildcards import TopicPattern
+
+_SUB_ID: Final = attrgetter("sub_id")
+
+# A journal longer than this costs a returning topic more than finding its answer anew.
+JOURNAL_LENGTH: Final = 32
+
+
+class _Generation:
+    """Answers kept by topic string. The garbage collector's work grows with the containers that it has to look through,
+    and would cost more than matching: so a single match is kept bare, no match is the one empty tuple, and how far an
+    answer is good is a number of its own, written only where it differs from the journal's end when this was made.
+    """
+
+    __slots__ = ("answers", "born", "good_until")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
+        self.answers: dict[str, Subscription | tuple[Subscription, ...]] = {}
+        self.good_until: dict[str, int] = {}
+
+
+class SubscriptionIndex:
+    """All subscriptions of a queue manager, by the topics they match.
+
+    cached_topics, cached_matches: bounds of the cache, in topics and in subscriptions over all topics; 0 topics is no
+    cache.
+    """
+
+    __slots__ = (
+        "_blocked_under",
+        "_bound_matches",
+        "_bound_topics",
+        "_chars",
+        "_exact",
+        "_journal",
+        "_journal_end",
+        "_matches_kept",
+        "_older",
+        "_recent",
+        "_tree",
+    )
+
+    def __init__(self, cached_topics: int = 50_000, cached_matches: int = 1_000_000) -> None:
+        self._exact: dict[str, Subscription | Several] = {}
+        self._tree = TopicTree()
+        self._chars = CharIndex()
+        # By sub_id: the blocks that a wildcard subscription was made under, if any, and its literal depth.
+        self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
+        # The cache is two generations: when the recent one is full it becomes the older one, and what is asked for
+        # from there comes back. So what is in use stays, at the cost of a dict look-up and no bookkeeping.
+        self._recent = _Generation(0)
+        self._older = _Generation(0)
+        self._matches_kept = 0
+        self._bound_topics = cached_topics // 2
+        self._bound_matches = cached_matches // 2
+        self._journal: deque[Pattern] = deque(maxlen=JOURNAL_LENGTH)
+        self._journal_end = 0
+
+    def add(self, subscription: Subscription, blocks: BlockSet = NO_BLOCKS) -> None:
+        """Add a subscription, made under these blocks.
+
+        Raises CommandError 3072 where its topic string is no pattern of its scheme; nothing is changed then.
+        """
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        if pattern.is_wild and blocks:
+            self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
+        self._put(pattern, subscription)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Take out the subscription of this sub_id, topic string and scheme. Raises KeyError where there is none."""
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        sub_id = subscription.sub_id
+        if isinstance(pattern, TopicPattern) and pattern.is_wild:
+            self._tree.remove(pattern, sub_id)
+        elif pattern.is_wild:
+            self._chars.remove(pattern, sub_id)  # type: ignore[arg-type]
+        else:
+            holding: Holding = with_removed(self._exact.get(pattern.literal), sub_id)
+            if holding is None:
+                del self._exact[pattern.literal]
+            else:
+                self._exact[pattern.literal] = holding
+        self._blocked_under.pop(sub_id, None)
+        self._touch(pattern)
+
+    def replace(self, subscription: Subscription) -> None:
+        """Put a new value in the place of the subscription of this sub_id, topic string and scheme; blocks stay."""
+        self._put(parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
+
+    def reblock(self, subscriptions: list[Subscription], blocks: BlockSet) -> None:
+        """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
+        self._blocked_under.clear()
+        self._recent = _Generation(self._journal_end)
+        self._older = _Generation(self._journal_end)
+        self._matches_kept = 0
+        if not blocks:
+            return
+        for subscription in subscriptions:
+            pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+            if pattern.is_wild:
+                self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
+
+    def blocks(self, sub_id: bytes) -> BlockSet:
+        """The blocks that a subscription was made under; none for one without wildcards."""
+        under = self._blocked_under.get(sub_id)
+        return under[0] if under is not None else NO_BLOCKS
+
+    def match(self, topic_string: str) -> tuple[Subscription, ...]:
+        """The subscriptions that a publication on *topic_string* reaches, in ascending order of sub_id."""
+        recent = self._recent
+        kept = recent.answers.get(topic_string)
+        if kept is not None:
+            good_until = recent.good_until.get(topic_string, recent.born) if recent.good_until else recent.born
+            if good_until == self._journal_end:
+                return kept if isinstance(kept, tuple) else (kept,)
+        else:
+            kept = self._older.answers.get(topic_string)
+            good_until = self._older.good_until.get(topic_string, self._older.born)
+        if kept is not None and self._still_good(topic_string, good_until):
+            matches = kept if isinstance(kept, tuple) else (kept,)
+        else:
+            matches = self.match_uncached(topic_string)
+        self._keep(topic_string, matches)
+        return matches
+
+    def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
+        """The same answer as match, found anew."""
+        found: list[Subscription | Several] = self._tree.match(topic_string)
+        if self._chars:
+            found += self._chars.match(topic_string)
+        wild = flatten(found)
+        if wild and self._blocked_under:
+            wild = self._unblocked(topic_string, wild)
+        exact = self._exact.get(topic_string)
+        if exact is not None:
+            wild += flatten((exact,))
+        if len(wild) > 1:
+            wild.sort(key=_SUB_ID)
+        return tuple(wild)
+
+    def _put(self, pattern: Pattern, subscription: Subscription) -> None:
+        if isinstance(pattern, TopicPattern) and pattern.is_wild:
+            self._tree.add(pattern, subscription)
+        elif pattern.is_wild:
+            self._chars.add(pattern, subscription)  # type: ignore[arg-type]
+        else:
+            self._exact[pattern.literal] = with_added(self._exact.get(pattern.literal), subscription)
+        self._touch(pattern)
+
+    def _unblocked(self, topic_string: str, subscriptions: list[Subscription]) -> list[Subscription]:
+        depths: dict[int, int] = {}
+        kept = []
+        for subscription in subscriptions:
+            under = self._blocked_under.get(subscription.sub_id)
+            if under is not None:
+                blocks, literal_depth = under
+                depth = depths.get(id(blocks))
+                if depth is None:
+                    depth = depths[id(blocks)] = blocks.depth(topic_string)
+                if depth > literal_depth:
+                    continue
+            kept.append(subscription)
+        return kept
+
+    def _touch(self, pattern: Pattern) -> None:
+        if pattern.is_wild:
+            self._journal.append(pattern)
+            self._journal_end += 1
+        else:
+            self._recent.answers.pop(pattern.literal, None)
+            self._older.answers.pop(pattern.literal, None)
+
+    def _still_good(self, topic_string: str, good_until: int) -> bool:
+        since = self._journal_end - good_until
+        if since > len(self._journal):
+            return False
+        for place in range(len(self._journal) - since, len(self._journal)):
+            if self._journal[place].matches(topic_string):
+                return False
+        return True
+
+    def _keep(self, topic_string: str, matches: tuple[Subscription, ...]) -> None:
+        recent = self._recent
+        if len(recent.answers) >= self._bound_topics or self._matches_kept > self._bound_matches:
+            if not self._bound_topics:
+                return
+            self._older = recent
+            recent = self._recent = _Generation(self._journal_end)
+            self._matches_kept = 0
+        recent.answers[topic_string] = matches[0] if len(matches) == 1 else matches
+        if recent.born != self._journal_end:
+            recent.good_until[topic_string] = self._journal_end
+        self._matches_kept += len(matches)

@@ -1,0 +1,198 @@
+"""Streams and subscription points as places in the topic space (guide 6.1, 6.2), and what to look at before adding or
+deleting one (guide 6.5.4 to 6.5.6).
+
+A stream queue named X starts at the topic string of topic object X; the default stream at the root. A subscription
+point is found by the topic string, not by the name, of the objects in its namelist, and that string is its prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
+from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObjects, Wildcard
+from streams.topic_strings import SEPARATOR, is_within
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTopic:
+    """Where a stream lies in the topic space.
+
+    prefix: "" is the root. object_missing: the stream has no topic object, so that its topics lie at the root; whoever
+    asked says so in the log.
+    """
+
+    stream: str
+    prefix: str
+    object_missing: bool = False
+
+
+def is_stream_queue(queue: str, queue_namelist: Namelist) -> bool:
+    """Whether publications are taken from this queue: it stands in SYSTEM.QPUBSUB.QUEUE.NAMELIST (guide 6.1)."""
+    return bool(queue) and queue in queue_namelist
+
+
+def stream_topic(stream: str, topic_objects: TopicObjects) -> StreamTopic:
+    """Where the topics of a stream lie: below the TOPICSTR of the topic object of its name (guide 6.1).
+
+    The default stream is at the root whatever its topic object says; so is a stream with an empty TOPICSTR.
+    """
+    if not stream or stream == DEFAULT_STREAM:
+        return StreamTopic(stream or DEFAULT_STREAM, "")
+    topic_object = topic_objects.get(stream)
+    if topic_object is None:
+        return StreamTopic(stream, "", object_missing=True)
+    return StreamTopic(stream, topic_object.topic_string)
+
+
+def sub_point_prefix(sub_point: str | None, namelist: Namelist, topic_objects: TopicObjects) -> str | None:
+    """The prefix of a subscription point: the TOPICSTR in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST that equals its name (6.2).
+
+    "" for none and for the empty one, which is the default; None where no object in the list bears the name. The
+    default one cannot be named.
+    """
+    if not sub_point:
+        return ""
+    for name in namelist.names:
+        if name == DEFAULT_SUB_POINT:
+            continue
+        topic_object = topic_objects.get(name)
+        if topic_object is not None and topic_object.topic_string == sub_point:
+            return topic_object.topic_string
+    return None
+
+
+class Severity(StrEnum):
+    """How much a finding matters: an error makes the change wrong, a warning wants a person's judgement."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing found when asked whether a stream or a subscription point can be added or deleted."""
+
+    code: str
+    severity: Severity
+    text: str
+
+
+def check_stream_addition(
+    stream: str, queues: Collection[str], queue_namelist: Namelist, topic_objects: TopicObjects
+) -> list[Finding]:
+    """What guide 6.5.4 asks for before a stream works: queue, topic object, WILDCARD(BLOCK), namelist, own prefix.
+
+    queues: the names of the local queues.
+    """
+    findings: list[Finding] = []
+    if stream not in queues:
+        findings.append(_error("no-queue", f"there is no local queue {stream}"))
+    if stream in queue_namelist:
+        findings.append(_warning("already-listed", f"{stream} stands in {queue_namelist.name} already"))
+    topic_object = topic_objects.get(stream)
+    if topic_object is None:
+        findings.append(
+            _error("no-topic-object", f"there is no topic object {stream}: topics would be at the root")
+        )
+        return findings
+    if stream == DEFAULT_STREAM:
+        return findings
+    if not topic_object.topic_string:
+        findings.append(_warning("at-root", f"topic object {stream} has no TOPICSTR; its topics are at the root"))
+        return findings
+    if topic_object.wildcard is not Wildcard.BLOCK:
+        why = f"topic object {stream} is not WILDCARD(BLOCK); subscriptions to # or * outside get its publications"
+        findings.append(_warning("not-blocked", why))
+    findings += check_prefix_collisions(topic_object.name, topic_object.topic_string, topic_objects, (), ())
+    return findings
+
+
+def check_stream_deletion(
+    stream: str,
+    subscriptions: Iterable[Subscription],
+    messages_on_queue: int,
+    queue_namelist: Namelist,
+    topic_objects: TopicObjects,
+) -> list[Finding]:
+    """What guide 6.5.5 asks for before a stream is deleted: no subscriptions left, no messages left on its queue."""
+    findings: list[Finding] = []
+    if stream == DEFAULT_STREAM:
+        findings.append(_error("default-stream", "the default stream cannot be deleted"))
+    if stream not in queue_namelist:
+        findings.append(_warning("not-listed", f"{stream} does not stand in {queue_namelist.name}"))
+    prefix = stream_topic(stream, topic_objects).prefix
+    left = [s for s in subscriptions if s.stream == stream or (prefix and _lies_within(prefix, s))]
+    if left:
+        findings.append(_error("subscriptions-left", f"{len(left)} subscriptions to the stream are left"))
+    if messages_on_queue:
+        findings.append(_error("messages-left", f"{messages_on_queue} messages are left on queue {stream}"))
+    return findings
+
+
+def check_sub_point_addition(sub_point: str, namelist: Namelist, topic_objects: TopicObjects) -> list[Finding]:
+    """What guide 6.5.6 asks before a subscription point is added: is it there already, is its name or string taken."""
+    findings: list[Finding] = []
+    if sub_point_prefix(sub_point, namelist, topic_objects) is not None:
+        findings.append(_error("already-defined", f"subscription point {sub_point} is defined already"))
+        return findings
+    same_name, same_string = topic_objects.get(sub_point), topic_objects.at(sub_point)
+    if same_string is not None:
+        why = f"topic object {same_string.name} has topic string {sub_point}: it would become the subscription point"
+        findings.append(_warning("topic-string-in-use", why))
+        if same_string.wildcard is not Wildcard.BLOCK:
+            findings.append(_warning("not-blocked", f"topic object {same_string.name} is not WILDCARD(BLOCK)"))
+    elif same_name is not None:
+        why = f"topic object {sub_point} has topic string {same_name.topic_string!r}: use another object name"
+        findings.append(_warning("object-name-in-use", why))
+    findings += check_prefix_collisions(sub_point, sub_point, topic_objects, (), ())
+    return findings
+
+
+def check_prefix_collisions(
+    owner: str,
+    prefix: str,
+    topic_objects: TopicObjects,
+    subscriptions: Iterable[Subscription],
+    retained_topics: Iterable[str],
+) -> list[Finding]:
+    """Who else is in the part of the topic space that *owner* (a stream or a subscription point) is to have (6.1).
+
+    The prefixes of streams and subscription points have to be unique and none inside another; ordinary subscriptions
+    and retained publications below the prefix would be mixed with those of the stream.
+    """
+    if not prefix:
+        return []
+    findings: list[Finding] = []
+    for other in topic_objects:
+        if other.name == owner or not other.topic_string:
+            continue
+        blocking = other.wildcard is Wildcard.BLOCK
+        if other.topic_string == prefix:
+            findings.append(_warning("prefix-in-use", f"topic object {other.name} has topic string {prefix}"))
+        elif is_within(prefix, other.topic_string):
+            findings.append(_warning("object-below", f"{other.name} ({other.topic_string}) lies below {prefix}"))
+        elif blocking and is_within(other.topic_string, prefix):
+            findings.append(_warning("prefix-nested", f"{prefix} lies below {other.name} ({other.topic_string})"))
+    mixed = [s for s in subscriptions if owner not in (s.stream, s.sub_point) and _lies_within(prefix, s)]
+    if mixed:
+        findings.append(_warning("subscriptions-below", f"{len(mixed)} other subscriptions lie below {prefix}"))
+    kept = sum(1 for topic in retained_topics if is_within(prefix, topic))
+    if kept:
+        findings.append(_warning("retained-below", f"{kept} retained publications lie below {prefix}"))
+    return findings
+
+
+def _lies_within(prefix: str, subscription: Subscription) -> bool:
+    return subscription.topic_string == prefix or subscription.topic_string.startswith(prefix + SEPARATOR)
+
+
+def _error(code: str, text: str) -> Finding:
+    return Finding(code, Severity.ERROR, text)
+
+
+def _warning(code: str, text: str) -> Finding:
+    return Finding(code, Severity.WARNING, text)

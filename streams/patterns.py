@@ -1,0 +1,34 @@
+"""A subscription's topic string, read under either wildcard scheme (guide 2.5.1.1)."""
+
+from __future__ import annotations
+
+from streams.char_wildcards import CharPattern, escape_char_pattern, parse_char_pattern
+from streams.subscriptions import WildcardScheme
+from streams.topic_strings import SEPARATOR
+from streams.topic_wildcards import TopicPattern, parse_topic_pattern
+
+Pattern = TopicPattern | CharPattern
+
+
+def parse_pattern(text: str, scheme: WildcardScheme) -> Pattern:
+    """Read *text* under *scheme*; raises CommandError 3072 where it is no pattern of that scheme."""
+    return parse_topic_pattern(text) if scheme is WildcardScheme.TOPIC else parse_char_pattern(text)
+
+
+def add_pattern_prefix(prefix: str, text: str, scheme: WildcardScheme) -> str:
+    """Where a subscription's pattern lies in the topic space, below *prefix* (guide 6.1, 6.2); "" is the root.
+
+    The prefix is a topic string and never wild: under the character scheme it is escaped.
+    """
+    if not prefix:
+        return text
+    escaped = escape_char_pattern(prefix) if scheme is WildcardScheme.CHAR else prefix
+    return f"{escaped}{SEPARATOR}{text}"
+
+
+def remove_pattern_prefix(prefix: str, text: str, scheme: WildcardScheme) -> str:
+    """What the subscriber wrote before add_pattern_prefix; unchanged where the prefix is not there."""
+    if not prefix:
+        return text
+    escaped = escape_char_pattern(prefix) if scheme is WildcardScheme.CHAR else prefix
+    return text.removeprefix(escaped + SEPARATOR)

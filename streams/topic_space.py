@@ -1,0 +1,315 @@
+"""The topic space of a queue manager: operations in, effects out. The one place where subscriptions and retained
+publications change.
+
+In memory and deterministic: the time is an argument, and equal operations give equal effects. An operation is checked
+before anything changes; one that raises has changed nothing.
+
+What has expired is gone for every answer from that moment on; expire() says so with effects, for those who keep state.
+Names are free again only once expire() has been called, so a processor calls it before each command.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Literal
+
+from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
+from rfh2.errors import CommandError
+from streams.choosing import choose
+from streams.holdings import Several, flatten, with_added, with_removed
+from streams.index import SubscriptionIndex
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Delivery,
+    Effect,
+    Operation,
+    Publication,
+    PublishToTopic,
+    RequestRetained,
+    RetainedCleared,
+    RetainedPublication,
+    RetainedStored,
+    Subscribe,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+    Unsubscribe,
+)
+from streams.patterns import parse_pattern
+from streams.retained import RetainedPublications
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_objects import TopicObjects
+from streams.topic_wildcards import check_publication_topic
+
+Identity = tuple[str, str, bytes]
+Select = Callable[[Subscription, Publication, str], bool]
+Semantics = Literal["v7", "v6"]
+
+
+class TopicSpace:
+    """Subscriptions, retained publications, and the operations on them.
+
+    select: whether a subscription's selector lets a publication on a topic string through; asked only of subscriptions
+    that have a selector, and taken to be always true where None. semantics: under "v6" a publication reaches only
+    subscriptions of the same scope, local or global; under "v7" scope keeps nothing from this queue manager's
+    subscriptions (guide 7.5, table 2).
+    """
+
+    def __init__(
+        self, topic_objects: TopicObjects, select: Select | None = None, semantics: Semantics | str = "v7"
+    ) -> None:
+        if semantics not in ("v7", "v6"):
+            raise ValueError(f"semantics is v7 or v6, not {semantics!r}")
+        self.topic_objects = topic_objects
+        self._select = select
+        self._scopes_apart = semantics == "v6"
+        self._reset()
+
+    def _reset(self) -> None:
+        self._subscriptions: dict[bytes, Subscription] = {}
+        self._by_name: dict[str, bytes] = {}
+        self._by_identity: dict[Identity, Subscription | Several] = {}
+        self._index = SubscriptionIndex()
+        self._retained = RetainedPublications()
+        # (expires_at, sub_id), with entries that an alteration has made stale, which are skipped.
+        self._expiries: list[tuple[datetime, bytes]] = []
+
+    # Looking
+
+    def subscription(self, sub_id: bytes) -> Subscription | None:
+        """The subscription of this sub_id, if there is one."""
+        return self._subscriptions.get(sub_id)
+
+    def by_name(self, name: str) -> Subscription | None:
+        """The subscription of this name, if there is one; names are unique in the queue manager (guide 7.6.1)."""
+        sub_id = self._by_name.get(name)
+        return None if sub_id is None else self._subscriptions[sub_id]
+
+    def by_identity(self, identity: Identity) -> tuple[Subscription, ...]:
+        """The subscriptions of a traditional identity: queue manager, queue, correlation identifier (guide 6.7.2)."""
+        holding = self._by_identity.get(identity)
+        return () if holding is None else tuple(sorted(flatten((holding,)), key=_sub_id))
+
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """All subscriptions, in ascending order of sub_id."""
+        return tuple(sorted(self._subscriptions.values(), key=_sub_id))
+
+    def match(self, topic_string: str, now: datetime) -> tuple[Subscription, ...]:
+        """The subscriptions whose topic string selects this topic, WILDCARD(BLOCK) heeded, in order of sub_id."""
+        matches = self._index.match(topic_string)
+        if self._expiries and self._expiries[0][0] <= now:
+            return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
+        return matches
+
+    def retained(self, topic_string: str, wildcard: WildcardScheme, now: datetime) -> tuple[RetainedPublication, ...]:
+        """The retained publications that a subscription made now would select, in order of topic string.
+
+        Raises CommandError 3072 where *topic_string* is no pattern of that scheme.
+        """
+        pattern = parse_pattern(topic_string, wildcard)
+        return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
+
+    def retained_publications(self) -> tuple[RetainedPublication, ...]:
+        """All retained publications held, in order of topic string."""
+        return tuple(self._retained)
+
+    # Changing
+
+    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
+        """Carry out one operation and say what it did, in order.
+
+        now: UTC. Raises CommandError, with nothing changed: 3072 for a topic string that is none of its kind, 3152 for
+        a subscription name that is taken, 3073 for a subscription that is not there; ValueError for a sub_id that is.
+        """
+        match operation:
+            case PublishToTopic():
+                return self._publish(operation, now)
+            case Subscribe():
+                return self._subscribe(operation, now)
+            case AlterSubscription():
+                return self._alter(operation, now)
+            case Unsubscribe():
+                return self._unsubscribe(operation)
+            case ClearRetained():
+                return self._clear_retained(operation, now)
+            case RequestRetained():
+                return self._deliver_retained(self._current(operation.subscription), now)
+
+    def expire(self, now: datetime) -> list[Effect]:
+        """Take out the subscriptions and retained publications that have expired, in order of expiry.
+
+        Costs nothing while nothing is due.
+        """
+        effects: list[Effect] = []
+        while self._expiries and self._expiries[0][0] <= now:
+            expires_at, sub_id = heapq.heappop(self._expiries)
+            subscription = self._subscriptions.get(sub_id)
+            if subscription is not None and subscription.expires_at == expires_at:
+                self._take_out(subscription)
+                effects.append(SubscriptionRemoved(subscription))
+        effects.extend(RetainedCleared(topic_string) for topic_string in self._retained.expire(now))
+        return effects
+
+    def restore(self, subscriptions: Iterable[Subscription], retained: Iterable[RetainedPublication]) -> None:
+        """Become what was kept: what a queue manager does when it starts; blocks are evaluated anew (guide 2.5.4).
+
+        Raises CommandError 3072 or 3152, or ValueError, where what was kept contradicts itself; the topic space is
+        then empty.
+        """
+        self._reset()
+        try:
+            for subscription in subscriptions:
+                self._check_new(subscription)
+                self._put_in(subscription)
+        except (CommandError, ValueError):
+            self._reset()
+            raise
+        for publication in retained:
+            self._retained.store(publication)
+
+    def reevaluate_blocks(self) -> None:
+        """Have all subscriptions heed WILDCARD(BLOCK) as it is now: what a restart does (guide 2.5.4)."""
+        self._index.reblock(list(self._subscriptions.values()), self.topic_objects.blocks())
+
+    def _subscribe(self, operation: Subscribe, now: datetime) -> list[Effect]:
+        subscription = operation.subscription
+        self._check_new(subscription)
+        self._put_in(subscription)
+        effects: list[Effect] = [SubscriptionAdded(subscription)]
+        if operation.send_retained and _wants_retained(subscription):
+            effects += self._deliver_retained(subscription, now)
+        return effects
+
+    def _alter(self, operation: AlterSubscription, now: datetime) -> list[Effect]:
+        after = operation.subscription
+        before = self._current(after)
+        self._check_name(after)
+        if (before.topic_string, before.wildcard) == (after.topic_string, after.wildcard):
+            # The place in the topic space is the same, and so are the blocks it was made under.
+            self._index.replace(after)
+        else:
+            parse_pattern(after.topic_string, after.wildcard)
+            self._index.remove(before)
+            self._index.add(after, self.topic_objects.blocks())
+        self._forget(before)
+        self._remember(after)
+        effects: list[Effect] = [SubscriptionAltered(before, after)]
+        if operation.send_retained and _wants_retained(after):
+            effects += self._deliver_retained(after, now)
+        return effects
+
+    def _unsubscribe(self, operation: Unsubscribe) -> list[Effect]:
+        subscription = self._current(operation.subscription)
+        self._take_out(subscription)
+        return [SubscriptionRemoved(subscription)]
+
+    def _publish(self, operation: PublishToTopic, now: datetime) -> list[Effect]:
+        topic_string, publication = operation.topic_string, operation.publication
+        check_publication_topic(topic_string)
+        receiving = [
+            s
+            for s in self.match(topic_string, now)
+            if not s.options.pub_on_req_only and self._lets_through(s, publication, topic_string)
+        ]
+        chosen, level = choose(receiving, operation.pub_level, operation.not_to)
+        effects: list[Effect] = []
+        # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
+        if operation.retain and (level is None or level <= 1):
+            retained = RetainedPublication(topic_string, publication)
+            self._retained.store(retained)
+            effects.append(RetainedStored(retained))
+        effects.extend(Delivery(subscription, topic_string, publication) for subscription in chosen)
+        return effects
+
+    def _clear_retained(self, operation: ClearRetained, now: datetime) -> list[Effect]:
+        effects: list[Effect] = []
+        for retained in self.retained(operation.topic_string, operation.wildcard, now):
+            self._retained.clear(retained.topic_string)
+            effects.append(RetainedCleared(retained.topic_string))
+        return effects
+
+    def _deliver_retained(self, subscription: Subscription, now: datetime) -> list[Effect]:
+        if subscription.sub_level != 1:
+            return []
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        blocks = self._index.blocks(subscription.sub_id)
+        return [
+            Delivery(subscription, retained.topic_string, retained.publication, from_retained=True)
+            for retained in self._retained.match(pattern, now, blocks)
+            if self._lets_through(subscription, retained.publication, retained.topic_string)
+        ]
+
+    def _lets_through(self, subscription: Subscription, publication: Publication, topic_string: str) -> bool:
+        if self._scopes_apart and subscription.options.local != publication.local:
+            return False
+        if subscription.selector is None or self._select is None:
+            return True
+        return self._select(subscription, publication, topic_string)
+
+    # Checking and keeping
+
+    def _current(self, subscription: Subscription) -> Subscription:
+        current = self._subscriptions.get(subscription.sub_id)
+        if current is None:
+            raise CommandError(MQRCCF_NOT_REGISTERED, subscription.topic_string, "there is no such subscription")
+        return current
+
+    def _check_new(self, subscription: Subscription) -> None:
+        if subscription.sub_id in self._subscriptions:
+            raise ValueError(f"sub_id {subscription.sub_id.hex()} is in use")
+        self._check_name(subscription)
+        parse_pattern(subscription.topic_string, subscription.wildcard)
+
+    def _check_name(self, subscription: Subscription) -> None:
+        if subscription.name is None:
+            return
+        owner = self._by_name.get(subscription.name)
+        if owner is not None and owner != subscription.sub_id:
+            why = f"subscription name {subscription.name} is in use"
+            raise CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, subscription.topic_string, why)
+
+    def _put_in(self, subscription: Subscription) -> None:
+        self._index.add(subscription, self.topic_objects.blocks())
+        self._remember(subscription)
+
+    def _take_out(self, subscription: Subscription) -> None:
+        self._index.remove(subscription)
+        self._forget(subscription)
+
+    def _remember(self, subscription: Subscription) -> None:
+        sub_id, identity = subscription.sub_id, subscription.traditional_identity
+        self._subscriptions[sub_id] = subscription
+        self._by_identity[identity] = with_added(self._by_identity.get(identity), subscription)
+        if subscription.name is not None:
+            self._by_name[subscription.name] = sub_id
+        if subscription.expires_at is not None:
+            heapq.heappush(self._expiries, (subscription.expires_at, sub_id))
+            if len(self._expiries) > 2 * len(self._subscriptions) + 64:
+                self._drop_stale_expiries()
+
+    def _forget(self, subscription: Subscription) -> None:
+        identity = subscription.traditional_identity
+        del self._subscriptions[subscription.sub_id]
+        left = with_removed(self._by_identity[identity], subscription.sub_id)
+        if left is None:
+            del self._by_identity[identity]
+        else:
+            self._by_identity[identity] = left
+        if subscription.name is not None:
+            del self._by_name[subscription.name]
+
+    def _drop_stale_expiries(self) -> None:
+        self._expiries = [(s.expires_at, s.sub_id) for s in self._subscriptions.values() if s.expires_at is not None]
+        heapq.heapify(self._expiries)
+
+
+def _wants_retained(subscription: Subscription) -> bool:
+    # On request means by MQSUBRQ only, and new means no old one: guide 4.8.2.
+    return not (subscription.options.pub_on_req_only or subscription.options.new_pubs_only)
+
+
+def _sub_id(subscription: Subscription) -> bytes:
+    return subscription.sub_id

@@ -1,0 +1,85 @@
+"""Topic strings: levels, the prefix of a stream or a subscription point, and what is valid (guide 2.5.1, 2.5.2).
+
+A topic string is levels with a ``/`` between each two; a leading or a trailing ``/``, or two in a row, makes an empty
+level, which is a level like any other. There is no limit to the number of levels or to the length of one (2.5.3), but
+the whole string has at most 10,240 characters.
+
+    "Sport/Soccer"   ("Sport", "Soccer")
+    "/Sport"         ("", "Sport")
+    "/"              ("", "")
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRCCF_TOPIC_ERROR
+from rfh2.errors import CommandError
+
+SEPARATOR: Final = "/"
+MQRC_TOPIC_STRING_ERROR: Final = 2425
+
+
+def split_levels(topic_string: str) -> tuple[str, ...]:
+    """The levels of a topic string, empty ones included; the inverse of join_levels (guide 2.5.1)."""
+    return tuple(topic_string.split(SEPARATOR))
+
+
+def join_levels(levels: tuple[str, ...]) -> str:
+    """The topic string with these levels; the inverse of split_levels (guide 2.5.1)."""
+    return SEPARATOR.join(levels)
+
+
+def is_present(field: str | None) -> bool:
+    """Whether TOPICSTR or ObjectString counts as given: not empty, not begun by a blank or a null (guide 2.5.2)."""
+    return field is not None and field[:1] not in ("", " ", "\0")
+
+
+def construct_topic_string(topicstr: str | None, object_string: str | None) -> str:
+    """The full topic string that MQOPEN and MQSUB make of a topic object and a subtopic (guide 2.5.2, table 1).
+
+    Raises CommandError 2425 (MQRC_TOPIC_STRING_ERROR) where neither is present.
+    """
+    present = [field for field in (topicstr, object_string) if field is not None and is_present(field)]
+    if not present:
+        raise CommandError(MQRC_TOPIC_STRING_ERROR, object_string, "neither TOPICSTR nor an object string is given")
+    return SEPARATOR.join(present)
+
+
+def add_prefix(prefix: str, topic_string: str) -> str:
+    """Where a publication's topic string lies in the topic space, below *prefix* (guide 6.1, 6.2); "" is the root.
+
+    Unlike construct_topic_string, a topic string that begins with a blank is still a topic string: what a command
+    names must never silently become the prefix itself.
+    """
+    return f"{prefix}{SEPARATOR}{topic_string}" if prefix else topic_string
+
+
+def remove_prefix(prefix: str, topic_string: str) -> str:
+    """What a subscriber below *prefix* is told: the topic string without the prefix (guide 6.1).
+
+    "" where the topic is the prefix itself; unchanged where the topic is not below the prefix.
+    """
+    if not prefix:
+        return topic_string
+    if topic_string == prefix:
+        return ""
+    return topic_string.removeprefix(prefix + SEPARATOR)
+
+
+def is_within(prefix: str, topic_string: str) -> bool:
+    """Whether a topic string is *prefix* or lies below it, level by level; everything lies below ""."""
+    return not prefix or topic_string == prefix or topic_string.startswith(prefix + SEPARATOR)
+
+
+def check_topic_string(topic_string: str | None) -> str:
+    """The topic string, when it may name a topic at all.
+
+    Raises CommandError 3072 for a null or zero-length one, and for one over 10,240 characters (guide 2.5.1.1.1 note 1).
+    """
+    if not topic_string or topic_string[0] == "\0":
+        raise CommandError(MQRCCF_TOPIC_ERROR, topic_string, "a null or zero-length topic string is invalid")
+    if len(topic_string) > MQ_TOPIC_STR_LENGTH:
+        why = f"the topic string has {len(topic_string)} characters, more than {MQ_TOPIC_STR_LENGTH}"
+        raise CommandError(MQRCCF_TOPIC_ERROR, topic_string, why)
+    return topic_string

@@ -1,0 +1,174 @@
+"""The tree of topic-based wildcard patterns, walked once along a topic (guide 2.5.1.1.1).
+
+A node stands for the levels that lead to it. Below it, by what the next level of a pattern is: ``children`` (literal),
+``plus`` (``+``) and ``more`` (``#`` with levels after it). A pattern that ends here is in ``here``, one that ends with
+``#`` after here in ``tail``. For ``a/+``, ``a/#``, ``a/b/#`` and ``a/#/c``:
+
+    root -- a: tail = a/#
+              |-- plus: here = a/+
+              |-- b: tail = a/b/#
+              `-- more -- c: here = a/#/c
+
+Matching keeps the set of nodes that the levels so far can have led to; it never goes back. A ``more`` node stays in
+that set at every further level, because its ``#`` takes any number of them. Such nodes, and they alone, make it
+possible to come to a node twice; a tree without any (the usual one) is walked by a simpler loop.
+
+Cost of a match: the nodes on matching paths. Of a change: the levels of the pattern. Nodes that hold nothing are taken
+out again.
+"""
+
+from __future__ import annotations
+
+from streams.holdings import Holding, Several, with_added, with_removed
+from streams.subscriptions import Subscription
+from streams.topic_strings import SEPARATOR
+from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, TopicPattern
+
+
+class _Node:
+    __slots__ = ("children", "here", "more", "plus", "tail")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] | None = None
+        self.plus: _Node | None = None
+        self.more: _Node | None = None
+        self.here: Holding = None
+        self.tail: Holding = None
+
+    def is_empty(self) -> bool:
+        return self.here is None and self.tail is None and not self.children and self.plus is None and self.more is None
+
+
+class TopicTree:
+    """Wildcard subscriptions of the topic-based scheme."""
+
+    __slots__ = ("_more_nodes", "_root")
+
+    def __init__(self) -> None:
+        self._root = _Node()
+        self._more_nodes = 0
+
+    def __bool__(self) -> bool:
+        return not self._root.is_empty()
+
+    def add(self, pattern: TopicPattern, subscription: Subscription) -> None:
+        """Add a subscription under its wildcard pattern; one of the same sub_id and pattern is replaced."""
+        levels = pattern.levels
+        is_tail = levels[-1] == MULTI_LEVEL
+        node = self._root
+        for level in levels[:-1] if is_tail else levels:
+            node = self._child(node, level)
+        if is_tail:
+            node.tail = with_added(node.tail, subscription)
+        else:
+            node.here = with_added(node.here, subscription)
+
+    def remove(self, pattern: TopicPattern, sub_id: bytes) -> None:
+        """Take a subscription out again. Raises KeyError where it is not under this pattern."""
+        levels = pattern.levels
+        is_tail = levels[-1] == MULTI_LEVEL
+        path: list[tuple[_Node, str]] = []
+        node = self._root
+        for level in levels[:-1] if is_tail else levels:
+            below = _peek(node, level)
+            if below is None:
+                raise KeyError(sub_id)
+            path.append((node, level))
+            node = below
+        if is_tail:
+            node.tail = with_removed(node.tail, sub_id)
+        else:
+            node.here = with_removed(node.here, sub_id)
+        for above, level in reversed(path):
+            if not node.is_empty():
+                break
+            self._drop(above, level)
+            node = above
+
+    def match(self, topic_string: str) -> list[Subscription | Several]:
+        """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
+        levels = topic_string.split(SEPARATOR)
+        return self._match_revisiting(levels) if self._more_nodes else self._match_once(levels)
+
+    def _match_once(self, levels: list[str]) -> list[Subscription | Several]:
+        found: list[Subscription | Several] = []
+        nodes = [self._root]
+        for level in levels:
+            following: list[_Node] = []
+            # Each attribute is read once: this loop is what a publication on a new topic costs.
+            for node in nodes:
+                tail, children, plus = node.tail, node.children, node.plus
+                if tail is not None:
+                    found.append(tail)
+                if children is not None and level in children:
+                    following.append(children[level])
+                if plus is not None:
+                    following.append(plus)
+            if not following:
+                return found
+            nodes = following
+        for node in nodes:
+            if node.here is not None:
+                found.append(node.here)
+            if node.tail is not None:
+                found.append(node.tail)
+        return found
+
+    def _match_revisiting(self, levels: list[str]) -> list[Subscription | Several]:
+        # Nodes hash by identity; a dict is a set that keeps its order.
+        tails: dict[int, Subscription | Several] = {}
+        nodes: dict[_Node, None] = {self._root: None}
+        staying: dict[_Node, None] = {}
+        for level in [*levels, None]:
+            for node in list(nodes):
+                if node.more is not None:
+                    staying[node.more] = None
+            nodes.update(staying)
+            for node in nodes:
+                if node.tail is not None:
+                    tails[id(node.tail)] = node.tail
+            if level is None:
+                break
+            following: dict[_Node, None] = {}
+            for node in nodes:
+                child = node.children.get(level) if node.children is not None else None
+                if child is not None:
+                    following[child] = None
+                if node.plus is not None:
+                    following[node.plus] = None
+            nodes = following
+        return [*tails.values(), *(node.here for node in nodes if node.here is not None)]
+
+    def _child(self, node: _Node, level: str) -> _Node:
+        below = _peek(node, level)
+        if below is None:
+            below = _Node()
+            if level == SINGLE_LEVEL:
+                node.plus = below
+            elif level == MULTI_LEVEL:
+                node.more = below
+                self._more_nodes += 1
+            elif node.children is None:
+                node.children = {level: below}
+            else:
+                node.children[level] = below
+        return below
+
+    def _drop(self, node: _Node, level: str) -> None:
+        if level == SINGLE_LEVEL:
+            node.plus = None
+        elif level == MULTI_LEVEL:
+            node.more = None
+            self._more_nodes -= 1
+        elif node.children is not None:
+            del node.children[level]
+            if not node.children:
+                node.children = None
+
+
+def _peek(node: _Node, level: str) -> _Node | None:
+    if level == SINGLE_LEVEL:
+        return node.plus
+    if level == MULTI_LEVEL:
+        return node.more
+    return node.children.get(level) if node.children is not None else None

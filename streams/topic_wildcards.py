@@ -1,0 +1,129 @@
+"""The topic-based wildcard scheme (guide 2.5.1.1.1): what MQRFH2 commands use.
+
+``#`` and ``+`` are wild only where they are alone in a level; there is no escape character.
+
+    pattern             matches                             does not match
+    USA/+               USA/Alabama                         USA, USA/Alabama/Auburn
+    USA/#               USA, USA/Alabama/Auburn             USAF
+    Sports/#/Arsenal    Sports/Arsenal, Sports/a/b/Arsenal  Sports/Arsenal/a
+    #                   everything
+    +                   every topic of one level            USA/Alabama
+    /#                  /USA, /                             USA
+    USA+, ##, #+        exactly themselves
+
+Several ``#`` in a row have the effect of one. A publication may not be to a topic string in which a level is ``#`` or
+``+``; one in which they stand beside other characters may be published and subscribed to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rfh2.constants import MQRCCF_TOPIC_ERROR
+from rfh2.errors import CommandError
+from streams.topic_strings import SEPARATOR, check_topic_string, split_levels
+
+MULTI_LEVEL: Final = "#"
+SINGLE_LEVEL: Final = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPattern:
+    """A subscription's topic string under the topic-based scheme.
+
+    text: as the subscriber wrote it. levels: its levels, runs of ``#`` made one. literal_depth: how many levels stand
+    before the first wildcard; all of them where nothing is wild.
+    """
+
+    text: str
+    levels: tuple[str, ...]
+    literal_depth: int
+
+    @property
+    def is_wild(self) -> bool:
+        """Whether the pattern can match anything but its own text."""
+        return self.literal_depth < len(self.levels)
+
+    @property
+    def literal(self) -> str:
+        """The one topic string that a pattern without wildcards matches."""
+        return self.text
+
+    @property
+    def literal_topic(self) -> str:
+        """The topic string of the levels before the first wildcard; "" where there are none."""
+        return SEPARATOR.join(self.levels[: self.literal_depth])
+
+    @property
+    def literal_length(self) -> int:
+        """How many characters stand before the first wildcard: what makes one match closer than another (4.8.3)."""
+        if not self.is_wild:
+            return len(self.text)
+        return sum(len(level) + 1 for level in self.levels[: self.literal_depth])
+
+    def matches(self, topic_string: str) -> bool:
+        """Whether a publication on *topic_string* is selected; the cost is levels of the topic times wildcards."""
+        if not self.is_wild:
+            return topic_string == self.text
+        levels = self.levels
+        end = len(levels)
+        # positions: how far into the pattern the topic's levels so far can have led; a '#' is stepped over at once
+        # because it may stand for no level, and stays because it may stand for more.
+        positions = self._closure({0})
+        for level in topic_string.split(SEPARATOR):
+            after: set[int] = set()
+            for position in positions:
+                if position == end:
+                    continue
+                wanted = levels[position]
+                if wanted == MULTI_LEVEL:
+                    after.add(position)
+                elif wanted in (SINGLE_LEVEL, level):
+                    after.add(position + 1)
+            if not after:
+                return False
+            positions = self._closure(after)
+        return end in positions
+
+    def _closure(self, positions: set[int]) -> set[int]:
+        levels = self.levels
+        return positions | {p + 1 for p in positions if p < len(levels) and levels[p] == MULTI_LEVEL}
+
+
+def parse_topic_pattern(text: str) -> TopicPattern:
+    """Read a subscription's topic string (guide 2.5.1.1.1).
+
+    Raises CommandError 3072 for one that is empty or over 10,240 characters; every other string is a pattern.
+    """
+    check_topic_string(text)
+    levels = split_levels(text)
+    if MULTI_LEVEL not in levels and SINGLE_LEVEL not in levels:
+        return TopicPattern(text, levels, len(levels))
+    merged: list[str] = []
+    for level in levels:
+        if level == MULTI_LEVEL and merged and merged[-1] == MULTI_LEVEL:
+            continue
+        merged.append(level)
+    depth = next(i for i, level in enumerate(merged) if level in (MULTI_LEVEL, SINGLE_LEVEL))
+    return TopicPattern(text, tuple(merged), depth)
+
+
+def has_topic_wildcards(topic_string: str) -> bool:
+    """Whether some level is ``#`` or ``+`` alone, so that the string is a pattern and no topic (guide 2.5.1.1.1)."""
+    if MULTI_LEVEL not in topic_string and SINGLE_LEVEL not in topic_string:
+        return False
+    levels = topic_string.split(SEPARATOR)
+    return MULTI_LEVEL in levels or SINGLE_LEVEL in levels
+
+
+def check_publication_topic(topic_string: str) -> str:
+    """The topic string, when a publication may be to it.
+
+    Raises CommandError 3072 where it is empty, over 10,240 characters, or has a wildcard level (guide 2.5.1.1.1,
+    "When topic-based wildcards are not wild").
+    """
+    check_topic_string(topic_string)
+    if has_topic_wildcards(topic_string):
+        raise CommandError(MQRCCF_TOPIC_ERROR, topic_string, "wildcards are not allowed in a publication's topic")
+    return topic_string
