@@ -1,0 +1,46 @@
+"""Which format a capture is in, by its first bytes; by its name only where these leave it open."""
+
+from __future__ import annotations
+
+from rfh2.captures.descriptors import descriptor_length, starts_header
+from rfh2.captures.hextext import is_hextext
+from rfh2.captures.mqmd import properties_length
+from rfh2.captures.text_lines import as_utf8
+
+HEAD_BYTES = 65_536
+"""How much of a file ``detect`` wants to see; less is enough for everything but RFHUtil's blocks of properties."""
+
+_PARQUET_MAGIC = b"PAR1"
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".qload": "qload",
+    ".hex": "hex",
+    ".mqmd": "mqmd",
+    ".bcg": "amqsbcg",
+    ".pcap": "pcap",
+    ".pcapng": "pcap",
+}
+
+
+def detect(head: bytes, name: str = "") -> str:
+    """The name of the format of a file that begins with *head* and is called *name*.
+
+    Content decides; the name does where there is no content, or none that any format claims. What nothing claims is
+    ``raw``: one message's bytes; an empty file without a telling name is an empty ``jsonl``.
+    """
+    if head.startswith(_PARQUET_MAGIC):
+        return "parquet"
+    if descriptor_length(head) is not None or properties_length(head, 0) is not None:
+        return "mqmd"
+    if starts_header(head):
+        return "raw"
+    text = as_utf8(head).lstrip()
+    if text.startswith(b"{"):
+        return "jsonl"
+    if is_hextext(text):
+        return "hex"
+    by_name = next((fmt for suffix, fmt in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
+    return by_name or ("raw" if head else "jsonl")

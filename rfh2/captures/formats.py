@@ -1,0 +1,38 @@
+"""The table of capture formats: which there are, who reads and writes each, what each keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.hextext import read_hextext, write_hextext
+from rfh2.captures.jsonl import read_jsonl, write_jsonl
+from rfh2.captures.mqmd import read_mqmd, write_mqmd
+from rfh2.captures.raw import read_raw, write_raw
+from rfh2.captures.record import Reader
+
+Writer = Callable[[Iterable[CapturedMessage], BinaryIO], int]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFormat:
+    """One format. writer: None for a format that is only read. seeks: whether the reader needs a seekable file."""
+
+    name: str
+    reader: Reader
+    writer: Writer | None
+    description: str
+    seeks: bool = False
+
+
+FORMATS: dict[str, CaptureFormat] = {
+    entry.name: entry
+    for entry in (
+        CaptureFormat("jsonl", read_jsonl, write_jsonl, "JSON Lines, one captured message a line"),
+        CaptureFormat("raw", read_raw, write_raw, "one message's headers and data, without an MQMD"),
+        CaptureFormat("mqmd", read_mqmd, write_mqmd, "MQMD and data, several messages separated by #@#@#"),
+        CaptureFormat("hex", read_hextext, write_hextext, "hex text or hex dumps, a blank line between messages"),
+    )
+}

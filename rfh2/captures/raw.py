@@ -1,0 +1,29 @@
+"""A file that is one message's bytes behind its MQMD, and nothing else (wire formats 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import BinaryIO
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.errors import CaptureError
+
+
+def read_raw(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+    """The one message of *stream*, without a descriptor."""
+    body = stream.read(MAX_MESSAGE_BYTES + 1)
+    if len(body) > MAX_MESSAGE_BYTES:
+        yield 0, reading.problem(0, f"more than {MAX_MESSAGE_BYTES} bytes: longer than any message", "byte")
+    else:
+        yield 0, reading.message(body)
+
+
+def write_raw(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+    """Write the body of the only message. Raises CaptureError for a second one, which would run into the first."""
+    bodies = [message.body for message in islice(messages, 2)]
+    if len(bodies) > 1:
+        raise CaptureError("raw", None, "holds one message only; use mqmd, jsonl or qload for several")
+    target.write(b"".join(bodies))
+    return len(bodies)

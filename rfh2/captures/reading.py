@@ -1,0 +1,142 @@
+"""Read captures of any format, a file, a stream or a directory, one record at a time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.detect import HEAD_BYTES, detect
+from rfh2.captures.formats import FORMATS, CaptureFormat
+from rfh2.captures.prefixed import prefixed
+from rfh2.captures.record import CaptureRecord, Numbering, Reading
+from rfh2.errors import CaptureError
+
+DefaultQueue = str | Callable[[CapturedMessage], str]
+
+
+def read_captures(
+    source: Path | BinaryIO,
+    format: str = "auto",  # noqa: A002 - the word that users know from the command line
+    *,
+    name: str | None = None,
+    default_queue: DefaultQueue = "",
+) -> Iterator[CaptureRecord]:
+    """Each record of *source*, in order, holding no more than one message in memory.
+
+    source: a file, a directory (its files in order of their paths, below it too; names that begin with ``.`` or ``_``
+    are left out, as Spark's own are), or a binary stream. format: a name in ``FORMATS``, or ``auto``. name: what
+    records and problems call a stream. default_queue: the queue of messages that name none, or what gives it.
+
+    A record that cannot be read is given with its problem, and reading goes on behind it. ``seq`` is the message's own
+    where the format has it, else counted from 1 through all files. Raises CaptureError for a path that is missing or
+    unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
+    """
+    if format != "auto" and format not in FORMATS:
+        raise CaptureError(name or str(source), None, f"unknown format {format}; there are {', '.join(FORMATS)}")
+    numbering = Numbering()
+    if not isinstance(source, Path):
+        label = name or str(getattr(source, "name", "<stream>"))
+        return _records(source, label, format, numbering, default_queue)
+    if source.is_dir():
+        return _read_files(_files_below(source), format, numbering, default_queue)
+    try:
+        stream = source.open("rb")
+    except OSError as error:
+        raise CaptureError(str(source), None, _reason(error)) from error
+    return _records(stream, name or str(source), format, numbering, default_queue, close=True)
+
+
+def _read_files(
+    paths: Iterator[Path], fmt: str, numbering: Numbering, default_queue: DefaultQueue
+) -> Iterator[CaptureRecord]:
+    for path in paths:
+        try:
+            stream = path.open("rb")
+        except OSError as error:
+            problem = CaptureError(str(path), None, _reason(error))
+            yield CaptureRecord(str(path), 0, None, problem, 0)
+        else:
+            yield from _records(stream, str(path), fmt, numbering, default_queue, close=True)
+
+
+def _files_below(directory: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError as error:
+        raise CaptureError(str(directory), None, _reason(error)) from error
+    for entry in entries:
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir():
+            yield from _files_below(entry)
+        else:
+            yield entry
+
+
+def _records(
+    stream: BinaryIO, source: str, fmt: str, numbering: Numbering, default_queue: DefaultQueue, *, close: bool = False
+) -> Iterator[CaptureRecord]:
+    index = position = 0
+    try:
+        chosen, whole = _prepared(stream, source, fmt)
+        for position, found in chosen.reader(whole, Reading(source, numbering)):
+            if isinstance(found, CaptureError):
+                yield CaptureRecord(source, index, None, found, position)
+            else:
+                yield CaptureRecord(source, index, _with_queue(found, default_queue), None, position)
+            index += 1
+    except OSError as error:
+        problem = CaptureError(source, None, f"cannot be read further: {_reason(error)}")
+        yield CaptureRecord(source, index, None, problem, position)
+    finally:
+        if close:
+            stream.close()
+
+
+def _prepared(stream: BinaryIO, source: str, fmt: str) -> tuple[CaptureFormat, BinaryIO]:
+    """The format, and *stream* from its beginning in the shape that the format's reader needs."""
+    seekable = stream.seekable()
+    if fmt == "auto":
+        start = stream.tell() if seekable else 0
+        head = _head(stream)
+        chosen = FORMATS[detect(head, source)]
+        if seekable:
+            stream.seek(start)
+        else:
+            stream = prefixed(head, stream)
+    else:
+        chosen = FORMATS[fmt]
+    if chosen.seeks and not seekable:
+        spool = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - lives as long as its reader
+        shutil.copyfileobj(stream, spool)
+        spool.seek(0)
+        return chosen, spool
+    return chosen, stream
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """The first bytes of *stream*; of JSON Lines only what is there, so that a pipe's first line need not wait."""
+    head = b""
+    read = getattr(stream, "read1", stream.read)
+    while len(head) < HEAD_BYTES and not head.lstrip().startswith(b"{"):
+        chunk = read(HEAD_BYTES - len(head))
+        if not chunk:
+            break
+        head += chunk
+    return head
+
+
+def _with_queue(message: CapturedMessage, default: DefaultQueue) -> CapturedMessage:
+    if message.queue or not default:
+        return message
+    queue = default if isinstance(default, str) else default(message)
+    return message.model_copy(update={"queue": queue}) if queue else message
+
+
+def _reason(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,106 @@
+"""One record of a capture, and what a format's reader needs to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import BinaryIO
+
+from rfh2.captured import CapturedMessage
+from rfh2.errors import CaptureError, DecodeError
+from rfh2.mqmd import Mqmd
+
+# The longest message that a queue can hold (MAXMSGL); what claims to be longer is not a message.
+MAX_MESSAGE_BYTES = 104_857_600
+MAX_DESCRIPTOR_BYTES = 364
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRecord:
+    """One record of a capture: a message, or the problem that there is instead of one; never both, never neither.
+
+    source: the file. index: of the record in its file, from 0, bad records counted. position: where the record begins,
+    as a line number from 1 in text formats, a byte offset in binary ones, a row number from 0 in Parquet.
+    """
+
+    source: str
+    index: int
+    message: CapturedMessage | None
+    problem: CaptureError | None
+    position: int
+
+    def __post_init__(self) -> None:
+        if (self.message is None) == (self.problem is None):
+            raise ValueError("a record is either a message or a problem")
+
+
+class Numbering:
+    """Gives ``seq`` to messages of formats that have none: one more than any seen before, from 1."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self) -> None:
+        self._next = 1
+
+    def take(self) -> int:
+        """The next number."""
+        self._next += 1
+        return self._next - 1
+
+    def saw(self, seq: int) -> None:
+        """Stay above *seq*, which a message brought along."""
+        if seq >= self._next:
+            self._next = seq + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader is told beside the bytes: the name for its problems, and where its ``seq`` comes from."""
+
+    source: str
+    numbering: Numbering
+
+    def problem(self, position: int | None, why: str, unit: str) -> CaptureError:
+        """A problem at *position* of this source."""
+        return CaptureError(self.source, position, why, unit)
+
+    def message(
+        self,
+        body: bytes,
+        md: bytes | None = None,
+        *,
+        queue: str = "",
+        qmgr: str | None = None,
+        user: str | None = None,
+        time: datetime | None = None,
+    ) -> CapturedMessage:
+        """The next message of this source; its time, where the format has none, is the descriptor's put time."""
+        return CapturedMessage(
+            seq=self.numbering.take(),
+            time=put_time(md) if time is None and md is not None else time,
+            qmgr=qmgr,
+            queue=queue,
+            user=user,
+            md_hex=None if md is None else md.hex(),
+            body_hex=body.hex(),
+        )
+
+
+Item = tuple[int, CapturedMessage | CaptureError]
+"""What a reader yields: the position of a record, and the message or the problem there."""
+
+Reader = Callable[[BinaryIO, Reading], Iterator[Item]]
+
+
+def put_time(md: bytes) -> datetime | None:
+    """PutDate and PutTime of the MQMD *md* (GMT, hundredths of a second), or None where they are no time."""
+    try:
+        mqmd = Mqmd.decode(md)
+        date, time = mqmd.put_date, mqmd.put_time
+        if len(date) != 8 or len(time) != 8 or not (date + time).isascii() or not (date + time).isdecimal():
+            return None
+        moment = datetime(int(date[:4]), int(date[4:6]), int(date[6:]), int(time[:2]), int(time[2:4]), tzinfo=UTC)
+        return moment + timedelta(seconds=int(time[4:6]), milliseconds=10 * int(time[6:]))
+    except (DecodeError, ValueError, OverflowError):
+        return None
