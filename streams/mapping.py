@@ -95,9 +95,7 @@ def check_stream_addition(
         findings.append(_warning("already-listed", f"{stream} stands in {queue_namelist.name} already"))
     topic_object = topic_objects.get(stream)
     if topic_object is None:
-        findings.append(
-            _error("no-topic-object", f"there is no topic object {stream}: topics would be at the root")
-        )
+        findings.append(_error("no-topic-object", f"there is no topic object {stream}: topics would be at the root"))
         return findings
     if stream == DEFAULT_STREAM:
         return findings
