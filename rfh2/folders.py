@@ -38,6 +38,7 @@ _ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
 
 _UNDECLARED = "urn:undeclared:"
+_RETURN = "\r"
 _XML_SPACE = " \t\r\n"
 _TRUE, _FALSE = ("1", "TRUE", "true"), ("0", "FALSE", "false")
 _BITS = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
@@ -123,7 +124,8 @@ def parse(folder: Folder) -> list[etree._Element]:
 
 def write(name: str, pairs: Iterable[tuple[str, str]]) -> str:
     """The compact text of a folder of leaves, escaped: no blanks between tags, no attributes."""
-    leaves = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in pairs)
+    # A bare carriage return would be read back as a newline.
+    leaves = "".join(f"<{tag}>{escape(text, {_RETURN: '&#13;'})}</{tag}>" for tag, text in pairs)
     return f"<{name}>{leaves}</{name}>"
 
 
