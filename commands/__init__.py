@@ -1,0 +1,41 @@
+"""The queued interface: commands in, operations on the topic space, responses and publications out."""
+
+from commands.broker import Arrival, Broker, Outcome
+from commands.model import (
+    Command,
+    DeletePublication,
+    DelOpt,
+    DeregisterPublisher,
+    DeregisterSubscriber,
+    PubOpt,
+    Publish,
+    RegisterPublisher,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
+from commands.parse import parse
+from commands.puts import Completion, Put, PutKind
+from rfh2.captured import CapturedMessage
+
+__all__ = [
+    "Arrival",
+    "Broker",
+    "CapturedMessage",
+    "Command",
+    "Completion",
+    "DelOpt",
+    "DeletePublication",
+    "DeregisterPublisher",
+    "DeregisterSubscriber",
+    "Outcome",
+    "PubOpt",
+    "Publish",
+    "Put",
+    "PutKind",
+    "RegOpt",
+    "RegisterPublisher",
+    "RegisterSubscriber",
+    "RequestUpdate",
+    "parse",
+]

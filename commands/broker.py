@@ -1,0 +1,281 @@
+"""The broker's core: one command message in; effects on the topic space and puts out. No I/O, no clock.
+
+The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with the
+arrival: the time, the arrival number that identifiers are made from, the user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from commands.authority import Authority, NoAuthority
+from commands.context import Context, Place, Semantics
+from commands.deadletter import dead_letter, is_wanted
+from commands.forward import Forwarder
+from commands.model import Command
+
+# from commands.mqsc import run_setup
+from commands.objects import Objects, QueueManager
+from commands.parse import parse
+from commands.plan import Plan, Warned
+from commands.puts import Completion, Outgoing, Put, PutKind
+from commands.respond import is_due, response
+from commands.selection import selects
+from commands.stamps import Ids, Origin
+from commands.translate import translate
+from rfh2.captured import CapturedMessage
+from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
+from rfh2.errors import CommandError, DecodeError
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd, name_of
+from streams.operations import Delivery, Effect, RequestRetained
+from streams.topic_space import TopicSpace
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message that has come to a queue.
+
+    seq: arrival number, unique in the queue manager. md: the bytes of its MQMD, or None for the defaults. user: who put
+    it, or None for the MQMD's UserIdentifier. now: UTC.
+    """
+
+    seq: int
+    now: datetime
+    queue: str
+    md: bytes | None
+    body: bytes
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one arrival came to.
+
+    puts, effects: in order. command: None where the message could not be read as one. completion is None where the message
+    was no command and was passed over. reason: the first one.
+    """
+
+    puts: tuple[Outgoing, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    command: Command | None = None
+    completion: Completion | None = None
+    reason: int | None = None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _Work:
+    """One arrival while it is being worked on."""
+
+    arrival: Arrival
+    message: Message
+    context: Context
+    origin: Origin
+    ids: Ids
+    effects: list[Effect] = field(default_factory=list)
+    puts: list[Outgoing] = field(default_factory=list)
+
+
+class Broker:
+    """A queue manager's queued publish/subscribe interface, in memory.
+
+    setup: MQSC text, run first. semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5).
+    objects, space, authority: given by an edge that keeps them elsewhere. Raises QPubSubError where *setup* fails.
+    """
+
+    def __init__(
+        self,
+        qmgr: str,
+        setup: str = "",
+        semantics: str = "v7",
+        *,
+        objects: Objects | None = None,
+        space: TopicSpace | None = None,
+        authority: Authority | None = None,
+    ) -> None:
+        self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
+        self.semantics = Semantics(semantics)
+        self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
+        self.authority = authority if authority is not None else NoAuthority()
+        self._now = EPOCH
+        if setup:
+            run_setup(setup, self.objects, self.space, EPOCH)
+
+    @property
+    def qmgr(self) -> str:
+        """The queue manager's name."""
+        return self.objects.qmgr.name
+
+    def handle(self, message: CapturedMessage) -> list[Put]:
+        """Process one captured message and return its puts; a message without a time comes when the last one came."""
+        now = message.time if message.time is not None else self._now
+        arrival = Arrival(message.seq, now, message.queue, message.md, message.body, message.user)
+        return [Put.of(message.seq, n, put) for n, put in enumerate(self.process(arrival).puts)]
+
+    def process(self, arrival: Arrival) -> Outcome:
+        """Process one message: the effects have been applied to the topic space when this returns."""
+        self._now = arrival.now
+        origin = Origin.of(self.qmgr, arrival.now)
+        try:
+            mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+            message = decode(arrival.body, None if arrival.md is None else mqmd)
+        except DecodeError as error:
+            if arrival.md is None or error.header == "MQMD":
+                mqmd = Mqmd()
+            work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
+            if work.context.place is Place.OTHER:
+                return Outcome()
+            return self._undecodable(work, error)
+        work = self._work(arrival, message, origin)
+        if work.context.place is Place.OTHER and not _is_command(message):
+            return Outcome()
+        work.effects += self.space.expire(arrival.now)
+        return self._command(work)
+
+    def _work(self, arrival: Arrival, message: Message, origin: Origin) -> _Work:
+        ids = Ids(self.qmgr, arrival.seq)
+        user = name_of(message.mqmd.user_identifier) if arrival.user is None else arrival.user
+        context = Context(
+            self.objects,
+            self.space,
+            self.authority,
+            message,
+            arrival.queue,
+            user,
+            arrival.now,
+            ids,
+            self.semantics,
+        )
+        return _Work(arrival, message, context, origin, ids)
+
+    def _command(self, work: _Work) -> Outcome:
+        command: Command | None = None
+        try:
+            command = parse(work.message)
+            plan = translate(command, work.context)
+            deliveries = self._apply(work, plan)
+        except DecodeError as error:
+            return self._undecodable(work, error)
+        except CommandError as error:
+            return self._refused(work, command, error)
+        self._forward(work, deliveries)
+        completion = Completion.WARNING if plan.warnings else Completion.OK
+        self._respond(work, completion, plan.warnings, plan)
+        reason = plan.warnings[0].reason if plan.warnings else None
+        return Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+
+    def _apply(self, work: _Work, plan: Plan) -> list[Delivery]:
+        deliveries: list[Delivery] = []
+        for operation in plan.operations:
+            effects = self.space.apply(operation, work.arrival.now)
+            if isinstance(operation, RequestRetained) and not effects:
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, why="nothing is retained there")
+            for effect in effects:
+                if isinstance(effect, Delivery):
+                    deliveries.append(effect)
+                else:
+                    work.effects.append(effect)
+        return deliveries
+
+    def _forward(self, work: _Work, deliveries: list[Delivery]) -> None:
+        if not deliveries:
+            return
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin)
+        for delivery in deliveries:
+            subscription = delivery.subscription
+            queue = self.objects.queues.get(subscription.dest_queue)
+            default = int(queue is not None and queue.def_persistent)
+            message, body = forwarder.forward(delivery, work.ids(), default)
+            work.puts.append(
+                Outgoing(
+                    PutKind.PUBLICATION,
+                    subscription.dest_qmgr,
+                    subscription.dest_queue,
+                    message,
+                    body,
+                    delivery.topic_string,
+                    subscription.name,
+                    expires_at=delivery.publication.expires_at,
+                )
+            )
+
+    def _respond(
+        self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: Plan | None = None
+    ) -> bool:
+        """Put the response, if one is due and can go anywhere; whether it was put."""
+        context = work.context
+        qmgr, queue = context.reply_to
+        if not queue or not is_due(context.mqmd, completion):
+            return False
+        full = plan.full if plan is not None else None
+        message = response(
+            work.message,
+            completion,
+            answers,
+            work.ids(),
+            context.priority,
+            context.persistence,
+            work.origin,
+            full,
+        )
+        reason = answers[0].reason if answers else None
+        work.puts.append(
+            Outgoing(
+                PutKind.RESPONSE,
+                qmgr,
+                queue,
+                message,
+                encode(message),
+                completion=completion,
+                reason=reason,
+                expires_at=context.expires_at,
+            )
+        )
+        return True
+
+    def _refused(self, work: _Work, command: Command | None, error: CommandError) -> Outcome:
+        """A command in error is answered where that is asked for; else it is a dead letter."""
+        answered = self._respond(work, Completion.ERROR, (Warned(error.reason, error.tags),))
+        # A ReqUpdate that finds nothing retained was processed to the end; nobody needs its remains.
+        if not answered and error.reason != MQRCCF_NO_RETAINED_MSG:
+            self._dead_letter(work, error.reason)
+        return self._failed(work, command, error.reason, str(error))
+
+    def _undecodable(self, work: _Work, error: DecodeError) -> Outcome:
+        """A message that is no command at all is kept as a dead letter, and answered too where that is asked for."""
+        self._dead_letter(work, error.reason)
+        self._respond(work, Completion.ERROR, (Warned(error.reason),))
+        return self._failed(work, None, error.reason, str(error))
+
+    def _dead_letter(self, work: _Work, reason: int) -> None:
+        if not is_wanted(work.message.mqmd):
+            return
+        arrival, queue = work.arrival, self.objects.qmgr.deadq
+        mqmd, body = dead_letter(work.message.mqmd, arrival.body, reason, arrival.queue, self.qmgr, work.origin)
+        work.puts.append(
+            Outgoing(
+                PutKind.DEADLETTER,
+                self.qmgr,
+                queue,
+                Message(mqmd),
+                body,
+                completion=Completion.ERROR,
+                reason=reason,
+                expires_at=work.context.expires_at,
+            )
+        )
+
+    def _failed(self, work: _Work, command: Command | None, reason: int, why: str) -> Outcome:
+        return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)
+
+
+def _is_command(message: Message) -> bool:
+    """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
+    header = message.rfh2
+    if header is None or message.mqmd.put_appl_type == MQAT_BROKER:
+        return False
+    return header.folder("psc") is not None

@@ -1,0 +1,156 @@
+"""What a command is decided against: one frozen view of the queue manager, made by the edge for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from streams.topic_space import TopicSpace
+
+from commands.authority import Authority
+from commands.model import QueuedCommand
+from commands.objects import CONTROL_QUEUE, Objects, is_object_name
+from rfh2.constants import (
+    MQPER_PERSISTENCE_AS_Q_DEF,
+    MQPER_PERSISTENT,
+    MQPRI_PRIORITY_AS_Q_DEF,
+    MQRCCF_Q_MGR_NAME_ERROR,
+    MQRCCF_Q_NAME_ERROR,
+)
+from rfh2.errors import CommandError
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd, name_of
+from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+from streams.subscriptions import MQCI_NONE
+
+
+class Semantics(StrEnum):
+    """Whose behaviour: version 7's, or version 6's where guide 7.5 and 8.5 say that it differed."""
+
+    V7 = "v7"
+    V6 = "v6"
+
+
+class Place(StrEnum):
+    """What the queue is on which a command arrived."""
+
+    CONTROL = "control"
+    STREAM = "stream"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One command's surroundings.
+
+    message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique, ascending
+    from call to call; subscriptions take theirs from it. Nothing here is changed by deciding.
+    """
+
+    objects: Objects
+    space: TopicSpace
+    authority: Authority
+    message: Message
+    queue: str
+    user: str
+    now: datetime
+    new_id: Callable[[], bytes]
+    semantics: Semantics = Semantics.V7
+
+    @property
+    def mqmd(self) -> Mqmd:
+        return self.message.mqmd
+
+    @property
+    def qmgr(self) -> str:
+        return self.objects.qmgr.name
+
+    @property
+    def place(self) -> Place:
+        """Which kind of queue the command came to (guide 6.7.7, 3079)."""
+        if self.queue == CONTROL_QUEUE:
+            return Place.CONTROL
+        namelist = self.objects.namelists.get(QUEUE_NAMELIST)
+        return Place.STREAM if namelist is not None and is_stream_queue(self.queue, namelist) else Place.OTHER
+
+    @property
+    def stream_prefix(self) -> str:
+        """The prefix that publications on this queue get (guide 6.1)."""
+        return stream_topic(self.queue, self.objects.topics).prefix
+
+    def sub_point_prefix(self, sub_point: str | None) -> str | None:
+        """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
+        namelist = self.objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
+        return sub_point_prefix(sub_point, namelist, self.objects.topics)
+
+    @property
+    def reply_to(self) -> tuple[str, str]:
+        """(queue manager, queue) for responses; the queue is empty where the command names none (guide 6.7.8)."""
+        return name_of(self.mqmd.reply_to_qmgr) or self.qmgr, name_of(self.mqmd.reply_to_q)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the command message, and what it publishes or registers, expires."""
+        expiry = self.mqmd.expiry
+        return self.now + timedelta(milliseconds=100 * expiry) if expiry > 0 else None
+
+    @property
+    def priority(self) -> int:
+        """The command's priority, as its queue resolves it."""
+        if self.mqmd.priority != MQPRI_PRIORITY_AS_Q_DEF:
+            return self.mqmd.priority
+        queue = self.objects.queues.get(self.queue)
+        return queue.def_priority if queue is not None else 0
+
+    @property
+    def persistence(self) -> int:
+        """The command's persistence, as its queue resolves it: MQPER_PERSISTENT or MQPER_NOT_PERSISTENT."""
+        if self.mqmd.persistence != MQPER_PERSISTENCE_AS_Q_DEF:
+            return self.mqmd.persistence
+        queue = self.objects.queues.get(self.queue)
+        return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
+
+    def subscriber_queue(self, command: QueuedCommand, correl_as_id: bool, needed: bool = True) -> Destination:
+        """The subscriber queue that *command* names, by its tags or by the descriptor's defaults (guide 6.7.2).
+
+        Raises CommandError 3074 or 3076 where a name is not valid, not known, or (if *needed*) missing.
+        """
+        qmgr = command.qmgr_name or name_of(self.mqmd.reply_to_qmgr) or self.qmgr
+        queue = command.q_name or name_of(self.mqmd.reply_to_q)
+        if not is_object_name(qmgr):
+            raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why="not a valid name", tags=(("QMgrName", qmgr),))
+        if not queue:
+            if needed:
+                raise CommandError(MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
+        elif not is_object_name(queue):
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why="not a valid name", tags=(("QName", queue),))
+        return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
+
+    def check_reachable(self, destination: Destination) -> None:
+        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*."""
+        if not self.objects.qmgr.strict:
+            return
+        queues = self.objects.queues
+        if destination.qmgr != self.qmgr:
+            if destination.qmgr not in queues:
+                why = "there is no transmission queue of that name"
+                raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why=why, tags=(("QMgrName", destination.qmgr),))
+        elif destination.queue not in queues and destination.queue not in self.objects.aliases:
+            why = "there is no such queue"
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A subscriber's traditional identity: queue manager, queue, and correlation identifier or MQCI_NONE."""
+
+    qmgr: str
+    queue: str
+    correl_id: bytes = MQCI_NONE
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        return (self.qmgr, self.queue, self.correl_id)

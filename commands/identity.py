@@ -1,0 +1,121 @@
+"""Which registered subscription a command speaks of, and whether its sender may touch it (guide 6.7.2, 6.7.4, 6.7.5).
+
+A subscription is found in one of two ways. By name: SubName beats everything but the user id. By traditional identity:
+queue manager, queue and correlation identifier, then topic string, subscription point and filter. Where the guide
+contradicts itself, docs/conformance.md has what was decided:
+
+    asked                                        version 7                    version 6
+    named subscription, by identity alone        not found                    found
+    identity belongs to another user             3151; RegSub makes another   3078
+    SubName of another user, no VariableUserId   3078                         3078
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.context import Context, Destination, Semantics
+from commands.model import RegOpt
+from rfh2.constants import (
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_SUB_NAME_ERROR,
+    MQRCCF_WRONG_USER,
+)
+from rfh2.errors import CommandError
+from streams.subscriptions import Subscription
+from streams.topic_strings import remove_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
+
+    topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
+    for registered without one. sub_point, stream: "" for the default one.
+    """
+
+    destination: Destination
+    topic: str | None
+    selector: str | None = ""
+    sub_point: str | None = ""
+    stream: str | None = ""
+    variable_user: bool = False
+
+    def fits(self, subscription: Subscription) -> bool:
+        """Whether *subscription*, found by its traditional identity, is one of those meant."""
+        return (
+            (self.topic is None or remove_prefix(subscription.prefix, subscription.topic_string) == self.topic)
+            and (self.selector is None or (subscription.selector or "") == self.selector)
+            and (self.sub_point is None or (subscription.sub_point or "") == self.sub_point)
+            and (self.stream is None or (subscription.stream or "") == self.stream)
+        )
+
+
+def by_name(context: Context, name: str) -> Subscription | None:
+    """The subscription called *name*, if its user, or any with VariableUserId, asks for it.
+
+    Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
+    authority does not.
+    """
+    found = context.space.by_name(name)
+    if found is None or found.user == context.user:
+        return found
+    if not found.options.variable_user_id:
+        why = f"subscription {name} belongs to user {found.user}"
+        raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
+    if not context.authority.may_put(context.user, found.dest_queue):
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {found.dest_queue}")
+    return found
+
+
+def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
+    """The subscriptions that fit *wanted* and that its sender may change, in the order of registration.
+
+    Raises CommandError 3151 (version 6: 3078) where some fit but all belong to other users.
+    """
+    fitting = [s for s in context.space.by_identity(wanted.destination.key) if wanted.fits(s)]
+    if context.semantics is Semantics.V7:
+        fitting = [s for s in fitting if s.name is None]
+    own = [s for s in fitting if _may_change(context, s, wanted.variable_user)]
+    if fitting and not own:
+        reason = MQRCCF_WRONG_USER if context.semantics is Semantics.V7 else MQRCCF_DUPLICATE_IDENTITY
+        raise CommandError(reason, why=f"registered by user {fitting[0].user}")
+    return own
+
+
+def named_twin(context: Context, wanted: Wanted) -> Subscription | None:
+    """A named subscription of this user with the same traditional identity, topic and filter."""
+    for subscription in context.space.by_identity(wanted.destination.key):
+        if subscription.name is not None and wanted.fits(subscription) and subscription.user == context.user:
+            return subscription
+    return None
+
+
+def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscription]:
+    """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
+
+    Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
+    has no name; and what ``by_name`` and ``by_identity`` raise.
+    """
+    if name is None:
+        return by_identity(context, wanted)
+    found = by_name(context, name)
+    if found is not None:
+        return [found]
+    unnamed = [s for s in context.space.by_identity(wanted.destination.key) if s.name is None and wanted.fits(s)]
+    if unnamed:
+        why = "a matching subscription has no name"
+        raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
+    return []
+
+
+def variable_user(options: tuple[RegOpt, ...] | None) -> bool:
+    """Whether the command says VariableUserId."""
+    return options is not None and RegOpt.VARIABLE_USER_ID in options
+
+
+def _may_change(context: Context, subscription: Subscription, says_variable: bool) -> bool:
+    if subscription.user == context.user:
+        return True
+    return subscription.options.variable_user_id and says_variable

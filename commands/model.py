@@ -1,0 +1,172 @@
+"""The queued commands as values (guide 6.7), whatever header they came in.
+
+A command says what the program asked for, not what becomes of it: defaults that depend on the descriptor, on the queue or
+on what is registered already belong to ``translate``. ``options`` is None where the program gave none: on a
+re-registration that means something other than ``None`` (guide 6.7.4).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from streams.subscriptions import PublicationFormat
+
+
+class RegOpt(StrEnum):
+    """Registration options, by the words of psc and MQRFH."""
+
+    ADD_NAME = "AddName"
+    ANON = "Anon"
+    CORREL_AS_ID = "CorrelAsId"
+    DEREG_ALL = "DeregAll"
+    DIRECT_REQ = "DirectReq"
+    DUPS_OK = "DupsOK"
+    FULL_RESP = "FullResp"
+    INCL_STREAM_NAME = "InclStreamName"
+    INFORM_IF_RET = "InformIfRet"
+    JOIN_EXCL = "JoinExcl"
+    JOIN_SHARED = "JoinShared"
+    LEAVE_ONLY = "LeaveOnly"
+    LOCAL = "Local"
+    LOCKED = "Locked"
+    NEW_PUBS_ONLY = "NewPubsOnly"
+    NO_ALTER = "NoAlter"
+    NON_PERS = "NonPers"
+    NONE = "None"
+    PERS = "Pers"
+    PERS_AS_PUB = "PersAsPub"
+    PERS_AS_QUEUE = "PersAsQueue"
+    PUB_ON_REQ_ONLY = "PubOnReqOnly"
+    VARIABLE_USER_ID = "VariableUserId"
+
+
+class PubOpt(StrEnum):
+    """Publication options."""
+
+    CORREL_AS_ID = "CorrelAsId"
+    IS_RETAINED_PUB = "IsRetainedPub"
+    LOCAL = "Local"
+    NO_REG = "NoReg"
+    NONE = "None"
+    OTHER_SUBS_ONLY = "OtherSubsOnly"
+    RETAIN_PUB = "RetainPub"
+
+
+class DelOpt(StrEnum):
+    """Delete options."""
+
+    LOCAL = "Local"
+    NONE = "None"
+
+
+class QueuedCommand(BaseModel):
+    """What all commands have. q_name, qmgr_name: QName and QMgrName where given; ``header``: the family it came in."""
+
+    model_config = ConfigDict(frozen=True)
+
+    word: ClassVar[str]
+    on_control_queue: ClassVar[bool]
+
+    header: PublicationFormat = PublicationFormat.RFH2
+    topics: tuple[str, ...] = ()
+    q_name: str | None = None
+    qmgr_name: str | None = None
+    stream_name: str | None = None
+
+
+class _ByName(QueuedCommand):
+    options: tuple[RegOpt, ...] | None = None
+    sub_point: str | None = None
+    sub_name: str | None = None
+
+    def has(self, option: RegOpt) -> bool:
+        """Whether the program asked for *option*."""
+        return self.options is not None and option in self.options
+
+
+class RegisterSubscriber(_ByName):
+    """RegSub (guide 6.7.4)."""
+
+    word = "RegSub"
+    on_control_queue = True
+
+    filter: str | None = None
+    sub_identity: str | None = None
+    sub_user_data: str | None = None
+
+
+class DeregisterSubscriber(_ByName):
+    """DeregSub (guide 6.7.2)."""
+
+    word = "DeregSub"
+    on_control_queue = True
+
+    filters: tuple[str, ...] = ()
+    sub_identity: str | None = None
+    sub_user_data: str | None = None
+
+
+class RequestUpdate(_ByName):
+    """ReqUpdate (guide 6.7.5)."""
+
+    word = "ReqUpdate"
+    on_control_queue = True
+
+    filter: str | None = None
+
+
+class Publish(QueuedCommand):
+    """Publish (guide 6.7.3)."""
+
+    word = "Publish"
+    on_control_queue = False
+
+    options: tuple[PubOpt, ...] = ()
+    sub_point: str | None = None
+    pub_time: str | None = None
+    seq_num: str | None = None
+
+    def has(self, option: PubOpt) -> bool:
+        """Whether the program asked for *option*."""
+        return option in self.options
+
+
+class DeletePublication(QueuedCommand):
+    """DeletePub (guide 6.7.1)."""
+
+    word = "DeletePub"
+    on_control_queue = False
+
+    options: tuple[DelOpt, ...] = ()
+
+
+class RegisterPublisher(QueuedCommand):
+    """RegPub, in MQRFH and PCF alone: it does nothing but succeed (guide 7.5)."""
+
+    word = "RegPub"
+    on_control_queue = True
+
+    options: tuple[RegOpt, ...] = ()
+
+
+class DeregisterPublisher(QueuedCommand):
+    """DeregPub, in MQRFH and PCF alone: it does nothing but succeed (guide 7.5)."""
+
+    word = "DeregPub"
+    on_control_queue = True
+
+    options: tuple[RegOpt, ...] = ()
+
+
+Command = (
+    RegisterSubscriber
+    | DeregisterSubscriber
+    | Publish
+    | DeletePublication
+    | RequestUpdate
+    | RegisterPublisher
+    | DeregisterPublisher
+)

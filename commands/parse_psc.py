@@ -1,0 +1,235 @@
+"""From a psc folder to a command (guide 6.7; wire formats 4.1 and 4.2).
+
+What each command takes is one table, ``RULES``; the rest of the module applies it. The first rule that a folder breaks
+ends it with the reason that a broker would give: 2336 to 2339 for tags, 3083, 3084 and 3087 for options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from commands.model import (
+    Command,
+    DeletePublication,
+    DelOpt,
+    DeregisterSubscriber,
+    Publish,
+    PubOpt,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
+from rfh2.constants import (
+    MQ_SUB_IDENTITY_LENGTH,
+    MQ_SUB_NAME_LENGTH,
+    MQRC_RFH_COMMAND_ERROR,
+    MQRC_RFH_DUPLICATE_PARM,
+    MQRC_RFH_PARM_ERROR,
+    MQRC_RFH_PARM_MISSING,
+    MQRCCF_DEL_OPTIONS_ERROR,
+    MQRCCF_PUB_OPTIONS_ERROR,
+    MQRCCF_REG_OPTIONS_ERROR,
+    MQRCCF_SUB_IDENTITY_ERROR,
+    MQRCCF_SUB_NAME_ERROR,
+)
+from rfh2.errors import CommandError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One option tag as one command takes it: its words, and the reason that answers any other."""
+
+    words: Mapping[str, StrEnum]
+    reason: int
+
+
+def _options(reason: int, *words: StrEnum) -> Options:
+    return Options({word.value: word for word in words}, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one command takes.
+
+    once, repeated: tag to the field of the model that it fills. options: option tags, which repeat. topic_needed: whether
+    Topic must be there (DeregAll excuses DeregSub).
+    """
+
+    model: type[Any]
+    once: Mapping[str, str]
+    repeated: Mapping[str, str]
+    options: Mapping[str, Options]
+
+
+_QUEUE = {"QMgrName": "qmgr_name", "QName": "q_name"}
+_NO_REG_OPTS = MQRCCF_REG_OPTIONS_ERROR
+
+RULES: dict[str, Rules] = {
+    "RegSub": Rules(
+        RegisterSubscriber,
+        {
+            **_QUEUE,
+            "SubPoint": "sub_point",
+            "Filter": "filter",
+            "SubName": "sub_name",
+            "SubIdentity": "sub_identity",
+            "SubUserData": "sub_user_data",
+        },
+        {"Topic": "topics"},
+        {
+            "RegOpt": _options(
+                MQRCCF_REG_OPTIONS_ERROR,
+                RegOpt.ADD_NAME,
+                RegOpt.CORREL_AS_ID,
+                RegOpt.DUPS_OK,
+                RegOpt.FULL_RESP,
+                RegOpt.INFORM_IF_RET,
+                RegOpt.JOIN_EXCL,
+                RegOpt.JOIN_SHARED,
+                RegOpt.LOCAL,
+                RegOpt.NEW_PUBS_ONLY,
+                RegOpt.NO_ALTER,
+                RegOpt.NONE,
+                RegOpt.NON_PERS,
+                RegOpt.PERS,
+                RegOpt.PERS_AS_PUB,
+                RegOpt.PERS_AS_QUEUE,
+                RegOpt.PUB_ON_REQ_ONLY,
+                RegOpt.VARIABLE_USER_ID,
+            )
+        },
+    ),
+    "DeregSub": Rules(
+        DeregisterSubscriber,
+        {
+            **_QUEUE,
+            "SubPoint": "sub_point",
+            "SubName": "sub_name",
+            "SubIdentity": "sub_identity",
+            "SubUserData": "sub_user_data",
+        },
+        {"Topic": "topics", "Filter": "filters"},
+        {
+            "RegOpt": _options(
+                MQRCCF_REG_OPTIONS_ERROR,
+                RegOpt.DEREG_ALL,
+                RegOpt.CORREL_AS_ID,
+                RegOpt.FULL_RESP,
+                RegOpt.LEAVE_ONLY,
+                RegOpt.NONE,
+                RegOpt.VARIABLE_USER_ID,
+            )
+        },
+    ),
+    "ReqUpdate": Rules(
+        RequestUpdate,
+        {**_QUEUE, "Topic": "topics", "SubPoint": "sub_point", "Filter": "filter", "SubName": "sub_name"},
+        {},
+        {"RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, RegOpt.CORREL_AS_ID, RegOpt.NONE, RegOpt.VARIABLE_USER_ID)},
+    ),
+    "Publish": Rules(
+        Publish,
+        {**_QUEUE, "SubPoint": "sub_point", "PubTime": "pub_time", "SeqNum": "seq_num"},
+        {"Topic": "topics"},
+        {
+            "PubOpt": _options(
+                MQRCCF_PUB_OPTIONS_ERROR,
+                PubOpt.RETAIN_PUB,
+                PubOpt.LOCAL,
+                PubOpt.OTHER_SUBS_ONLY,
+                PubOpt.CORREL_AS_ID,
+                PubOpt.NONE,
+            ),
+            # IBM's own sample publishes with CorrelAsId in a RegOpt, and the broker took it.
+            "RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, PubOpt.CORREL_AS_ID, PubOpt.LOCAL, PubOpt.NONE),
+        },
+    ),
+    "DeletePub": Rules(
+        DeletePublication,
+        {},
+        {"Topic": "topics"},
+        {"DelOpt": _options(MQRCCF_DEL_OPTIONS_ERROR, DelOpt.LOCAL, DelOpt.NONE)},
+    ),
+}
+
+# The guide's prose has a longer spelling of what its header file and examples call InformIfRet.
+_SPELLINGS = {"InformIfRetained": "InformIfRet"}
+
+
+def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
+    """The command in a psc folder, given as (tag, text) in order. Raises CommandError with the first reason found."""
+    word = _command(pairs)
+    rules = RULES[word]
+    fields: dict[str, Any] = {}
+    options: list[StrEnum] | None = None
+    for tag, text in pairs:
+        if tag == "Command":
+            continue
+        if (taken := rules.options.get(tag)) is not None:
+            found = taken.words.get(_SPELLINGS.get(text, text))
+            if found is None:
+                raise CommandError(taken.reason, why=f"{word} takes no {tag} {text!r}", tags=((tag, text),))
+            options = [*(options or ()), found]
+        elif (field := rules.repeated.get(tag)) is not None:
+            fields[field] = (*fields.get(field, ()), text)
+        elif (field := rules.once.get(tag)) is not None:
+            if field in fields:
+                raise CommandError(MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
+            fields[field] = (text,) if field == "topics" else text
+        else:
+            known = tag in ALL_TAGS
+            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
+    if options is not None:
+        fields["options"] = tuple(options)
+    _check(word, fields, options or ())
+    for blank in ("q_name", "qmgr_name", "sub_point", "filter"):
+        if fields.get(blank) == "":
+            del fields[blank]  # an empty element asks for the default
+    command: Command = rules.model(**fields)
+    return command
+
+
+def _command(pairs: Sequence[tuple[str, str]]) -> str:
+    words = [text for tag, text in pairs if tag == "Command"]
+    if not words:
+        raise CommandError(MQRC_RFH_PARM_MISSING, why="the psc folder has no Command")
+    if len(words) > 1:
+        raise CommandError(MQRC_RFH_DUPLICATE_PARM, why="Command occurs twice", tags=(("Command", words[1]),))
+    if words[0] not in RULES:
+        why = f"{words[0]!r} is not one of {', '.join(RULES)}"
+        raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=(("Command", words[0]),))
+    return words[0]
+
+
+def _check(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> None:
+    """The rules that hold between tags, and the lengths."""
+    if not fields.get("topics") and RegOpt.DEREG_ALL not in options:
+        raise CommandError(MQRC_RFH_PARM_MISSING, why=f"{word} needs a Topic")
+    sub_name, identity = fields.get("sub_name"), fields.get("sub_identity")
+    if sub_name is not None and not 0 < len(sub_name) <= MQ_SUB_NAME_LENGTH:
+        raise CommandError(
+            MQRCCF_SUB_NAME_ERROR,
+            why=f"a SubName has 1 to {MQ_SUB_NAME_LENGTH} characters",
+            tags=(("SubName", sub_name),),
+        )
+    if identity is not None and not 0 < len(identity) <= MQ_SUB_IDENTITY_LENGTH:
+        why = f"a SubIdentity has 1 to {MQ_SUB_IDENTITY_LENGTH} characters"
+        raise CommandError(MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
+    joins = [option for option in (RegOpt.JOIN_SHARED, RegOpt.JOIN_EXCL, RegOpt.LEAVE_ONLY) if option in options]
+    faults = (
+        (RegOpt.ADD_NAME, RegOpt.ADD_NAME in options and sub_name is None, "AddName needs a SubName"),
+        (*joins[:1], bool(joins) and identity is None, f"{joins[0] if joins else ''} needs a SubIdentity"),
+        (*joins[:1], len(joins) > 1, "JoinShared and JoinExcl exclude each other"),
+        (RegOpt.FULL_RESP, RegOpt.FULL_RESP in options and RegOpt.DEREG_ALL in options, "FullResp excludes DeregAll"),
+        (RegOpt.FULL_RESP, RegOpt.FULL_RESP in options and len(fields["topics"]) > 1, "FullResp takes one Topic"),
+    )
+    for *option, wrong, why in faults:
+        if wrong:
+            raise CommandError(_NO_REG_OPTS, why=str(why), tags=(("RegOpt", str(option[0])),))
+
+
+# Every tag that a psc folder may have in one command or another (wire formats 4.1).
+ALL_TAGS = frozenset({"Command"}.union(*({*rules.once, *rules.repeated, *rules.options} for rules in RULES.values())))

@@ -1,0 +1,44 @@
+"""What translating a command comes to: operations to apply, and what its sender is to be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rfh2.constants import MQRCCF_NOT_AUTHORIZED
+from rfh2.errors import CommandError
+from streams.operations import Operation
+from streams.subscriptions import Subscription
+
+Tags = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """One topic of a command that was not done; the rest was (guide 6.7.6)."""
+
+    reason: int
+    tags: Tags = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The operations of one command, in order.
+
+    full: the subscription whose attributes FullResp asks for, as it will be, or as it was when it goes.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    full: Subscription | None = None
+
+
+def not_authorized(topic: str) -> Warned:
+    """The warning for a topic that the sender has no authority for."""
+    return Warned(MQRCCF_NOT_AUTHORIZED, (("Topic", topic),))
+
+
+def warnings_or_error(refused: list[Warned], anything_left: bool) -> tuple[Warned, ...]:
+    """*refused* as warnings; raises the first as a CommandError where nothing of the command is left to do."""
+    if refused and not anything_left:
+        raise CommandError(refused[0].reason, refused[0].tags[0][1], "not authorized", refused[0].tags)
+    return tuple(refused)

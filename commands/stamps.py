@@ -1,0 +1,47 @@
+"""What a queue manager stamps on a message it puts: identifiers, origin context, date and time.
+
+Identifiers come from the arrival number of the causing command and a count within it, so that they are unique in a queue
+manager, and the same whenever the same commands arrive in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rfh2.constants import MQAT_BROKER
+
+_PRODUCT = b"AMQ "
+
+
+def message_id(qmgr: str, seq: int, n: int) -> bytes:
+    """24 bytes: ``AMQ ``, the queue manager's name cut to 12 characters, five bytes of *seq*, three of *n*."""
+    return _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace") + seq.to_bytes(5, "big") + n.to_bytes(3, "big")
+
+
+class Ids:
+    """The identifiers of one command: MsgIds for its puts and sub_ids for what it registers, from one count."""
+
+    def __init__(self, qmgr: str, seq: int) -> None:
+        self._qmgr, self._seq, self._n = qmgr, seq, 0
+
+    def __call__(self) -> bytes:
+        """The next identifier."""
+        self._n += 1
+        return message_id(self._qmgr, self._seq, self._n)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Origin context of whatever the queue manager puts at one moment (guide 6.7.9, 6.7.10)."""
+
+    put_appl_name: str
+    put_date: str
+    put_time: str
+    put_appl_type: int = MQAT_BROKER
+    appl_origin_data: str = ""
+
+    @classmethod
+    def of(cls, qmgr: str, now: datetime) -> Origin:
+        """PutDate and PutTime are UTC, to hundredths of a second."""
+        return cls(qmgr[:28], now.strftime("%Y%m%d"), now.strftime("%H%M%S") + f"{now.microsecond // 10_000:02}")
