@@ -73,7 +73,7 @@ def _contents(folder: folders.Folder, name: str) -> Iterator[dict[str, folders.V
     closing = f"</{name}>"
     try:
         text = folder.text.strip()
-        if closing not in text:
+        if f"<{name}" not in text:
             return
         if folder.name == name and text.count(closing) == 1 and text.endswith(closing):
             yield folder.values()
@@ -147,7 +147,7 @@ def _type(get: Lookup) -> Value | None:
     if within is None and form is None:
         return name
     uri = f"mcd://{_blank(get('mcd.Msd'))}/{_blank(within)}/{_blank(name)}"
-    return uri if form is None else f"{uri}?format={form}"
+    return uri if form is None else f"{uri}?format={_blank(form)}"
 
 
 def _blank(value: Value | None) -> str:
