@@ -1,0 +1,95 @@
+"""The connection to a queue manager's database: how it is opened, and how SQLite's failures are told to people."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from commands.queues.errors import StoreBusyError, StoreDamagedError, StoreFullError
+from rfh2.errors import StoreError
+
+_CACHE_KIB: Final = 16_384
+_CHECKPOINT_PAGES: Final = 4_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Durability(StrEnum):
+    """What a commit survives. FULL: loss of power. NORMAL: the end of any process; power loss may undo the last."""
+
+    FULL = "FULL"
+    NORMAL = "NORMAL"
+
+
+class Database:
+    """One connection, with the path and the patience that its errors name."""
+
+    __slots__ = ("connection", "path", "patience_s")
+
+    def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
+        self.path, self.patience_s = str(path), patience_s
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        try:
+            self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self.told(error) from error
+        try:
+            for pragma in (
+                f"synchronous = {durability}",
+                f"cache_size = -{_CACHE_KIB}",
+                f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+                "secure_delete = OFF",
+            ):
+                self.connection.execute(f"PRAGMA {pragma}").fetchall()
+        except sqlite3.Error as error:
+            self.connection.close()
+            raise self.told(error) from error
+
+    def told(self, error: sqlite3.Error) -> StoreError:
+        """*error* in words that say what to do."""
+        code = getattr(error, "sqlite_errorcode", None)
+        primary = None if code is None else code & 0xFF
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreBusyError(self.path, self.patience_s)
+        if primary == sqlite3.SQLITE_FULL:
+            return StoreFullError(self.path)
+        if primary == sqlite3.SQLITE_NOTADB:
+            return StoreDamagedError(self.path, "is no SQLite database; it was left as it is; restore it from a backup")
+        if primary == sqlite3.SQLITE_CORRUPT:
+            why = "is damaged; stop all that uses it, keep a copy, then restore a backup or let sqlite3 .recover it"
+            return StoreDamagedError(self.path, why)
+        if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+            return StoreError(
+                f"{self.path}: cannot be opened for writing ({error}); look at its and its directory's permissions"
+            )
+        if primary == sqlite3.SQLITE_IOERR:
+            return StoreError(f"{self.path}: the disk failed ({error}); nothing of this unit of work was kept")
+        if primary == sqlite3.SQLITE_TOOBIG:
+            return StoreError(f"{self.path}: a message is longer than the database can hold ({error})")
+        return StoreError(f"{self.path}: {error}")
+
+
+class HasDatabase(Protocol):
+    @property
+    def database(self) -> Database: ...
+
+
+S = TypeVar("S", bound=HasDatabase)
+
+
+def telling(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method of something with a ``database``, whose sqlite3 errors leave it as StoreErrors."""
+
+    @wraps(method)
+    def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except sqlite3.Error as error:
+            raise self.database.told(error) from error
+
+    return told

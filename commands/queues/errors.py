@@ -1,0 +1,114 @@
+"""What a queue or a queue manager's directory can refuse, under MQ's reason codes where MQ has one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.errors import StoreError
+
+MQRC_EXPIRY_ERROR: Final = 2013
+MQRC_GET_INHIBITED: Final = 2016
+MQRC_MD_ERROR: Final = 2026
+MQRC_OBJECT_TYPE_ERROR: Final = 2043
+MQRC_PERSISTENCE_ERROR: Final = 2047
+MQRC_PRIORITY_ERROR: Final = 2050
+MQRC_Q_NOT_EMPTY: Final = 2055
+MQRC_UNKNOWN_ALIAS_BASE_Q: Final = 2082
+MQRC_ALIAS_BASE_Q_TYPE_ERROR: Final = 2001
+
+
+class QueueError(StoreError):
+    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people."""
+
+    def __init__(self, reason: int, queue: str, why: str) -> None:
+        super().__init__(reason, queue, why)
+        self.reason, self.queue, self.why = reason, queue, why
+
+    def __str__(self) -> str:
+        return f"queue {self.queue}: {self.why} (reason {self.reason})"
+
+
+class UnknownQueueError(QueueError):
+    """There is no queue of this name, and none is to be made (2085)."""
+
+    def __init__(self, queue: str, why: str = "there is no such queue") -> None:
+        super().__init__(MQRC_UNKNOWN_OBJECT_NAME, queue, why)
+        self.args = (queue, why)
+
+
+class MessageRefusedError(QueueError):
+    """This one message cannot be put; another one could (2030, and faults of its MQMD)."""
+
+
+class QueueManagerNotFoundError(StoreError):
+    """There is no queue manager of this name in this directory. known: those that there are."""
+
+    def __init__(self, name: str, home: str, known: tuple[str, ...] = ()) -> None:
+        super().__init__(name, home, known)
+        self.name, self.home, self.known = name, home, known
+
+    def __str__(self) -> str:
+        there = (
+            f"there {'is' if len(self.known) == 1 else 'are'} {', '.join(self.known)}"
+            if self.known
+            else "it holds none"
+        )
+        missing = f"queue manager {self.name} does not exist in {self.home}"
+        return f"{missing} ({there}); make it with: qpubsub create {self.name}"
+
+
+class QueueManagerExistsError(StoreError):
+    """A queue manager of this name is there already."""
+
+    def __init__(self, name: str, home: str) -> None:
+        super().__init__(name, home)
+        self.name, self.home = name, home
+
+    def __str__(self) -> str:
+        return f"queue manager {self.name} exists already in {self.home}; nothing was changed"
+
+
+class QueueManagerInUseError(StoreError):
+    """Another process is the command processor of this queue manager. holder: what it wrote of itself, if it did."""
+
+    def __init__(self, name: str, holder: str) -> None:
+        super().__init__(name, holder)
+        self.name, self.holder = name, holder
+
+    def __str__(self) -> str:
+        by = f" by process {self.holder}" if self.holder else ""
+        return f"queue manager {self.name} is already being run{by}; end that one first"
+
+
+class StoreBusyError(StoreError):
+    """Another process kept the database for longer than this one was willing to wait; nothing was changed."""
+
+    def __init__(self, path: str, waited_s: float) -> None:
+        super().__init__(path, waited_s)
+        self.path, self.waited_s = path, waited_s
+
+    def __str__(self) -> str:
+        return f"{self.path} was kept by another process for more than {self.waited_s:g} s; try again"
+
+
+class StoreFullError(StoreError):
+    """There is no room to write; the unit of work is backed out and nothing that was there is lost."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: the disk is full; nothing of this unit of work was kept; make room and try again"
+
+
+class StoreDamagedError(StoreError):
+    """A database that is not ours, is newer than this program, or is corrupt; it is left as it is."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(path, why)
+        self.path, self.why = path, why
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}"

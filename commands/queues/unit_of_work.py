@@ -1,0 +1,428 @@
+"""The embedded queue manager's unit of work: one SQLite write transaction.
+
+Only one is open at a time in all processes, so what it reads stays true until it ends: queue depths, sequence numbers
+and definitions are read once and then counted in memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, Self, assert_never
+
+from commands.objects import (
+    UNLIMITED_DEPTH,
+    AliasQueue,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    is_object_name,
+    kind_of,
+    state_of,
+)
+from commands.queues import reading
+from commands.queues.database import Database, telling
+from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.queues.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
+from commands.queues.errors import (
+    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
+    MQRC_GET_INHIBITED,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_Q_NOT_EMPTY,
+    MQRC_UNKNOWN_ALIAS_BASE_Q,
+    MessageRefusedError,
+    QueueError,
+    UnknownQueueError,
+)
+from commands.queues.port import LoadedState, StoredMessage
+from commands.queues.state import retained_row, subscription_state, to_microseconds
+from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
+from rfh2.errors import StoreError
+from streams.operations import (
+    Delivery,
+    Effect,
+    RetainedCleared,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+
+Row = tuple[Any, ...]
+
+_FIRST = "SELECT seq FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT 1"
+_TAKE_FIRST = f"DELETE FROM messages WHERE seq = ({_FIRST}) RETURNING {reading.COLUMNS}"
+_PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
+_HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
+_SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
+_SAVE_RETAINED: Final = """INSERT OR REPLACE INTO retained
+    (topic, published_at, expires_at, local, persistent, md, body) VALUES (?, ?, ?, ?, ?, ?, ?)"""
+_SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+
+
+class SqliteUnitOfWork:
+    """A ``UnitOfWork`` (commands.queues.port has the words); made by ``QueueManagerStore.unit_of_work`` alone."""
+
+    __slots__ = ("_cache", "_clock", "_connection", "_depths", "_got", "_open", "_seq", "_version", "database")
+
+    def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:
+        self.database = database
+        self._connection = database.connection
+        self._cache = cache
+        self._clock = clock
+        self._got: list[int] = []
+        self._depths: dict[str, int] = {}
+        self._seq: int | None = None
+        (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
+        cache.at(self._version)
+        self._open = True
+
+    # Messages
+
+    @telling
+    def get(self, queue: str) -> StoredMessage | None:
+        self._require_open()
+        local = self._known(queue)
+        if not local.get_enabled:
+            raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
+        now_us = to_microseconds(self._clock())
+        while (row := self._remove_first(local.name)) is not None:
+            if not _expired(row, now_us):
+                return self._given(row, now_us)
+        return None
+
+    @telling
+    def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
+        self._require_open()
+        names = [q.name for q in map(self.find_queue, queues) if q is not None and q.get_enabled]
+        now_us = to_microseconds(self._clock())
+        while True:
+            firsts = [(row[0], name) for name in names if (row := self._connection.execute(_FIRST, (name,)).fetchone())]
+            if not firsts:
+                return None
+            row = self._remove_first(min(firsts)[1])
+            if row is not None and not _expired(row, now_us):
+                return self._given(row, now_us)
+
+    @telling
+    def put(
+        self,
+        queue: str,
+        md: bytes | None,
+        body: bytes,
+        *,
+        time: datetime | None = None,
+        user: str | None = None,
+        application: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        self._require_open()
+        local = self.ensure_queue(queue)
+        name = local.name
+        if not local.put_enabled:
+            raise QueueError(MQRC_PUT_INHIBITED, name, "putting is inhibited")
+        if len(body) > local.max_message_length:
+            why = f"the message has {len(body)} bytes, MAXMSGL is {local.max_message_length}"
+            raise MessageRefusedError(MQRC_MSG_TOO_BIG_FOR_Q, name, why)
+        if local.max_depth < UNLIMITED_DEPTH and self._counted(name) >= local.max_depth:
+            raise QueueError(MQRC_Q_FULL, name, f"it is full: MAXDEPTH is {local.max_depth}")
+        if time is None:
+            time = self._clock()
+        seq = self._next_seq()
+        arrived = arrive(
+            default_descriptor(body) if md is None else md,
+            queue=name,
+            def_priority=local.def_priority,
+            def_persistent=local.def_persistent,
+            qmgr=self._qmgr().name,
+            unique=seq,
+            time=time,
+            user=user,
+            application=application,
+        )
+        time_us = to_microseconds(time)
+        if expires_at is not None:
+            end_us: int | None = to_microseconds(expires_at)
+        else:
+            end_us = None if arrived.lifetime_us is None else time_us + arrived.lifetime_us
+        rank = HIGHEST_PRIORITY - arrived.priority
+        row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
+        self._connection.execute(_PUT, row)
+        self._seq = seq
+        if name in self._depths:
+            self._depths[name] += 1
+        return seq
+
+    @telling
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        self._require_open()
+        return reading.browse(self.database, self._known(queue).name, to_microseconds(self._clock()))
+
+    @telling
+    def depth(self, queue: str) -> int:
+        self._require_open()
+        return reading.depth(self._connection, self._known(queue).name, to_microseconds(self._clock()))
+
+    @telling
+    def clear_queue(self, queue: str) -> int:
+        self._require_open()
+        name = self._known(queue).name
+        self._depths.pop(name, None)
+        return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
+
+    @telling
+    def discard_expired(self) -> int:
+        self._require_open()
+        self._depths.clear()
+        now_us = to_microseconds(self._clock())
+        return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
+
+    # Queues
+
+    @telling
+    def find_queue(self, name: str) -> LocalQueue | None:
+        return resolved(self._look_up(name), self._look_up)
+
+    @telling
+    def ensure_queue(self, name: str) -> LocalQueue:
+        found = self._look_up(name)
+        if isinstance(found, LocalQueue):
+            return found
+        if found is None:
+            return self._made(name, UnknownQueueError(name))
+        if found.target_type != "QUEUE":
+            why = f"it is an alias of topic object {found.target}, and holds no messages"
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, name, why)
+        target = self._look_up(found.target)
+        if isinstance(target, AliasQueue):
+            raise QueueError(MQRC_ALIAS_BASE_Q_TYPE_ERROR, name, f"it is an alias of {target.name}, which is an alias")
+        if target is not None:
+            return target
+        why = f"it is an alias of {found.target}, which does not exist"
+        return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+
+    # Knowledge
+
+    @property
+    def state_version(self) -> int:
+        return int(self._version)
+
+    @telling
+    def load_state(self) -> LoadedState:
+        self._require_open()
+        return reading.load_state(self._connection, self.database.path)
+
+    @telling
+    def save_effects(self, effects: Iterable[Effect]) -> None:
+        self._require_open()
+        execute = self._connection.execute
+        for effect in effects:
+            match effect:
+                case Delivery():
+                    continue
+                case SubscriptionAdded(subscription):
+                    execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
+                case SubscriptionAltered(before, after):
+                    if before.sub_id != after.sub_id:
+                        execute("DELETE FROM subscriptions WHERE sub_id = ?", (before.sub_id,))
+                    execute(_SAVE_SUBSCRIPTION, (after.sub_id, subscription_state(after)))
+                case SubscriptionRemoved(subscription):
+                    execute("DELETE FROM subscriptions WHERE sub_id = ?", (subscription.sub_id,))
+                case RetainedStored(retained):
+                    execute(_SAVE_RETAINED, retained_row(retained))
+                case RetainedCleared(topic_string):
+                    execute("DELETE FROM retained WHERE topic = ?", (topic_string,))
+                case _:
+                    assert_never(effect)
+            self._state_changed()
+
+    @telling
+    def save_definition(self, definition: Definition) -> None:
+        self._require_open()
+        self._save(definition)
+        self._state_changed()
+
+    @telling
+    def delete_definition(self, kind: str, name: str) -> None:
+        self._require_open()
+        if kind == "qmgr":
+            raise StoreError(f"queue manager {name} cannot delete its own definition")
+        if kind == "qlocal" and self._connection.execute(_FIRST, (name,)).fetchone():
+            raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
+        self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
+        self._cache.queues.pop(name, None)
+        self._state_changed()
+
+    @telling
+    def discard_nonpersistent_retained(self) -> int:
+        self._require_open()
+        gone = self._connection.execute("DELETE FROM retained WHERE NOT persistent").rowcount
+        if gone:
+            self._state_changed()
+        return gone
+
+    # The unit itself
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been neither committed nor backed out."""
+        return self._open
+
+    def commit(self) -> None:
+        self._require_open()
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.backout()
+            raise self.database.told(error) from error
+        self._open = False
+        self._cache.state_version = self._version
+
+    def backout(self) -> None:
+        if not self._open:
+            raise StoreError("this unit of work is over; there is nothing left to back out")
+        self._open = False
+        self._cache.at(-1)
+        # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise self.database.told(error) from error
+        if self._got:
+            # The messages are back already. Where there is no room or no patience to count that, they are not lost.
+            with suppress(sqlite3.Error):
+                self._count_backouts(self._got)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        self._require_open()
+        seq, version, got = self._seq, self._version, len(self._got)
+        self._step("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self._open and self._connection.in_transaction:
+                self._step("ROLLBACK TO part")
+                self._step("RELEASE part")
+                came_back = self._got[got:]
+                del self._got[got:]
+                self._seq, self._version = seq, version
+                self._depths.clear()
+                self._cache.forget()
+                self._step(_COUNT_BACKOUT, came_back)
+            raise
+        if self._open:
+            self._step("RELEASE part")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._open:
+            return
+        if error is None and self._connection.in_transaction:
+            self.commit()
+            return
+        self.backout()
+        if error is None:
+            raise StoreError(f"{self.database.path}: the unit of work failed, and was backed out")
+
+    @telling
+    def _step(self, statement: str, seqs: Sequence[int] | None = None) -> None:
+        if seqs is None:
+            self._connection.execute(statement)
+        else:
+            self._connection.executemany(statement, [(seq,) for seq in seqs])
+
+    def _count_backouts(self, seqs: list[int]) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _require_open(self) -> None:
+        # SQLite may have ended the transaction, when the disk was full: a statement after it would commit by itself.
+        if not self._open or not self._connection.in_transaction:
+            raise StoreError("this unit of work is over; begin another one")
+
+    def _qmgr(self) -> QueueManager:
+        if self._cache.qmgr is None:
+            self._cache.qmgr = queue_manager(self._connection, self.database.path)
+        return self._cache.qmgr
+
+    def _remove_first(self, queue: str) -> Row | None:
+        # The statement is read to its end: one left half-read would keep the transaction from committing.
+        rows: list[Row] = self._connection.execute(_TAKE_FIRST, (queue,)).fetchall()
+        if not rows:
+            return None
+        if queue in self._depths:
+            self._depths[queue] -= 1
+        return rows[0]
+
+    def _given(self, row: Row, now_us: int) -> StoredMessage:
+        self._got.append(row[0])
+        return reading.message_of(row, now_us)
+
+    def _counted(self, queue: str) -> int:
+        count = self._depths.get(queue)
+        if count is None:
+            count = self._depths[queue] = reading.depth(self._connection, queue, to_microseconds(self._clock()))
+        return count
+
+    def _next_seq(self) -> int:
+        if self._seq is None:
+            row = self._connection.execute(_HIGHEST_SEQ).fetchone()
+            self._seq = 0 if row is None else int(row[0])
+        return self._seq + 1
+
+    def _known(self, name: str) -> LocalQueue:
+        found = self.find_queue(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found
+
+    def _look_up(self, name: str) -> Queue | None:
+        found = self._cache.queues.get(name)
+        if found is None:
+            found = look_up(self._connection, name)
+            if found is not None:
+                self._cache.queues[name] = found
+        return found
+
+    def _made(self, name: str, refusal: QueueError) -> LocalQueue:
+        if self._qmgr().strict:
+            raise refusal
+        if not is_object_name(name):
+            raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        queue = LocalQueue(name)
+        self._save(queue)
+        return queue
+
+    def _save(self, definition: Definition) -> None:
+        kind = kind_of(definition)
+        self._connection.execute(_SAVE_DEFINITION, (kind, definition.name, state_of(definition)))
+        if isinstance(definition, LocalQueue | AliasQueue):
+            self._cache.queues[definition.name] = definition
+        elif isinstance(definition, QueueManager):
+            self._cache.qmgr = definition
+
+    def _state_changed(self) -> None:
+        # Once is enough: nobody else can look before the unit of work ends.
+        if self._version == self._cache.state_version:
+            self._version += 1
+            self._connection.execute("UPDATE state SET version = ?", (self._version,))
+
+
+def _expired(row: Row, now_us: int) -> bool:
+    return row[8] is not None and row[8] <= now_us
