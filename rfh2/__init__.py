@@ -15,6 +15,7 @@ from rfh2.errors import (
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
+from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "MigrationError",
     "Mqmd",
     "QPubSubError",
+    "Rfh1",
     "Rfh2",
     "StoreError",
     "decode",

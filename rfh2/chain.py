@@ -6,9 +6,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rfh2.ccsid import EBCDIC_FIELDS
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_DEAD_LETTER_HEADER, MQFMT_RF_HEADER_2
+from rfh2.constants import (
+    MQCCSI_DEFAULT,
+    MQCCSI_INHERIT,
+    MQFMT_DEAD_LETTER_HEADER,
+    MQFMT_RF_HEADER_1,
+    MQFMT_RF_HEADER_2,
+)
 from rfh2.dlh import decode_dlh
 from rfh2.mqmd import name_of
+from rfh2.rfh1 import decode_rfh1
 from rfh2.rfh2 import STRUC_ID, STRUC_ID_EBCDIC, VERSION_ORDERS, decode_rfh2
 
 
@@ -37,7 +44,9 @@ class Header(Protocol):
 Decoder = Callable[[bytes, int, int], Header]
 
 DECODERS: dict[str, Decoder] = {
+    MQFMT_RF_HEADER_1: decode_rfh1,
     MQFMT_RF_HEADER_2: decode_rfh2,
+    "MQRFH2": decode_rfh2,  # what the guide prints for MQFMT_RF_HEADER_2 (6.6.1), and programs may have taken from it
     MQFMT_DEAD_LETTER_HEADER: decode_dlh,
 }
 

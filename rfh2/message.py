@@ -8,6 +8,7 @@ from rfh2.ccsid import text_codec
 from rfh2.chain import Header, decode_chain, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 
@@ -24,6 +25,14 @@ class Message:
         """The first MQRFH2, which holds the command; headers of other kinds before it are stepped over."""
         for header in self.headers:
             if isinstance(header, Rfh2):
+                return header
+        return None
+
+    @property
+    def rfh1(self) -> Rfh1 | None:
+        """The first MQRFH of version 1, wherever in the chain it stands."""
+        for header in self.headers:
+            if isinstance(header, Rfh1):
                 return header
         return None
 

@@ -1,0 +1,145 @@
+"""The MQRFH header of version 1: a fixed part of 32 bytes, then a string of names and values (wire formats, section 2).
+
+    0        4        8            12        16              20      28     32
+    StrucId  Version  StrucLength  Encoding  CodedCharSetId  Format  Flags  NameValueString
+
+It shares its StrucId with the MQRFH2. Integers and characters, those of the string too, are in the Encoding and CCSID
+of the *preceding* header; this header's own describe what follows. The string is kept as the bytes that StrucLength
+leaves for it; its text is read only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from rfh2.ccsid import ASCII_FIELDS, ByteOrder, field_codec, is_ebcdic, text_codec
+from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_1, MQRC_RFH_STRING_ERROR
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.layouts import MQRFH
+from rfh2.mqmd import characters
+from rfh2.name_values import NameValue, parse, write
+from rfh2.rfh2 import STRUC_ID, STRUC_ID_EBCDIC, VERSION_ORDERS
+
+FIXED_LENGTH = MQRFH.size
+
+
+@dataclass(frozen=True, slots=True)
+class Rfh1:
+    """One MQRFH. *data*: the NameValueString area as on the wire, nulls and whatever stands behind them included.
+
+    ``order`` and ``charset`` are those of its own fixed part, ``string_charset`` is the codec of the string: the same,
+    but for code pages of more than one byte to the character. offset: where *data* stood in the message that it was
+    decoded from; it does not take part in comparison.
+    """
+
+    data: bytes = b""
+    encoding: int = MQENC_NATIVE
+    coded_char_set_id: int = MQCCSI_INHERIT
+    format: str = ""
+    flags: int = 0
+    order: ByteOrder = "little"
+    charset: str = ASCII_FIELDS
+    string_charset: str = ASCII_FIELDS
+    offset: int = field(default=0, compare=False)
+
+    kind = "MQRFH"
+    own_format = MQFMT_RF_HEADER_1
+
+    @property
+    def length(self) -> int:
+        """StrucLength: the whole header in bytes, the string included."""
+        return FIXED_LENGTH + len(self.data)
+
+    @property
+    def text(self) -> str:
+        """The string up to its first null. Raises DecodeError (2335) where it is not in its code page."""
+        data = self.data.split("\0".encode(self.string_charset), 1)[0]
+        try:
+            return data.decode(self.string_charset)
+        except UnicodeDecodeError as error:
+            why = f"not {self.string_charset}: {error.reason}"
+            raise self._refused(error.start, why, "bad-character") from error
+
+    def name_values(self) -> list[NameValue]:
+        """Names, values and the positions of the names, in bytes from the start of the string.
+
+        Raises DecodeError (2335) for a string outside the grammar; its offset less ``self.offset`` is MQPSErrorPos.
+        """
+        text = self.text
+        try:
+            found = parse(text)
+        except DecodeError as error:
+            raise self._refused(self._bytes_before(text, error.offset), error.why, error.code) from error
+        if self.string_charset == self.charset:
+            return found
+        return [pair._replace(position=self._bytes_before(text, pair.position)) for pair in found]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(name, value) in order. Raises DecodeError (2335)."""
+        return [(name, value) for name, value, _ in self.name_values()]
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Rfh1:
+        """This header with another string: null terminated, padded with nulls to a multiple of four bytes.
+
+        Raises EncodeError for text that the code page lacks.
+        """
+        text = write(pairs)
+        try:
+            data = (text + "\0").encode(self.string_charset)
+        except UnicodeEncodeError as error:
+            raise EncodeError(f"NameValueString: {text!r} has no form in {self.string_charset}") from error
+        return replace(self, data=data + bytes(-len(data) % 4))
+
+    def encode(self) -> bytes:
+        """The bytes of this header. Raises EncodeError."""
+        fixed = MQRFH.pack(
+            self.order,
+            "RFH ".encode(self.charset),
+            1,
+            self.length,
+            self.encoding,
+            self.coded_char_set_id,
+            characters(self.format, 8, self.charset, "Format"),
+            self.flags,
+        )
+        return fixed + self.data
+
+    def _bytes_before(self, text: str, index: int) -> int:
+        return index if self.string_charset == self.charset else len(text[:index].encode(self.string_charset))
+
+    def _refused(self, position: int, why: str, code: str) -> DecodeError:
+        return DecodeError(self.offset + position, "MQRFH", why, code, MQRC_RFH_STRING_ERROR)
+
+
+def decode_rfh1(data: bytes, offset: int, ccsid: int) -> Rfh1:
+    """The MQRFH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
+    struc_id = data[offset : offset + 4]
+    if struc_id not in (STRUC_ID, STRUC_ID_EBCDIC):
+        raise DecodeError(offset, "MQRFH", f"StrucId is {struc_id!r}, not {STRUC_ID!r}", "bad-struc-id")
+    found = VERSION_ORDERS.get(data[offset + 4 : offset + 8])
+    if found is None or found[0] != 1:
+        raise DecodeError(offset + 4, "MQRFH", "Version is not 1 in either byte order", "unknown-version")
+    there = len(data) - offset
+    if there < FIXED_LENGTH:
+        why = f"{FIXED_LENGTH} bytes are needed for the fixed part, {there} are there"
+        raise DecodeError(len(data), "MQRFH", why, "short-header")
+    order = found[1]
+    _, _, length, encoding, next_ccsid, fmt, flags = MQRFH.fast[order].unpack_from(data, offset)
+    if not FIXED_LENGTH <= length <= there:
+        why = f"StrucLength {length} is not between {FIXED_LENGTH} and the {there} bytes that are there"
+        raise DecodeError(offset + 8, "MQRFH", why, "bad-struc-length")
+    ebcdic = struc_id == STRUC_ID_EBCDIC
+    charset = field_codec(ccsid, ebcdic)
+    return Rfh1(
+        *(data[offset + FIXED_LENGTH : offset + length], encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags),
+        *(order, charset, _string_codec(ccsid, charset, ebcdic), offset + FIXED_LENGTH),
+    )
+
+
+def _string_codec(ccsid: int, charset: str, ebcdic: bool) -> str:
+    """The exact codec of the string where the fixed part's is only a stand-in for it, as for UTF-8."""
+    exact = text_codec(ccsid, MQENC_NATIVE)
+    if exact is None or exact.startswith("utf-16") or is_ebcdic(ccsid) is not ebcdic:
+        return charset
+    return exact
