@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from rfh2.captures.amqsbcg import is_amqsbcg
 from rfh2.captures.descriptors import descriptor_length, starts_header
 from rfh2.captures.hextext import is_hextext
 from rfh2.captures.mqmd import properties_length
+from rfh2.captures.qload import is_qload
 from rfh2.captures.text_lines import as_utf8
 
 HEAD_BYTES = 65_536
@@ -40,6 +42,10 @@ def detect(head: bytes, name: str = "") -> str:
     text = as_utf8(head).lstrip()
     if text.startswith(b"{"):
         return "jsonl"
+    if is_amqsbcg(text):
+        return "amqsbcg"
+    if is_qload(text):
+        return "qload"
     if is_hextext(text):
         return "hex"
     by_name = next((fmt for suffix, fmt in _SUFFIXES.items() if name.lower().endswith(suffix)), None)

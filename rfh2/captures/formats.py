@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
+from rfh2.captures.amqsbcg import read_amqsbcg
 from rfh2.captures.hextext import read_hextext, write_hextext
 from rfh2.captures.jsonl import read_jsonl, write_jsonl
 from rfh2.captures.mqmd import read_mqmd, write_mqmd
+from rfh2.captures.parquet import read_parquet, write_parquet
+from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
 from rfh2.captures.record import Reader
 
@@ -31,8 +34,11 @@ FORMATS: dict[str, CaptureFormat] = {
     entry.name: entry
     for entry in (
         CaptureFormat("jsonl", read_jsonl, write_jsonl, "JSON Lines, one captured message a line"),
+        CaptureFormat("parquet", read_parquet, write_parquet, "Parquet, one captured message a row", seeks=True),
         CaptureFormat("raw", read_raw, write_raw, "one message's headers and data, without an MQMD"),
         CaptureFormat("mqmd", read_mqmd, write_mqmd, "MQMD and data, several messages separated by #@#@#"),
         CaptureFormat("hex", read_hextext, write_hextext, "hex text or hex dumps, a blank line between messages"),
+        CaptureFormat("qload", read_qload, write_qload, "queue unload file of dmpmqmsg and qload"),
+        CaptureFormat("amqsbcg", read_amqsbcg, None, "browse listing of the sample programs amqsbcg and amqsbcgc"),
     )
 }

@@ -27,7 +27,7 @@ def read_jsonl(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
             except ValidationError as error:
                 completed = _completed(line, error, reading)
                 if completed is None:
-                    yield number, reading.problem(number, _clause(error), "line")
+                    yield number, reading.problem(number, clause(error), "line")
                     continue
                 message = completed
             reading.numbering.saw(message.seq)
@@ -53,8 +53,8 @@ def _completed(line: bytes, error: ValidationError, reading: Reading) -> Capture
     return CapturedMessage.model_validate(given)
 
 
-def _clause(error: ValidationError) -> str:
-    """What is wrong, in one line, without the data (a message's bytes have no business in a log)."""
+def clause(error: ValidationError) -> str:
+    """What *error* says in one line, without the data: a message's bytes have no business in a log."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(": ".join((*(str(part) for part in e["loc"]), _message(e["msg"]))) for e in found)
 

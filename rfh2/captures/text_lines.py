@@ -17,14 +17,16 @@ _SKIP_BYTES = 1 << 20
 _UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def numbered_lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
+def numbered_lines(
+    stream: BinaryIO, limit: int = MAX_LINE_BYTES, *, keep_ends: bool = False
+) -> Iterator[tuple[int, bytes | None]]:
     """(line number from 1, line without its end) of each line; None for one of more than *limit* bytes.
 
     A UTF-8 byte order mark is dropped; UTF-16 with a mark, which PowerShell's ``>`` writes, becomes UTF-8.
     """
     first = stream.readline(limit + 1)
     if first.startswith(_UTF16_BOMS):
-        yield from _utf16_lines(first, stream, limit)
+        yield from _utf16_lines(first, stream, limit, keep_ends)
         return
     number = 0
     line = first.removeprefix(codecs.BOM_UTF8)
@@ -35,11 +37,11 @@ def numbered_lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES) -> Iterator[tu
                 line = stream.readline(_SKIP_BYTES)
             yield number, None
         else:
-            yield number, line.rstrip(b"\r\n")
+            yield number, line if keep_ends else line.rstrip(b"\r\n")
         line = stream.readline(limit + 1)
 
 
-def _utf16_lines(first: bytes, stream: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | None]]:
+def _utf16_lines(first: bytes, stream: BinaryIO, limit: int, keep_ends: bool) -> Iterator[tuple[int, bytes | None]]:
     number = 0
     text = io.TextIOWrapper(prefixed(first, stream), encoding="utf-16", errors="replace", newline="\n")
     line = text.readline(limit + 1)
@@ -50,7 +52,7 @@ def _utf16_lines(first: bytes, stream: BinaryIO, limit: int) -> Iterator[tuple[i
                 line = text.readline(_SKIP_BYTES)
             yield number, None
         else:
-            yield number, line.encode("utf-8").rstrip(b"\r\n")
+            yield number, line.encode("utf-8") if keep_ends else line.encode("utf-8").rstrip(b"\r\n")
         line = text.readline(limit + 1)
 
 

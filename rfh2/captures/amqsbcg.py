@@ -1,0 +1,189 @@
+"""The listing that the sample programs amqsbcg and amqsbcgc print of a queue (wire formats 6.4). It is only read.
+
+    AMQSBCG0 - starts here
+     MQOPEN - 'SYSTEM.BROKER.DEFAULT.STREAM                    '
+     MQGET of message number 1, CompCode:0 Reason:0
+    ****Message descriptor****
+      StrucId  : 'MD  '  Version : 2
+      ...
+    ****Message properties****
+      None
+    ****   Message      ****
+     length - 132 of 132 bytes
+    00000000:  5246 4820 0200 0000 8000 0000 2202 0000 'RFH ........"...'
+
+Only the hex columns are read: the text beside them has dots for what does not print. Offsets and length must agree with
+the bytes, so that what was cut shows. A listing that was made with properties taken into a message handle has them as
+text, apart from the data and without their types: a message that has some is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import BinaryIO
+
+from rfh2.captures.printed_fields import BYTES, CHARACTERS, NUMBERS, PrintedDescriptor
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.text_lines import numbered_lines
+
+_START = re.compile(rb"AMQSBCG\w? - starts here")
+_OPEN = re.compile(rb" MQOPEN - '(.*)'\s*\Z")
+_GET = re.compile(rb"\s*MQGET of message number \d+")
+_GET_FAILED = re.compile(rb"\s*MQGET \d+, failed with (.*)\Z")
+_END = re.compile(rb"\s*(?:No more messages|MQCLOSE|MQDISC|MQDLTMH)\b")
+_SECTION = re.compile(rb"\*{4}\s*(Message descriptor|Message properties|Message)\s*\*{4}")
+_LENGTH = re.compile(rb"\s*length - (\d+)(?: of (\d+))? bytes")
+_DUMP = re.compile(rb"([0-9A-F]{8}):([ 0-9A-F]*?)(?:'.*)?\Z", re.DOTALL)
+_TWO_STRINGS = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
+_STRING_AND_NUMBER = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: (-?\d+)\s*\Z", re.DOTALL)
+_STRING = re.compile(rb"\s*(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
+_HEX = re.compile(rb"\s*(\w+)\s*: X'([0-9A-Fa-f]*)'\s*\Z")
+_HEX_BELOW = re.compile(rb"\s*X'([0-9A-Fa-f]*)'\s*\Z")
+_NUMBERS = re.compile(rb"(\w+)\s*: (-?\d+)")
+
+
+class _Part(Enum):
+    HEAD = b""
+    DESCRIPTOR = b"Message descriptor"
+    PROPERTIES = b"Message properties"
+    DATA = b"Message"
+
+
+def is_amqsbcg(text: bytes) -> bool:
+    """Whether *text*, without blank lines before it, begins as a listing does."""
+    return _START.match(text) is not None
+
+
+def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+    """Each message of the listing, at the line that says that it was got."""
+    queue = ""
+    message: _Message | None = None
+    for number, line in numbered_lines(stream):
+        if line is None:
+            message = message or _Message(number, queue)
+            message.fail(number, "a line too long to be one of a listing")
+            continue
+        opened = _OPEN.match(line)
+        failed = _GET_FAILED.match(line)
+        got = _GET.match(line)
+        if message is not None and (opened or failed or got or _END.match(line) or _START.match(line)):
+            yield message.item(reading)
+            message = None
+        if opened:
+            queue = opened[1].rstrip(b" \0").decode("utf-8", errors="replace")
+        elif failed:
+            why = failed[1].strip().decode("ascii", errors="replace")
+            yield number, reading.problem(number, f"the browse ended: {why}", "line")
+        elif got:
+            message = _Message(number, queue)
+        elif message is not None:
+            message.add(number, line)
+    if message is not None:
+        yield message.item(reading)
+
+
+class _Message:
+    """The lines of one message as they come in; the first error stands."""
+
+    def __init__(self, start: int, queue: str) -> None:
+        self._start, self._queue = start, queue
+        self._part = _Part.HEAD
+        self._descriptor: PrintedDescriptor | None = None
+        self._awaits_token = False
+        self._data = bytearray()
+        self._lengths: tuple[int, int] | None = None
+        self._problem: tuple[int, str] | None = None
+
+    def fail(self, line: int, why: str) -> None:
+        """Note that the message cannot be read."""
+        self._problem = self._problem or (line, why)
+
+    def add(self, number: int, line: bytes) -> None:
+        """Take one line of the message."""
+        section = _SECTION.match(line)
+        if section is not None:
+            self._part = _Part(section[1])
+            if self._part is _Part.DESCRIPTOR:
+                self._descriptor = PrintedDescriptor()
+            return
+        if not line.strip() or self._problem is not None:
+            return
+        try:
+            if self._part is _Part.DESCRIPTOR and self._descriptor is not None:
+                self._field(self._descriptor, line)
+            elif self._part is _Part.PROPERTIES and line.strip() != b"None":
+                raise ValueError("its properties are listed apart from its data; browse without PropOption 1 instead")
+            elif self._part is _Part.DATA:
+                self._dumped(line)
+        except ValueError as error:
+            self.fail(number, str(error))
+
+    def _field(self, descriptor: PrintedDescriptor, line: bytes) -> None:
+        if self._awaits_token:
+            token = _HEX_BELOW.match(line)
+            if token is None:
+                raise ValueError("AccountingToken is not below its name")
+            descriptor.set_bytes("AccountingToken", token[1])
+            self._awaits_token = False
+        elif line.strip() == b"AccountingToken :":
+            self._awaits_token = True
+        elif found := _TWO_STRINGS.match(line) or _STRING_AND_NUMBER.match(line):
+            _set(descriptor, found[1], found[2])
+            _set(descriptor, found[3], found[4])
+        elif found := _STRING.match(line) or _HEX.match(line):
+            _set(descriptor, found[1], found[2])
+        elif pairs := _NUMBERS.findall(line):
+            for name, value in pairs:
+                _set(descriptor, name, value)
+        elif not line.strip().startswith(b"**"):
+            raise ValueError("not a line of a message descriptor")
+
+    def _dumped(self, line: bytes) -> None:
+        if length := _LENGTH.match(line):
+            self._lengths = (int(length[1]), int(length[2] or length[1]))
+            return
+        found = _DUMP.match(line)
+        if found is None:
+            raise ValueError("not a line of a dump")
+        if int(found[1], 16) != len(self._data):
+            raise ValueError(
+                f"the offset is {int(found[1], 16)} where {len(self._data)} is due: a line is missing or cut"
+            )
+        self._data += bytes.fromhex(found[2].replace(b" ", b"").decode("ascii"))
+        if len(self._data) > MAX_MESSAGE_BYTES:
+            self._data.clear()
+            raise ValueError("more data than any message can have")
+
+    def item(self, reading: Reading) -> Item:
+        """The message, or its problem."""
+        if self._problem is None:
+            try:
+                md = self._finished()
+                return self._start, reading.message(bytes(self._data), md, queue=self._queue)
+            except ValueError as error:
+                self._problem = (self._start, str(error))
+        return self._start, reading.problem(*self._problem, "line")
+
+    def _finished(self) -> bytes:
+        if self._descriptor is None or self._lengths is None:
+            raise ValueError("the listing ends before the message's data")
+        shown, length = self._lengths
+        if len(self._data) != shown:
+            raise ValueError(f"{len(self._data)} of {shown} bytes are there")
+        if shown < length:
+            raise ValueError(f"the program showed {shown} of {length} bytes; dmpmqmsg unloads messages whole")
+        return self._descriptor.finish()
+
+
+def _set(descriptor: PrintedDescriptor, name: bytes, value: bytes) -> None:
+    field = name.decode("ascii", errors="replace")
+    if field in NUMBERS:
+        descriptor.set_number(field, value)
+    elif field in BYTES:
+        descriptor.set_bytes(field, value)
+    elif field in CHARACTERS:
+        descriptor.set_characters(field, value)
+    else:
+        raise ValueError(f"{field} is not a field of a message descriptor")

@@ -1,0 +1,136 @@
+"""Parquet: one captured message a row, for Spark and its like. Needs the extra ``qpubsub[parquet]``.
+
+Columns: seq int64, time timestamp[us, UTC], qmgr, queue, user string, md, body binary; others are ignored, and all but
+body may be missing. Rows are read in batches and written in row groups of bounded size: memory never holds the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.jsonl import clause
+from rfh2.captures.record import Item, Reading
+from rfh2.errors import CaptureError
+
+COLUMNS = ("seq", "time", "qmgr", "queue", "user", "md", "body")
+
+# A batch is held as Python objects beside Arrow's, so it is kept small; a row group is what Spark gives to one task.
+_BATCH_BYTES = 8 << 20
+_BATCH_ROWS = 1024
+_GROUP_BYTES = 64 << 20
+_GROUP_ROWS = 65_536
+_PAGE_BYTES = 1 << 20
+
+
+def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+    """Each row's message; positions are row numbers from 0. Raises CaptureError where pyarrow is not installed.
+
+    A row group that cannot be read is one problem, at its first row that was not given, and the next one follows.
+    """
+    arrow, parquet = _pyarrow()
+    try:
+        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_PAGE_BYTES)
+        names = [name for name in COLUMNS if name in file.schema_arrow.names]
+    except (arrow.ArrowException, OSError) as error:
+        yield 0, reading.problem(None, f"not readable as Parquet: {_first_line(error)}", "row")
+        return
+    if "body" not in names:
+        yield 0, reading.problem(None, "there is no column body", "row")
+        return
+    end = 0
+    for group in range(file.num_row_groups):
+        about = file.metadata.row_group(group)
+        row, end = end, end + about.num_rows
+        rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * about.num_rows // max(1, about.total_byte_size)))
+        try:
+            for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                for given in _dicts(batch, arrow):
+                    yield row, _message(given, reading, row)
+                    row += 1
+        except (arrow.ArrowException, OSError) as error:
+            yield row, reading.problem(row, f"rows up to {end - 1} are not readable: {_first_line(error)}", "row")
+
+
+def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+    """Write one row a message; returns how many. Raises CaptureError where pyarrow is not installed."""
+    arrow, parquet = _pyarrow()
+    schema = arrow.schema(
+        [
+            arrow.field("seq", arrow.int64(), nullable=False),
+            arrow.field("time", arrow.timestamp("us", tz="UTC")),
+            arrow.field("qmgr", arrow.string()),
+            arrow.field("queue", arrow.string(), nullable=False),
+            arrow.field("user", arrow.string()),
+            arrow.field("md", arrow.binary()),
+            arrow.field("body", arrow.binary(), nullable=False),
+        ]
+    )
+    count = 0
+    with parquet.ParquetWriter(target, schema) as writer:
+        for rows in _groups(messages):
+            writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
+            count += len(rows)
+    return count
+
+
+def _groups(messages: Iterable[CapturedMessage]) -> Iterator[list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    held = 0
+    for m in messages:
+        body = m.body
+        rows.append(
+            {"seq": m.seq, "time": m.time, "qmgr": m.qmgr, "queue": m.queue, "user": m.user, "md": m.md, "body": body}
+        )
+        held += len(body) + 364
+        if held >= _GROUP_BYTES or len(rows) >= _GROUP_ROWS:
+            yield rows
+            rows, held = [], 0
+    if rows:
+        yield rows
+
+
+def _dicts(batch: Any, arrow: Any) -> Iterator[dict[str, Any]]:
+    """Each row as a dict. A time finer than microseconds, which Python has no type for, is cut."""
+    columns = {}
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if arrow.types.is_timestamp(column.type):
+            column = column.cast(arrow.timestamp("us", tz="UTC"), safe=False)
+        columns[name] = column.to_pylist()
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _message(given: dict[str, Any], reading: Reading, row: int) -> CapturedMessage | CaptureError:
+    fields = {name: value for name, value in given.items() if name not in ("md", "body")}
+    fields["queue"] = fields.get("queue") or ""
+    fields["md_hex"], fields["body_hex"] = _hex(given.get("md")), _hex(given["body"])
+    if fields.get("seq") is None:
+        fields["seq"] = reading.numbering.take()
+    try:
+        message = CapturedMessage.model_validate(fields)
+    except ValidationError as error:
+        return reading.problem(row, clause(error), "row")
+    reading.numbering.saw(message.seq)
+    return message
+
+
+def _hex(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 - only who reads or writes Parquet needs to have it
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise CaptureError("parquet", None, "pyarrow is not installed: pip install 'qpubsub[parquet]'") from error
+    return arrow, parquet
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]
