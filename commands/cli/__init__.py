@@ -1,0 +1,142 @@
+"""The command line, ``qpubsub``: one module a verb, imported when the verb is called.
+
+A verb's module has a ``command``, a click command with a docstring, an example as its epilog, and an ExitCode (or None,
+for DONE) as its result; ``click.get_current_context().obj`` (``click.pass_obj``) is the Console. What a verb raises
+becomes one line on stderr and an exit code here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, NoReturn
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from rfh2.errors import QPubSubError
+
+# Verb and what it does, in the order in which a user meets them; the module has the verb's name.
+VERBS: Final[dict[str, str]] = {
+    "decode": "Explain captured messages, exactly.",
+    "encode": "Make captured messages of what decode printed.",
+    "convert": "Turn one capture format into another.",
+    "translate": "Show the modern equivalent of queued commands.",
+    "create": "Make a queue manager.",
+    "mqsc": "Administer a queue manager with MQSC.",
+    "put": "Put captured messages on a queue.",
+    "get": "Take messages off a queue.",
+    "browse": "Show the messages on a queue.",
+    "run": "Process queued commands.",
+    "topics": "Show the topic tree.",
+    "status": "Show what a queue manager is doing.",
+    "replay": "Run captured commands through the bridge.",
+    "differences": "Compare two replays.",
+    "strmqbrk": "Migrate a version 6 broker's state.",
+    "migmbbrk": "Migrate an Event or Message Broker's state.",
+}
+
+
+class _ReaderGoneError(Exception):
+    """What was to read stdout has ended."""
+
+
+class Verbs(click.Group):
+    """The group: verbs that exist, loaded when called; every failure told in one place."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [verb for verb in VERBS if find_spec(f"{__name__}.{verb}") is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = import_module(f"{__name__}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # click's own would import every verb to ask for its first line.
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, VERBS[verb]) for verb in self.list_commands(ctx)])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # click would end the process itself for these two, with other words and another code.
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
+        except KeyboardInterrupt as error:
+            raise click.Abort from error
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        console = extra.pop("obj", None) or Console.standard()
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(args, prog_name, obj=console, **extra)
+            console.stdout.flush()
+        except BaseException as error:
+            code = told(error, console)
+        sys.exit(int(code or ExitCode.DONE))
+
+
+def told(error: BaseException, console: Console) -> int:
+    """Say *error* as a person wants to hear it; returns the exit code."""
+    try:
+        console.stdout.flush()
+    except OSError:
+        # Python flushes stdout once more when it ends, and would complain then.
+        _point_stdout_nowhere()
+    if isinstance(error, _ReaderGoneError | BrokenPipeError):
+        return ExitCode.PIPE_CLOSED
+    if console.debug:
+        console.stderr.write("".join(traceback.format_exception(error)))
+    if isinstance(error, click.UsageError):
+        error.show(console.stderr)
+        return ExitCode.USAGE
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        console.warn("interrupted")
+        return ExitCode.INTERRUPTED
+    if isinstance(error, click.ClickException):
+        console.warn(error.format_message())
+        return ExitCode.USAGE
+    if isinstance(error, QPubSubError):
+        console.warn("; ".join([str(error), *getattr(error, "__notes__", ())]))
+        return ExitCode.USAGE
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        console.warn(f"{where}{error.strerror}")
+        return ExitCode.USAGE
+    if not console.debug:
+        console.stderr.write("".join(traceback.format_exception(error)))
+    console.warn("this is a fault in qpubsub; please report it with the lines above")
+    return ExitCode.INTERNAL
+
+
+def _point_stdout_nowhere() -> None:
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+@click.command(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExit codes: 0 done, 1 some of the data had problems, 2 usage or something missing, 130 interrupted.",
+)
+@click.version_option(package_name="qpubsub", prog_name="qpubsub")
+@click.option("--quiet", "-q", is_flag=True, help="Only warnings and errors on stderr.")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@click.pass_obj
+def main(console: Console, quiet: bool, debug: bool) -> None:
+    """IBM MQ's queued publish/subscribe on a modern topic tree: decode, run, migrate, replay."""
+    console.quiet, console.debug = quiet, debug

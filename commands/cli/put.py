@@ -1,0 +1,128 @@
+"""``qpubsub put``: captured messages onto a queue."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.options import queue_manager
+from commands.queues import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, CaptureRecord, read_captures
+from rfh2.mqmd import name_of
+
+_BATCH_MESSAGES: Final = 1_000
+_BATCH_BYTES: Final = 16 * 1024 * 1024
+_APPLICATION: Final = "qpubsub put"
+
+
+@click.command(epilog="\b\nExample:\n  qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl")
+@queue_manager
+@click.option(
+    "--format",
+    "form",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", *FORMATS]),
+    help="Format of the files.",
+)
+@click.argument("queue")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
+@click.pass_obj
+def command(console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...]) -> ExitCode:
+    """Put the captured messages in FILEs, or on stdin, on QUEUE, whichever queue they were captured from.
+
+    A descriptor is kept as it was captured; what it leaves blank, and the time of arrival, are as for any new message.
+    What cannot be read or put is reported, and the rest is put.
+    """
+    with QueueManagerStore.open(home, qmgr) as store:
+        putting = _Putting(console, store, queue)
+        with console.progress("messages put") as advance:
+            try:
+                for batch in _batches(_records(console, files or (Path("-"),), form)):
+                    advance(putting.put_all(batch))
+            except Exception as error:
+                if putting.done:
+                    error.add_note(f"{putting.done} messages were put on {queue} before")
+                raise
+        console.say(f"{putting.done} messages put on {queue}")
+        if putting.problems:
+            console.warn(f"{putting.problems} could not be put")
+        return ExitCode.PROBLEMS if putting.problems else ExitCode.DONE
+
+
+class _Putting:
+    """One run of the verb. done: how many messages were put and committed. problems: how many could not be."""
+
+    def __init__(self, console: Console, store: QueueManagerStore, queue: str) -> None:
+        self.console, self.store, self.queue = console, store, queue
+        self.done = self.problems = 0
+
+    def put_all(self, records: list[CaptureRecord]) -> int:
+        """Put *records* in one unit of work; returns how many. What a queue took before it refused more is kept."""
+        put, refusal = 0, None
+        with self.store.unit_of_work() as unit:
+            for record in records:
+                try:
+                    put += self._put(unit, record)
+                except QueueError as error:
+                    refusal = error
+                    break
+        self.done += put
+        if refusal is not None:
+            raise refusal
+        return put
+
+    def _put(self, unit: UnitOfWork, record: CaptureRecord) -> bool:
+        message = record.message
+        if message is None:
+            self.problems += 1
+            self.console.warn(str(record.problem))
+            return False
+        try:
+            unit.put(self.queue, message.md, message.body, user=_user(message), application=_APPLICATION)
+        except MessageRefusedError as error:
+            self.problems += 1
+            self.console.warn(f"{record.source}, record {record.index + 1}: {error}")
+            return False
+        return True
+
+
+def _records(console: Console, files: Iterable[Path], form: str) -> Iterator[CaptureRecord]:
+    for file in files:
+        if str(file) == "-":
+            yield from read_captures(console.stdin, form, name="stdin")
+        else:
+            yield from read_captures(file, form)
+
+
+def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
+    # Read before the unit of work begins: a slow reader must not keep other processes from the queues.
+    batch: list[CaptureRecord] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += 0 if record.message is None else len(record.message.body_hex) // 2
+        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _user(message: CapturedMessage) -> str | None:
+    """Who puts: the user captured, else the MQMD's (None), else whoever calls this program."""
+    if message.user is not None:
+        return message.user
+    descriptor = message.descriptor()
+    if descriptor is not None and name_of(descriptor.user_identifier):
+        return None
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
