@@ -6,7 +6,7 @@ arrival: the time, the arrival number that identifiers are made from, the user.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from commands.authority import Authority, NoAuthority
@@ -56,7 +56,7 @@ class Outcome:
     """What one arrival came to.
 
     puts, effects: in order. command: None where the message could not be read as one. completion is None where the message
-    was no command and was passed over. reason: the first one.
+    was no command and was passed over. reason: the first one. undecodable: it was kept as a dead letter, not understood.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -65,6 +65,7 @@ class Outcome:
     completion: Completion | None = None
     reason: int | None = None
     why: str = ""
+    undecodable: bool = False
 
 
 @dataclass(slots=True)
@@ -112,9 +113,14 @@ class Broker:
 
     def handle(self, message: CapturedMessage) -> list[Put]:
         """Process one captured message and return its puts; a message without a time comes when the last one came."""
+        return self.replay(message)[1]
+
+    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
+        """The same, with what the message came to."""
         now = message.time if message.time is not None else self._now
         arrival = Arrival(message.seq, now, message.queue, message.md, message.body, message.user)
-        return [Put.of(message.seq, n, put) for n, put in enumerate(self.process(arrival).puts)]
+        outcome = self.process(arrival)
+        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
 
     def process(self, arrival: Arrival) -> Outcome:
         """Process one message: the effects have been applied to the topic space when this returns."""
@@ -135,6 +141,16 @@ class Broker:
             return Outcome()
         work.effects += self.space.expire(arrival.now)
         return self._command(work)
+
+    def set_aside(self, arrival: Arrival, reason: int, why: str) -> Outcome:
+        """Make a dead letter of a message that is not to be processed; nothing else is done with it."""
+        try:
+            mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+        except DecodeError:
+            mqmd = Mqmd()
+        work = self._work(arrival, Message(mqmd, (), arrival.body), Origin.of(self.qmgr, arrival.now))
+        self._dead_letter(work, reason)
+        return self._failed(work, None, reason, why)
 
     def _work(self, arrival: Arrival, message: Message, origin: Origin) -> _Work:
         ids = Ids(self.qmgr, arrival.seq)
@@ -249,7 +265,7 @@ class Broker:
         """A message that is no command at all is kept as a dead letter, and answered too where that is asked for."""
         self._dead_letter(work, error.reason)
         self._respond(work, Completion.ERROR, (Warned(error.reason),))
-        return self._failed(work, None, error.reason, str(error))
+        return replace(self._failed(work, None, error.reason, str(error)), undecodable=True)
 
     def _dead_letter(self, work: _Work, reason: int) -> None:
         if not is_wanted(work.message.mqmd):

@@ -1,0 +1,126 @@
+"""``qpubsub replay``: captured commands through the bridge, without a queue manager."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.puts import PutKind
+from commands.replay import LocalReplay, OutOfOrderError, natural_queue
+from commands.replay.telling import told
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, read_captures
+
+ENGINES: Final = ("local",)
+
+
+@click.command(epilog="\b\nExample:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell")
+@click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True, help="What does the work.")
+@click.option(
+    "--semantics",
+    type=click.Choice(["v7", "v6"]),
+    default="v7",
+    show_default=True,
+    help="Whose behaviour, where versions 6 and 7 differ.",
+)
+@click.option(
+    "--input", "source", required=True, type=click.Path(path_type=Path), help="A capture, or a directory of them."
+)
+@click.option(
+    "--format", "form", default="auto", show_default=True, type=click.Choice(["auto", *FORMATS]), help="Its format."
+)
+@click.option("--output", "target", required=True, type=click.Path(path_type=Path), help="The puts: a .jsonl file.")
+@click.option(
+    "--setup",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCRIPT",
+    help="MQSC for every queue manager to start with.",
+)
+@click.option("--tell", is_flag=True, help="Tell on stdout what each command came to, and who received what.")
+@click.pass_obj
+def command(
+    console: Console,
+    engine: str,
+    semantics: str,
+    source: Path,
+    form: str,
+    target: Path,
+    setup: Path | None,
+    tell: bool,
+) -> ExitCode:
+    """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
+
+    The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that cannot be
+    decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are passed over.
+    """
+    if target.suffix != ".jsonl":
+        raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
+    script = setup.read_text(encoding="utf-8") if setup is not None else ""
+    reading = _Reading(console, source, form)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, reading.messages())
+    except OutOfOrderError:
+        reading.problems = 0
+        ordered = sorted(reading.messages(), key=lambda message: message.seq)
+        replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, ordered)
+    os.replace(partial, target)
+    counts = replay.counts
+    for queue, passed in sorted(counts.passed_over.items()):
+        console.say(f"{passed} messages on {queue or 'no queue'} passed over: a broker does not read it")
+    made = f"{counts.puts[PutKind.PUBLICATION]} publications, {counts.puts[PutKind.RESPONSE]} responses"
+    made += f", {counts.puts[PutKind.DEADLETTER]} dead letters"
+    console.say(f"{counts.messages} messages ({counts.errors} in error): {made} written to {target}")
+    problems = reading.problems or counts.puts[PutKind.DEADLETTER]
+    return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+
+def _replayed(
+    console: Console,
+    reading: _Reading,
+    replay: LocalReplay,
+    partial: Path,
+    tell: bool,
+    messages: Iterable[CapturedMessage],
+) -> LocalReplay:
+    lines: list[str] = []
+    with partial.open("wb") as file, console.progress("messages replayed") as advance:
+        for message in messages:
+            outcome, puts = replay.replay(message)
+            for put in puts:
+                file.write(put.model_dump_json().encode() + b"\n")
+            if outcome.undecodable:
+                console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
+            if tell:
+                lines += told(message, outcome, puts)
+            advance(1)
+        _to_disk(file)
+    for line in lines:
+        console.data(line)
+    return replay
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+class _Reading:
+    """The messages of a capture; what cannot be read is told and counted."""
+
+    def __init__(self, console: Console, source: Path, form: str) -> None:
+        self._console, self._source, self._form = console, source, form
+        self.problems = 0
+
+    def messages(self) -> Iterator[CapturedMessage]:
+        for record in read_captures(self._source, self._form, default_queue=natural_queue):
+            if record.message is None:
+                self.problems += 1
+                self._console.warn(str(record.problem))
+            else:
+                yield record.message

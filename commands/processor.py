@@ -1,0 +1,275 @@
+"""The command processor: takes commands off the input queues, and commits all that each one causes with its get.
+
+    begin ── get ── Broker.process ── save effects, put puts ── ... up to a batch ── commit
+
+What the broker has in memory and what the store has on disk are one: a unit of work that fails is backed out, and the
+broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do.
+
+Delivery that fails is decided here, by what guide 6.5.1 and 6.7.6 say of it: a publication that its queue refuses goes
+to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the command
+is backed out and tried again, ever more slowly; what was done before it stands.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Protocol
+
+from commands.broker import Arrival, Broker, Outcome
+from commands.deadletter import dead_letter
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.puts import Completion, Outgoing, Put, PutKind
+from commands.queues.errors import QueueError
+from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
+from commands.selection import selects
+from commands.stamps import Origin
+from commands.transmission import transmitted
+from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED
+from rfh2.errors import StoreError
+from streams.namelists import QUEUE_NAMELIST
+from streams.topic_space import TopicSpace
+
+_log = logging.getLogger("qpubsub.processor")
+
+BATCH = 200
+_APPLICATION = "qpubsub"
+
+
+class Stop(Protocol):
+    """Something that says when to stop: ``threading.Event`` is one."""
+
+    def is_set(self) -> bool: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a processor has done since it started."""
+
+    commands: int = 0
+    publications: int = 0
+    responses: int = 0
+    dead_letters: int = 0
+    errors: int = 0
+
+    def add(self, other: Tally) -> None:
+        """Count what *other* counted as well."""
+        for field_ in fields(self):
+            setattr(self, field_.name, getattr(self, field_.name) + getattr(other, field_.name))
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one unit of work has done so far; it counts once that is committed."""
+
+    tally: Tally = field(default_factory=Tally)
+    puts: list[Put] = field(default_factory=list)
+
+    def add(self, part: _Batch) -> None:
+        """One command more."""
+        self.tally.add(part.tally)
+        self.puts += part.puts
+
+
+class UndeliverableError(StoreError):
+    """A put that neither its queue nor the dead-letter queue took: the command has to wait."""
+
+
+class Processor:
+    """Processes the commands of one queue manager.
+
+    clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most.
+    """
+
+    def __init__(
+        self,
+        store: QueueManagerPort,
+        clock: Callable[[], datetime],
+        record: Callable[[Put], None] | None = None,
+        batch: int = BATCH,
+    ) -> None:
+        self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
+        self._broker: Broker | None = None
+        self._version = -1
+        self.tally = Tally()
+
+    def start(self) -> None:
+        """What a queue manager's start does: non-persistent retained publications are gone (guide 8.5)."""
+        with self._store.unit_of_work() as unit:
+            gone = unit.discard_nonpersistent_retained()
+        if gone:
+            _log.info("%d non-persistent retained publications did not outlive the restart", gone)
+
+    def drain(self, stop: Stop | None = None) -> int:
+        """Process until the input queues are empty or *stop* says so; returns how many commands there were."""
+        done = 0
+        while stop is None or not stop.is_set():
+            count = self._one_batch()
+            if count == 0:
+                break
+            done += count
+        return done
+
+    def run(self, stop: Stop, idle_s: float = 0.5) -> None:
+        """Process, and wait for more, until *stop* is set. A failing store is tried again, ever more slowly."""
+        patience = 0.1
+        while not stop.is_set():
+            try:
+                self.drain(stop)
+                patience = 0.1
+                self._store.wait_for_change(idle_s)
+            except StoreError as error:
+                _log.error("%s; the next try is in %.1f seconds", error, patience)
+                stop.wait(patience)
+                patience = min(patience * 2, 30.0)
+
+    def _one_batch(self) -> int:
+        batch = _Batch()
+        waiting: UndeliverableError | None = None
+        try:
+            with self._store.unit_of_work() as unit:
+                queues = input_queues(self._loaded(unit))
+                while batch.tally.commands < self._batch_size and queues and waiting is None:
+                    message = None
+                    try:
+                        with unit.savepoint():
+                            message = unit.get_next(queues)
+                            if message is not None:
+                                self._one(unit, message, batch)
+                    except UndeliverableError as error:
+                        waiting = error
+                    if message is None:
+                        break
+                version = unit.state_version
+        except BaseException:
+            self._broker = None  # it may know of what was backed out
+            raise
+        self._version = version
+        self._count(batch)
+        if waiting is not None:
+            self._broker = None
+            if batch.tally.commands == 0:
+                raise waiting
+        return batch.tally.commands
+
+    def _loaded(self, unit: UnitOfWork) -> Broker:
+        if self._broker is None or unit.state_version != self._version:
+            objects, subscriptions, retained = unit.load_state()
+            space = TopicSpace(objects.topics, selects)
+            space.restore(subscriptions, retained)
+            self._broker = Broker(self._store.name, objects=objects, space=space)
+        return self._broker
+
+    def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
+        arrival = Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
+        part = _Batch()
+        broker = self._loaded(unit)
+        outcome = self._processed(unit, broker, arrival)
+        unit.save_effects(outcome.effects)
+        for n, put in enumerate(outcome.puts):
+            done = self._put(unit, broker, put, arrival)
+            if done is not None:
+                _tallied(part.tally, done.kind)
+                if self._record is not None:
+                    part.puts.append(Put.of(arrival.seq, n, done))
+        self._version = unit.state_version
+        part.tally.commands = 1
+        part.tally.errors = int(outcome.completion is Completion.ERROR)
+        batch.add(part)
+        if outcome.completion is Completion.ERROR:
+            _log.warning("message %d on %s: %s", message.seq, message.queue, outcome.why)
+
+    def _processed(self, unit: UnitOfWork, broker: Broker, arrival: Arrival) -> Outcome:
+        try:
+            return broker.process(arrival)
+        except Exception as error:
+            # A fault of ours must not stop the queue: the message is set aside, and memory is read anew from the store.
+            _log.exception("message %d on %s: internal error", arrival.seq, arrival.queue)
+            self._broker = None
+            return self._loaded(unit).set_aside(arrival, MQRCCF_COMMAND_FAILED, f"internal error: {error!r}")
+
+    def _put(self, unit: UnitOfWork, broker: Broker, put: Outgoing, arrival: Arrival) -> Outgoing | None:
+        """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped."""
+        local = put if put.qmgr == broker.qmgr else transmitted(put)
+        try:
+            _put_to(unit, local, arrival)
+        except QueueError as refusal:
+            instead = self._instead(broker, put, refusal, arrival)
+            if instead is None:
+                return None
+            try:
+                _put_to(unit, instead, arrival)
+            except QueueError as second:
+                if put.kind is PutKind.RESPONSE and _may_drop(broker, put):
+                    return None
+                raise UndeliverableError(f"{refusal}; and the dead-letter queue does not take it: {second}") from second
+            return instead
+        return put
+
+    def _instead(self, broker: Broker, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
+        """What becomes of a put that its queue refused; None where it is to be dropped (PSNPRES)."""
+        mode = broker.objects.qmgr.psnpres
+        non_persistent = put.message.mqmd.persistence != MQPER_PERSISTENT
+        if put.kind is PutKind.RESPONSE and non_persistent:
+            if mode == "DISCARD":
+                return None
+            if mode == "KEEP":
+                raise UndeliverableError(str(refusal))
+        if put.kind is PutKind.DEADLETTER:
+            raise UndeliverableError(str(refusal))
+        origin = Origin.of(broker.qmgr, arrival.now)
+        mqmd, body = dead_letter(put.message.mqmd, put.body, refusal.reason, put.queue, put.qmgr, origin)
+        return replace(
+            put,
+            kind=PutKind.DEADLETTER,
+            qmgr=broker.qmgr,
+            queue=broker.objects.qmgr.deadq,
+            message=replace(put.message, mqmd=mqmd),
+            body=body,
+            completion=Completion.ERROR,
+            reason=refusal.reason,
+        )
+
+    def _count(self, batch: _Batch) -> None:
+        self.tally.add(batch.tally)
+        if self._record is not None:
+            for put in batch.puts:
+                self._record(put)
+
+
+def input_queues(broker: Broker) -> tuple[str, ...]:
+    """The queues that the queued interface reads now: none where PSMODE keeps it from running (guide 6.3)."""
+    if broker.objects.qmgr.psmode != "ENABLED":
+        return ()
+    namelist = broker.objects.namelists.get(QUEUE_NAMELIST)
+    streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
+    return (CONTROL_QUEUE, *streams)
+
+
+def _put_to(unit: UnitOfWork, put: Outgoing, arrival: Arrival) -> None:
+    unit.put(
+        put.queue,
+        put.message.mqmd.encode(),
+        put.body,
+        time=arrival.now,
+        user=put.message.mqmd.user_identifier or None,
+        application=_APPLICATION,
+        expires_at=put.expires_at,
+    )
+
+
+def _may_drop(broker: Broker, put: Outgoing) -> bool:
+    """Whether a response that nothing takes may be dropped: a non-persistent one, with PSNPRES(NORMAL)."""
+    return broker.objects.qmgr.psnpres == "NORMAL" and put.message.mqmd.persistence != MQPER_PERSISTENT
+
+
+def _tallied(tally: Tally, kind: PutKind) -> None:
+    if kind is PutKind.PUBLICATION:
+        tally.publications += 1
+    elif kind is PutKind.RESPONSE:
+        tally.responses += 1
+    else:
+        tally.dead_letters += 1

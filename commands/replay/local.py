@@ -1,0 +1,86 @@
+"""The local replay: one broker for each queue manager in the capture, all in this process, in the order of ``seq``.
+
+What it gives is the measure for every other engine: the same capture gives the same puts, byte for byte, wherever and
+however often it is replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from commands.broker import Broker, Outcome
+from commands.model import Command
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.parse import parse
+from commands.puts import Completion, Put, PutKind
+from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
+
+DEFAULT_QMGR = "QM1"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a replay came to. passed_over: messages on queues that a broker does not read, by queue."""
+
+    messages: int = 0
+    puts: dict[PutKind, int] = field(default_factory=lambda: dict.fromkeys(PutKind, 0))
+    errors: int = 0
+    passed_over: dict[str, int] = field(default_factory=dict)
+
+
+class OutOfOrderError(QPubSubError):
+    """A message has a lower ``seq`` than the one before it: the capture has to be sorted first."""
+
+
+class LocalReplay:
+    """Replays captured messages. setup: MQSC text that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+
+    def __init__(self, setup: str = "", semantics: str = "v7") -> None:
+        self._setup, self._semantics = setup, semantics
+        self._brokers: dict[str, Broker] = {}
+        self._last = -1
+        self.counts = Counts()
+
+    def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
+        """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""
+        for message in messages:
+            yield from self.replay(message)[1]
+
+    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
+        """One message: what it came to, and its puts.
+
+        Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        """
+        if message.seq < self._last:
+            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
+        self._last = message.seq
+        broker = self._broker(message.qmgr or DEFAULT_QMGR)
+        outcome, puts = broker.replay(message)
+        self._count(message, outcome)
+        return outcome, puts
+
+    def _broker(self, qmgr: str) -> Broker:
+        broker = self._brokers.get(qmgr)
+        if broker is None:
+            broker = self._brokers[qmgr] = Broker(qmgr, self._setup, self._semantics)
+        return broker
+
+    def _count(self, message: CapturedMessage, outcome: Outcome) -> None:
+        counts = self.counts
+        counts.messages += 1
+        if outcome.completion is None:
+            counts.passed_over[message.queue] = counts.passed_over.get(message.queue, 0) + 1
+        for put in outcome.puts:
+            counts.puts[put.kind] += 1
+        counts.errors += outcome.completion is Completion.ERROR
+
+
+def natural_queue(message: CapturedMessage) -> str:
+    """The queue that a message of a capture without queue names must have been put to, by the command in it."""
+    try:
+        command: Command = parse(message.decode())
+    except QPubSubError:
+        return DEFAULT_STREAM
+    return CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM
