@@ -1,0 +1,97 @@
+"""The fixed part of any header, by its declared layout: bytes to IBM's field names and back.
+
+Names end at their first null, as they do for a queue manager; data of an application, which has no such rule, loses
+only the blanks and nulls at its end. What is left out of the value is still in the bytes: writing changes only the
+fields that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rfh2.ccsid import ByteOrder
+from rfh2.errors import EncodeError
+from rfh2.explain.form import FieldValue
+from rfh2.layouts import ALL, MQMD1, MQMD2, Layout
+from rfh2.mqmd import characters, identifier, name_of
+
+BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToken"})
+"""Fields of bytes that are no characters; shown as hex."""
+
+# What the length and the kind of a header follow from; a header with others would be another header.
+COMPUTED: Final = frozenset({"StrucId", "Version", "StrucLength"})
+
+_APPLICATION_DATA = frozenset({"ApplIdentityData", "ApplOriginData"})
+_BY_KIND: dict[str, Layout] = {layout.name: layout for layout in ALL if layout is not MQMD2}
+
+
+def layout_of(kind: str) -> Layout | None:
+    """The layout of the fixed part of a header of that kind; None where none is declared."""
+    return _BY_KIND.get(kind)
+
+
+def descriptor_layout(version: int) -> Layout:
+    """The layout of an MQMD of that version."""
+    return MQMD1 if version == 1 else MQMD2
+
+
+def read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> dict[str, FieldValue]:
+    """The fields of the fixed part at the start of *data*, in order."""
+    values = layout.fast[order].unpack_from(data)
+    return {name: _shown(name, value, charset) for name, value in zip(layout.names, values, strict=True)}
+
+
+def write_fields(
+    layout: Layout, data: bytes, order: ByteOrder, charset: str, changes: Mapping[str, FieldValue]
+) -> bytes:
+    """The fixed part at the start of *data* with some fields changed, all other bytes as they are.
+
+    Raises EncodeError for a field that the layout lacks, and a value that does not fit its field.
+    """
+    unknown = [name for name in changes if name not in layout.names]
+    if unknown:
+        raise EncodeError(f"{layout.name} has no field {unknown[0]}")
+    values = list(layout.fast[order].unpack_from(data))
+    for at, (name, _, size) in enumerate(layout.spans()):
+        if name not in changes:
+            continue
+        label = f"{layout.name} {name}"
+        if isinstance(values[at], int):
+            values[at] = _number(changes[name], label)
+        elif name in BYTE_STRINGS:
+            values[at] = _byte_string(changes[name], size, label)
+        else:
+            values[at] = characters(_text(changes[name], label), size, charset, label)
+    return layout.pack(order, *values)
+
+
+def _shown(name: str, value: int | bytes, charset: str) -> FieldValue:
+    if isinstance(value, int):
+        return value
+    if name in BYTE_STRINGS:
+        return value.hex()
+    text = value.decode(charset)
+    if name == "StrucId":
+        return text
+    return text.rstrip(" \0") if name in _APPLICATION_DATA else name_of(text)
+
+
+def _number(value: FieldValue, label: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise EncodeError(f"{label}: {value!r} is not a number")
+    return value
+
+
+def _text(value: FieldValue, label: str) -> str:
+    if not isinstance(value, str):
+        raise EncodeError(f"{label}: {value!r} is not text")
+    return value
+
+
+def _byte_string(value: FieldValue, size: int, label: str) -> bytes:
+    try:
+        data = bytes.fromhex(_text(value, label))
+    except ValueError as error:
+        raise EncodeError(f"{label}: {value!r} is not hex") from error
+    return identifier(data, size, label)

@@ -1,0 +1,104 @@
+"""The JSON form of a decoded message: what ``decode --json`` prints, one object a message, and ``encode`` reads.
+
+Names and shapes are an interface (docs/problems.md has the problem codes). ``captured`` keeps the message as it was
+captured, so that ``encode`` can tell what was edited; everything else may be edited (see ``rebuild``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from rfh2.captured import CapturedMessage
+
+FieldValue = int | str
+Severity = Literal["error", "warning"]
+ByteOrderName = Literal["big", "little"]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    def json_line(self) -> str:
+        """One line of JSON with the keys that were given a value, a null where that is the value."""
+        return self.model_dump_json(exclude_unset=True)
+
+
+class Problem(_Form):
+    """Something wrong with a message. code: stable. offset: in *part*, from its first byte.
+
+    part: the descriptor, or what follows it, whose first byte is the first header's. reason: what a queue manager
+    answers the command with, where that is known.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    severity: Severity
+    offset: int
+    message: str
+    part: Literal["mqmd", "body"] = "body"
+    reason: int | None = None
+
+
+class DecodedFolder(_Form):
+    """One NameValueData. offset: of its first byte, from the start of the first header; length: padding included.
+
+    raw: its characters, padding included. values: None where the text is not well formed. hex: only where the bytes are
+    not text of the folder's CCSID.
+    """
+
+    name: str = ""
+    offset: int | None = None
+    length: int | None = None
+    raw: str | None = None
+    values: dict[str, Any] | None = None
+    hex: str | None = None
+
+
+class DecodedHeader(_Form):
+    """One header. fields: its fixed part in IBM's names. byte_order, charset: in which that is written.
+
+    folders: of an MQRFH2; pairs, raw: of an MQRFH; parameters: of PCF; hex: what follows the fixed part of any other.
+    """
+
+    type: str
+    offset: int | None = None
+    length: int | None = None
+    byte_order: ByteOrderName | None = None
+    charset: str | None = None
+    fields: dict[str, FieldValue] = {}
+    folders: list[DecodedFolder] | None = None
+    pairs: list[tuple[str, str]] | None = None
+    raw: str | None = None
+    parameters: list[dict[str, Any]] | None = None
+    hex: str | None = None
+
+
+class DecodedBody(_Form):
+    """What follows the last header that could be decoded. text: None where it is no text, or not of its CCSID."""
+
+    offset: int | None = None
+    length: int | None = None
+    format: str | None = None
+    encoding: int | None = None
+    ccsid: int | None = None
+    text: str | None = None
+    hex: str | None = None
+
+
+class DecodedMessage(_Form):
+    """One message. source, index: the file and the record in it. command: the parsed command with its word, or None.
+
+    mqmd: its fields in IBM's names, byte strings as hex, or None where there is none that can be read.
+    """
+
+    source: str = ""
+    index: int = 0
+    mqmd: dict[str, FieldValue] | None = None
+    headers: list[DecodedHeader] = []
+    command: dict[str, Any] | None = None
+    body: DecodedBody | None = None
+    problems: list[Problem] = []
+    captured: CapturedMessage | None = None
