@@ -18,7 +18,7 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt
 from typing import Any, Final
 
-from streams.selectors.evaluate import calculate, compare
+from streams.selectors.evaluate import ARITHMETIC, calculate, compare
 from streams.selectors.expressions import (
     AllOf,
     AnyOf,
@@ -36,7 +36,7 @@ from streams.selectors.expressions import (
     Operand,
 )
 from streams.selectors.like import like_pattern
-from streams.selectors.values import Lookup, Value
+from streams.selectors.values import NUMBER_TYPES, Lookup, Value
 
 Test = Callable[[Lookup], bool]
 Getter = Callable[[Lookup], Value | None]
@@ -126,15 +126,18 @@ def _any(tests: list[Test]) -> Test:
 
 
 def _comparison(comparison: Comparison, left: Operand, right: Operand) -> Test:
-    if isinstance(left, Name) and isinstance(right, Literal):
-        return _with_literal(left.name, comparison, right.value)
-    if isinstance(left, Literal) and isinstance(right, Name):
-        return _with_literal(right.name, _MIRRORED[comparison], left.value)
+    if isinstance(left, Literal):
+        left, comparison, right = right, _MIRRORED[comparison], left
+    if isinstance(right, Literal):
+        if isinstance(left, Name):
+            return _name_with_literal(left.name, comparison, right.value)
+        if isinstance(right.value, int | float):
+            return _with_number(_getter(left), comparison, right.value)
     get_left, get_right = _getter(left), _getter(right)
     return lambda lookup: compare(comparison, get_left(lookup), get_right(lookup)) is True
 
 
-def _with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
+def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
     equal = comparison is Comparison.EQUAL
     if isinstance(literal, bool):
         sought = literal is equal
@@ -145,10 +148,28 @@ def _with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
         kind = type(literal)
         return lambda lookup: isinstance(value := lookup(name), kind) and value != literal
     holds = _NUMERIC[comparison]
-    numbers = (int, float)
-    return lambda lookup: (
-        isinstance(value := lookup(name), numbers) and holds(value, literal) and not isinstance(value, bool)
-    )
+
+    def test(lookup: Lookup) -> bool:
+        value = lookup(name)
+        kind = type(value)
+        if kind is int or kind is float:
+            return holds(value, literal)
+        return compare(comparison, value, literal) is True
+
+    return test
+
+
+def _with_number(get: Getter, comparison: Comparison, literal: float) -> Test:
+    holds = _NUMERIC[comparison]
+
+    def test(lookup: Lookup) -> bool:
+        value = get(lookup)
+        kind = type(value)
+        if kind is int or kind is float:
+            return holds(value, literal)
+        return compare(comparison, value, literal) is True
+
+    return test
 
 
 def _is_exactly(get: Getter, wanted: bool) -> Test:
@@ -168,7 +189,7 @@ def _is_in(get: Getter, values: tuple[Value, ...], wanted: bool) -> Test:
     if isinstance(values[0], int | float) and not isinstance(values[0], bool):
         # True is 1 to a set; and NaN, unequal to itself, is neither in a set nor out of it
         return lambda lookup: (
-            isinstance(value := get(lookup), int | float)
+            isinstance(value := get(lookup), NUMBER_TYPES)
             and not isinstance(value, bool)
             and (value in sought) is wanted
             and value == value  # noqa: PLR0124
@@ -185,12 +206,12 @@ def _getter(operand: Operand) -> Getter:
             return lambda lookup: lookup(name)
         case Arithmetic():
             first = _getter(operand.first)
-            rest = [(operator, _getter(term)) for operator, term in operand.rest]
+            rest = [(ARITHMETIC[operator], _getter(term)) for operator, term in operand.rest]
 
             def work_out(lookup: Lookup) -> Value | None:
                 result = first(lookup)
-                for operator, term in rest:
-                    result = calculate(operator, result, term(lookup))
+                for function, term in rest:
+                    result = calculate(function, result, term(lookup))
                 return result
 
             return work_out

@@ -12,9 +12,9 @@ This is the definition, written to be read; compile.py is the fast form, and a t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from operator import eq, ge, gt, le, lt, ne
+from collections.abc import Callable, Iterable
+from math import isfinite
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final
 
 from streams.selectors.expressions import (
@@ -81,7 +81,7 @@ def value(operand: Operand, lookup: Lookup) -> Value | None:
         case Arithmetic():
             result = value(operand.first, lookup)
             for operator, term in operand.rest:
-                result = calculate(operator, result, value(term, lookup))
+                result = calculate(ARITHMETIC[operator], result, value(term, lookup))
             return result
 
 
@@ -93,17 +93,19 @@ def compare(comparison: Comparison, left: Value | None, right: Value | None) -> 
     return holds
 
 
-def calculate(operator: Operator, left: Value | None, right: Value | None) -> int | float | None:
-    if isinstance(left, bool) or isinstance(right, bool):
+def calculate(
+    function: Callable[[Any, Any], int | float], left: Value | None, right: Value | None
+) -> int | float | None:
+    """*function*, one of ARITHMETIC, of two values; NULL where they are no numbers or the result is out of range."""
+    if kind_of(left) is not Kind.NUMBER or kind_of(right) is not Kind.NUMBER:
         return None
-    if not isinstance(left, int | float) or not isinstance(right, int | float):
-        return None
-    exact = isinstance(left, int) and isinstance(right, int)
     try:
-        result = _result(operator, left, right, exact)
+        result = function(left, right)
     except (ZeroDivisionError, OverflowError):
         return None
-    return result if (INT64_MIN <= result <= INT64_MAX if exact else math.isfinite(result)) else None
+    if isinstance(result, int):
+        return result if INT64_MIN <= result <= INT64_MAX else None
+    return result if isfinite(result) else None
 
 
 def negated(outcome: Truth) -> Truth:
@@ -115,16 +117,16 @@ def _conjunction(outcomes: Iterable[Truth]) -> Truth:
     return False if False in seen else None if None in seen else True
 
 
-def _result(operator: Operator, left: float, right: float, exact: bool) -> int | float:
-    match operator:
-        case Operator.ADD:
-            return left + right
-        case Operator.SUBTRACT:
-            return left - right
-        case Operator.MULTIPLY:
-            return left * right
-        case Operator.DIVIDE if exact:
-            quotient = abs(left) // abs(right)
-            return quotient if (left < 0) is (right < 0) else -quotient
-        case Operator.DIVIDE:
-            return left / right
+def _quotient(left: int | float, right: int | float) -> int | float:
+    if isinstance(left, float) or isinstance(right, float):
+        return left / right
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) is (right < 0) else -quotient
+
+
+ARITHMETIC: Final[dict[Operator, Callable[[Any, Any], int | float]]] = {
+    Operator.ADD: add,
+    Operator.SUBTRACT: sub,
+    Operator.MULTIPLY: mul,
+    Operator.DIVIDE: _quotient,
+}

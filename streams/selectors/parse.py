@@ -72,7 +72,6 @@ class _Nesting:
             # One that closes nothing is the parser's to refuse
             if len(self._prefixes) > 1:
                 self._prefixes.pop()
-            self._prefixes[-1] = 0
         elif token.type in _PREFIXES and not self._after_operand:
             self._prefixes[-1] += 1
         else:

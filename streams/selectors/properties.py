@@ -40,6 +40,7 @@ def message_properties(message: Message) -> Lookup:
     rfh2 = message.rfh2
     held = () if rfh2 is None else rfh2.folders
     read: dict[str, list[dict[str, folders.Value]]] = {}
+    resolved: dict[str, Value | None] = {}
 
     def element(folder: str, path: str) -> Value | None:
         if folder not in read:
@@ -50,7 +51,7 @@ def message_properties(message: Message) -> Lookup:
                 return found
         return None
 
-    def get(name: str) -> Value | None:
+    def resolve(name: str) -> Value | None:
         field = _MQMD_FIELD.get(name)
         if field is not None:
             content: Value = field(message.mqmd)
@@ -64,6 +65,12 @@ def message_properties(message: Message) -> Lookup:
             found = element("mq_usr", name)
             return element("usr", name) if found is None else found
         return _typed(found, FOLDER_KINDS.get(name))
+
+    def get(name: str) -> Value | None:
+        # One message is held against many selectors, and they ask for the same few names
+        if name not in resolved:
+            resolved[name] = resolve(name)
+        return resolved[name]
 
     return get
 

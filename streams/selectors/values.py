@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Final
 
 Value = str | int | float | bool | bytes
 Lookup = Callable[[str], Value | None]
@@ -22,15 +23,17 @@ class Kind(StrEnum):
     BYTES = "byte string"
 
 
-INT64_MIN = -(2**63)
-INT64_MAX = 2**63 - 1
+# As a constant, because ``int | float`` is worked out anew each time it is met
+NUMBER_TYPES: Final = (int, float)
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
 
 
 def kind_of(value: Value | None) -> Kind | None:
     """The kind of *value*; None for NULL, and for NaN, which equals nothing and stands nowhere in the order."""
     if isinstance(value, bool):
         return Kind.BOOLEAN
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBER_TYPES):
         return Kind.NUMBER if value == value else None  # noqa: PLR0124 (NaN is the one value unequal to itself)
     if isinstance(value, str):
         return Kind.STRING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -20,6 +21,7 @@ MESSAGE: dict[str, Value] = {
     "usr.Lines": "one\ntwo",
     "usr.Straße": "lang",
     "usr.Digits": "42",
+    "usr.Dot": "a.b",
     "usr.NotANumber": float("nan"),
     "mqps.Top": "Stock/IBM",
     "Root.MQMD.Priority": 5,
@@ -97,6 +99,7 @@ SELECTS = [
     ("like-exact", "Colour LIKE 'red'"),
     ("like-escape", "Percent LIKE '100!%!_s%' ESCAPE '!'"),
     ("like-escaped-escape", "Colour NOT LIKE '!!%' ESCAPE '!'"),
+    ("like-escape-of-any-character", r"Percent LIKE '100\%\_s%' ESCAPE '\' AND Dot LIKE 'a..%' ESCAPE '.'"),
     ("like-quote", "Name LIKE 'O''%'"),
     ("like-regex-characters-are-plain", "Colour NOT LIKE '.*' AND Colour NOT LIKE '[r]ed'"),
     ("like-across-lines", "Lines LIKE 'one%two' AND Lines LIKE 'one_two'"),
@@ -150,6 +153,7 @@ DOES_NOT_SELECT = [
     ("exact-out-of-range", "Size * 9223372036854775807 > 0 OR Size * 9223372036854775807 <= 0"),
     ("approximate-out-of-range", "Weight * 1.7E308 > 0 OR Weight * 1.7E308 <= 0"),
     ("nan", "NotANumber = 1 OR NotANumber <> 1 OR NotANumber < 1 OR NOT NotANumber < 1 OR NotANumber NOT IN (1)"),
+    ("like-escaped-character-is-plain", "Colour LIKE 'r..%' ESCAPE '.'"),
     ("like-whole-value", "Colour LIKE 're' OR Colour LIKE 'ed' OR Colour LIKE '__'"),
     ("like-runs-do-not-overlap", "Colour LIKE 'red%d' OR Colour LIKE '%re%ed%'"),
 ]
@@ -164,6 +168,26 @@ def test_selects(text: str) -> None:
 @pytest.mark.parametrize("text", [pytest.param(text, id=f"2.4.3-{name}") for name, text in DOES_NOT_SELECT])
 def test_does_not_select(text: str) -> None:
     assert compile_selector(text).matches(MESSAGE.get) is False
+
+
+@pytest.mark.parametrize("value", [41, 42, 43, 41.5, 42.0])
+@pytest.mark.parametrize(
+    ("operator", "holds"),
+    [
+        ("=", lambda value: value == 42),
+        ("<>", lambda value: value != 42),
+        ("<", lambda value: value < 42),
+        ("<=", lambda value: value <= 42),
+        (">", lambda value: value > 42),
+        (">=", lambda value: value >= 42),
+    ],
+)
+def test_comparison_of_numbers(operator: str, holds: Callable[[float], bool], value: float) -> None:
+    """2.4.3: each operator, below, at and above, with a literal or a property, and under NOT."""
+    properties = {"usr.a": value, "usr.limit": 42}
+    for text in (f"a {operator} 42", f"a {operator} limit", f"NOT NOT a {operator} 42", f"a + 0 {operator} 42"):
+        assert compile_selector(text).matches(properties.get) is holds(value), text
+        assert compile_selector(f"NOT ({text})").matches(properties.get) is not holds(value), text
 
 
 NAMES = [
@@ -232,6 +256,7 @@ def test_patterns_of_many_runs_do_not_backtrack() -> None:
         pytest.param("a IN (0" + ",0" * 4000 + ",1)", id="list"),
         pytest.param("(" * 100 + "a=1" + ")" * 100, id="parentheses"),
         pytest.param("NOT " * 100 + "a=1", id="prefix-not"),
+        pytest.param(" AND ".join(["NOT (a=0)", "-(-a)=1"] * 200), id="prefixes-side-by-side"),
         pytest.param("NOT (" * 50 + "a=1" + ")" * 50, id="not-and-parentheses"),
         pytest.param("-(" * 50 + "a" + ")" * 50 + "=1", id="signs-and-parentheses"),
         pytest.param("(b=1 OR a=1 AND " * 100 + "a=1" + ")" * 100, id="nested-chains"),
