@@ -1,0 +1,5 @@
+"""``python -m commands.cli``: the same as ``qpubsub``."""
+
+from commands.cli import main
+
+main()

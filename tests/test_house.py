@@ -1,0 +1,62 @@
+"""The house rules that a machine can check: the direction of imports, and no I/O or clock below the edge (DESIGN)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ORDER = ["rfh2", "streams", "commands", "migrate"]
+EDGE = ("rfh2/captures/", "commands/cli/", "commands/queues/", "commands/replay/spark", "migrate/")
+WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
+
+
+def _modules() -> Iterator[Path]:
+    for package in ORDER:
+        yield from sorted((ROOT / package).rglob("*.py"))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_imports_go_one_way(package: str) -> None:
+    allowed = ORDER[: ORDER.index(package) + 1]
+    upward = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (ROOT / package).rglob("*.py")
+        for line, name in _imports(path)
+        if name.split(".")[0] in ORDER and name.split(".")[0] not in allowed
+    ]
+    assert upward == []
+
+
+def test_the_core_knows_no_world() -> None:
+    worldly = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in _modules()
+        if not str(path.relative_to(ROOT)).startswith(EDGE)
+        for line, name in _imports(path)
+        if name.split(".")[0] in WORLD
+    ]
+    assert worldly == []
+
+
+def test_the_core_reads_no_clock() -> None:
+    readers = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        if not str(path.relative_to(ROOT)).startswith(EDGE)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
+        if isinstance(node.value, ast.Name) and node.value.id in ("datetime", "date")
+    ]
+    assert readers == []
