@@ -1,1 +1,34 @@
-"""MQSC: the commands with which administrators define and look at publish/subscribe (guide 2.5.4, 6.5)."""
+"""MQSC: the commands with which administrators define and look at publish/subscribe (guide 2.5.4, 6.5).
+
+``parse`` reads a script, ``execute`` carries one statement out on an ``Administration`` and answers; both are pure but
+for the queue port. ``run_setup`` runs a script that must not fail.
+"""
+
+from commands.mqsc.administration import Administration, NoMessages, QueueAdmin
+from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored
+from commands.mqsc.execute import execute
+from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
+from commands.mqsc.parser import parse
+from commands.mqsc.session import Tally, echo, run, run_setup
+
+__all__ = [
+    "Administration",
+    "Answer",
+    "Change",
+    "Command",
+    "Condition",
+    "DefinitionDeleted",
+    "DefinitionStored",
+    "Keyword",
+    "MqscError",
+    "NoMessages",
+    "QueueAdmin",
+    "Statement",
+    "Tally",
+    "Value",
+    "echo",
+    "execute",
+    "parse",
+    "run",
+    "run_setup",
+]

@@ -1,0 +1,81 @@
+"""What MQSC works on: one queue manager's definitions and topic space, in memory, and the depth of its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from commands.objects import Objects
+from commands.stamps import message_id
+from streams.topic_space import TopicSpace
+
+# Identifiers that commands make end in a count that begins at 1; MQSC's have this bit set and never meet them.
+_MQSC_COUNT: Final = 0x800000
+
+
+class QueueAdmin(Protocol):
+    """The messages on queues, as far as MQSC is concerned. Part of the unit of work that keeps the changes."""
+
+    def depth(self, name: str) -> int:
+        """How many messages are on the local queue; 0 for one that has never held any."""
+
+    def clear(self, name: str) -> int:
+        """Take all messages off the local queue; returns how many there were."""
+
+
+class NoMessages:
+    """Queues that hold nothing: those of a queue manager that is only just being set up."""
+
+    def depth(self, name: str) -> int:
+        return 0
+
+    def clear(self, name: str) -> int:
+        return 0
+
+
+@dataclass(slots=True)
+class Administration:
+    """One queue manager to administer.
+
+    topic_space shares its topic objects with objects. now: UTC, the moment of all that is done. new_sub_id: 24 bytes,
+    unique in the queue manager, above those of all subscriptions that there are. user: the administrator's user id.
+    """
+
+    objects: Objects
+    topic_space: TopicSpace
+    now: datetime
+    queues: QueueAdmin
+    new_sub_id: Callable[[], bytes]
+    user: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        objects: Objects,
+        topic_space: TopicSpace,
+        now: datetime,
+        queues: QueueAdmin | None = None,
+        user: str = "",
+    ) -> Administration:
+        """An administration whose subscriptions come after all those that *topic_space* has."""
+        return cls(objects, topic_space, now, queues or NoMessages(), SubIds(objects.qmgr.name, topic_space), user)
+
+
+class SubIds:
+    """Identifiers for subscriptions made by MQSC: in the form of the broker's, above all that are in use."""
+
+    def __init__(self, qmgr: str, topic_space: TopicSpace) -> None:
+        self._qmgr = qmgr
+        prefix = message_id(qmgr, 0, 0)[:16]
+        last = max(
+            (s.sub_id for s in topic_space.subscriptions() if s.sub_id.startswith(prefix)), default=prefix + bytes(8)
+        )
+        self._seq = int.from_bytes(last[16:21], "big")
+        self._n = max(int.from_bytes(last[21:], "big"), _MQSC_COUNT)
+
+    def __call__(self) -> bytes:
+        """The next identifier."""
+        self._n += 1
+        return message_id(self._qmgr, self._seq, self._n)

@@ -1,0 +1,200 @@
+"""Answers: message numbers, texts and the two columns of DISPLAY, as administrators know them from runmqsc.
+
+The texts are those that guide 6.5 prints. A refusal whose number in IBM MQ is not known for certain is AMQ8404 with the
+reason in words; nothing is given a number that it may not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from commands.mqsc.model import MqscError
+from commands.mqsc.values import Shown
+from commands.objects import Definition
+from rfh2.errors import CommandError
+from streams.operations import Effect
+
+PRODUCT: Final = "WebSphere MQ"
+
+QMGR_CHANGED: Final = ("AMQ8005", f"{PRODUCT} queue manager changed.")
+QUEUE_CREATED: Final = ("AMQ8006", f"{PRODUCT} queue created.")
+QUEUE_DELETED: Final = ("AMQ8007", f"{PRODUCT} queue deleted.")
+QUEUE_CHANGED: Final = ("AMQ8008", f"{PRODUCT} queue changed.")
+QUEUE_CLEARED: Final = ("AMQ8022", f"{PRODUCT} queue cleared.")
+SUB_CREATED: Final = ("AMQ8094", f"{PRODUCT} subscription created.")
+SUB_CHANGED: Final = ("AMQ8095", f"{PRODUCT} subscription changed.")
+SUB_DISPLAY: Final = ("AMQ8096", f"{PRODUCT} subscription inquired.")
+SUB_DELETED: Final = ("AMQ8097", f"{PRODUCT} subscription deleted.")
+SBSTATUS_DISPLAY: Final = ("AMQ8099", f"{PRODUCT} subscription status inquired.")
+QMGR_DISPLAY: Final = ("AMQ8408", "Display Queue Manager details.")
+QUEUE_DISPLAY: Final = ("AMQ8409", "Display Queue details.")
+PING_COMPLETE: Final = ("AMQ8415", f"Ping {PRODUCT} Queue Manager command complete.")
+NAMELIST_DISPLAY: Final = ("AMQ8550", "Display namelist details.")
+NAMELIST_CHANGED: Final = ("AMQ8551", f"{PRODUCT} namelist changed.")
+NAMELIST_CREATED: Final = ("AMQ8552", f"{PRODUCT} namelist created.")
+NAMELIST_DELETED: Final = ("AMQ8553", f"{PRODUCT} namelist deleted.")
+SECURITY_REFRESHED: Final = ("AMQ8560", f"{PRODUCT} security cache refreshed.")
+TOPIC_DISPLAY: Final = ("AMQ8633", "Display topic details.")
+TOPIC_CREATED: Final = ("AMQ8690", f"{PRODUCT} topic created.")
+TOPIC_CHANGED: Final = ("AMQ8691", f"{PRODUCT} topic changed.")
+TOPIC_DELETED: Final = ("AMQ8692", f"{PRODUCT} topic deleted.")
+PUBSUB_DISPLAY: Final = ("AMQ8723", "Display pub/sub status details.")
+TPSTATUS_DISPLAY: Final = ("AMQ8754", "Display topic status details.")
+AUTHREC_SET: Final = ("AMQ8862", f"{PRODUCT} authority record set.")
+AUTHREC_DELETED: Final = ("AMQ8863", f"{PRODUCT} authority record deleted.")
+AUTHREC_DISPLAY: Final = ("AMQ8864", "Display authority record details.")
+
+# What runmqsc finds before it asks the queue manager.
+SYNTAX_ERRORS: Final = frozenset(
+    {"AMQ8405", "AMQ8406", "AMQ8411", "AMQ8412", "AMQ8413", "AMQ8421", "AMQ8424", "AMQ8425", "AMQ8554", "AMQ8569"}
+)
+
+_COLUMN: Final = 40
+_INDENT: Final = "   "
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionStored:
+    """A definition was made or replaced."""
+
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionDeleted:
+    """A definition was taken out; kind and name are those of ``commands.objects``."""
+
+    kind: str
+    name: str
+
+
+Change = DefinitionStored | DefinitionDeleted | Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one command came to.
+
+    amq: the message number, None where no message has one. text: the message. objects: what DISPLAY shows, one mapping
+    an object, keyword to value. changes: what has changed in memory and is to be kept, in order. notes: what a person
+    should know besides, a sentence each. detail: further lines of a refusal. cleared: messages taken off a queue.
+    """
+
+    ok: bool
+    amq: str | None
+    text: str
+    objects: tuple[Mapping[str, Shown], ...] = ()
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+    detail: tuple[str, ...] = field(default=())
+    cleared: int | None = None
+
+    @property
+    def is_syntax_error(self) -> bool:
+        """Whether the statement was no command of MQSC, rather than one that could not be done."""
+        return not self.ok and self.amq in SYNTAX_ERRORS
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The answer as runmqsc prints it; notes are the bridge's own and stand after it, in parentheses."""
+        headline = f"{self.amq}: {self.text}" if self.amq else self.text
+        if self.objects:
+            body = [line for shown in self.objects for line in (headline, *columns(shown))]
+        else:
+            body = [headline, *self.detail]
+        return (*body, *(f"({note})" for note in self.notes))
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer for a program: the values of ``objects`` are text, numbers and lists of text."""
+        return {
+            "ok": self.ok,
+            "amq": self.amq,
+            "text": " ".join((self.text, *self.detail)),
+            "objects": [
+                {key: list(value) if isinstance(value, tuple) else value for key, value in shown.items()}
+                for shown in self.objects
+            ],
+            "cleared": self.cleared,
+            "notes": list(self.notes),
+        }
+
+
+def done(message: tuple[str, str], *changes: Change, notes: Sequence[str] = (), cleared: int | None = None) -> Answer:
+    """The command was carried out."""
+    return Answer(True, *message, changes=changes, notes=tuple(notes), cleared=cleared)
+
+
+def displayed(message: tuple[str, str], objects: Sequence[Mapping[str, Shown]], notes: Sequence[str] = ()) -> Answer:
+    """What DISPLAY found."""
+    return Answer(True, *message, objects=tuple(objects), notes=tuple(notes))
+
+
+def refusal(error: MqscError) -> Answer:
+    """The command was not done, and nothing has changed."""
+    return Answer(False, error.amq, error.text, detail=error.detail)
+
+
+def not_found(name: str = "") -> MqscError:
+    """AMQ8147, with the name that was looked for."""
+    return MqscError("AMQ8147", f"{PRODUCT} object {name} not found." if name else f"{PRODUCT} object not found.")
+
+
+def already_exists(name: str) -> MqscError:
+    """AMQ8150: DEFINE without REPLACE of something that is there."""
+    return MqscError("AMQ8150", f"{PRODUCT} object {name} already exists.")
+
+
+def other_type(name: str) -> MqscError:
+    """AMQ8151: the name belongs to an object of another kind."""
+    return MqscError("AMQ8151", f"{PRODUCT} object {name} has a different type.")
+
+
+def in_use(name: str) -> MqscError:
+    """AMQ8148: the queued publish/subscribe interface is using the object."""
+    return MqscError("AMQ8148", f"{PRODUCT} object {name} in use.")
+
+
+def missing_keyword(keyword: str) -> MqscError:
+    """AMQ8421: the command needs *keyword*."""
+    return MqscError("AMQ8421", "A required keyword was not specified.", (f"{keyword} is required.",))
+
+
+def failed(why: str) -> MqscError:
+    """AMQ8404: a command that is right and cannot be done; *why* in words."""
+    return MqscError("AMQ8404", "Command failed.", (why,))
+
+
+def failed_with(error: CommandError) -> MqscError:
+    """AMQ8404 for a reason code that the topic space gives."""
+    why = error.why or str(error)
+    return failed(f"{why[:1].upper()}{why[1:]} (reason {error.reason}).")
+
+
+def columns(shown: Mapping[str, Shown]) -> Iterator[str]:
+    """KEYWORD(value), two to a line where both are short; a list of names and whatever is long has its own line."""
+    waiting = ""
+    for keyword, value in shown.items():
+        entry = f"{keyword}({_printed(keyword, value)})"
+        if waiting and len(entry) <= _COLUMN:
+            yield f"{_INDENT}{waiting:<{_COLUMN}}{entry}"
+            waiting = ""
+            continue
+        if waiting:
+            yield _INDENT + waiting
+            waiting = ""
+        if len(entry) < _COLUMN:
+            waiting = entry
+        else:
+            yield _INDENT + entry
+    if waiting:
+        yield _INDENT + waiting
+
+
+def _printed(keyword: str, value: Shown) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    text = "".join(c if c.isprintable() else "." for c in str(value))
+    # runmqsc shows an empty value as one blank, but the topic string of the root as nothing at all.
+    return text or ("" if keyword == "TOPICSTR" else " ")

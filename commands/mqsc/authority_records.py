@@ -1,0 +1,146 @@
+"""SET, DISPLAY and DELETE AUTHREC: what users and groups may do with topics and queues (guide 5).
+
+The records are kept with the other definitions; deciding by them is ``commands.authority``'s. As in IBM MQ nothing can
+be denied: AUTHRMV takes away what was added to the same record and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from commands.mqsc import answers
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done
+from commands.mqsc.attributes import unexpected_keyword
+from commands.mqsc.display import is_generic, matches_name, select
+from commands.mqsc.model import Command, MqscError
+from commands.mqsc.values import Shown, object_name, single, value_error, words
+from commands.objects import AuthorityRecord, Objects
+
+_ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")
+_MQI: Final = {
+    "TOPIC": ("PUB", "RESUME", "SUB"),
+    "QUEUE": ("BROWSE", "GET", "INQ", "PASSALL", "PASSID", "PUT", "SET", "SETALL", "SETID"),
+    "NAMELIST": ("INQ",),
+    "QMGR": ("ALTUSR", "CONNECT", "INQ", "SET", "SETALL", "SETID", "SYSTEM"),
+}
+_ADMIN: Final = {
+    "TOPIC": (*_ADMINISTRATION, "CTRL"),
+    "QUEUE": _ADMINISTRATION,
+    "NAMELIST": ("CHG", "CRT", "DLT", "DSP"),
+    "QMGR": ("CHG", "CRT", "DLT", "DSP"),
+}
+_ORDER: Final = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
+_OBJECT_TYPES: Final = tuple(_MQI)
+
+
+def set_record(command: Command, administration: Administration) -> Answer:
+    """SET AUTHREC: add authorities to a record, or take them away; the record is made where there is none."""
+    objects = administration.objects
+    record = _record(command, objects)
+    allowed = {"PROFILE", "OBJTYPE", "PRINCIPAL", "GROUP", "AUTHADD", "AUTHRMV", "SERVCOMP"}
+    for keyword in command.keywords:
+        if keyword.name not in allowed:
+            raise unexpected_keyword(command, keyword)
+    if command.keyword("AUTHADD") is None and command.keyword("AUTHRMV") is None:
+        raise answers.missing_keyword("AUTHADD or AUTHRMV")
+    added, removed = (_authorities(command, word, record.object_type) for word in ("AUTHADD", "AUTHRMV"))
+    if added & removed:
+        raise MqscError("AMQ8425", "Attribute value error.", ("AUTHADD and AUTHRMV have values in common.",))
+    before = objects.authorities.get(record.name, record)
+    made = replace(before, authorities=tuple(sorted((set(before.authorities) | added) - removed)))
+    objects.put(made)
+    return done(answers.AUTHREC_SET, DefinitionStored(made))
+
+
+def delete_record(command: Command, administration: Administration) -> Answer:
+    """DELETE AUTHREC: the record of one user or group."""
+    objects = administration.objects
+    record = _record(command, objects, existing=True)
+    if record.name not in objects.authorities:
+        raise answers.not_found(record.profile)
+    objects.delete("authrec", record.name)
+    return done(answers.AUTHREC_DELETED, DefinitionDeleted("authrec", record.name))
+
+
+def display_records(command: Command, administration: Administration) -> Answer:
+    """DISPLAY AUTHREC: all records, or those of a profile, an object type, a principal or a group."""
+    rows = [_row(record) for _, record in sorted(administration.objects.authorities.items())]
+    for word in ("PROFILE", "OBJTYPE"):
+        keyword = command.keyword(word)
+        if keyword is not None and keyword.values is not None:
+            wanted = single(keyword).text
+            rows = [row for row in rows if matches_name(wanted, str(row[word]))]
+    for word in ("PRINCIPAL", "GROUP"):
+        keyword = command.keyword(word)
+        if keyword is not None:
+            wanted = single(keyword).text
+            rows = [row for row in rows if row["ENTTYPE"] == word and matches_name(wanted, str(row["ENTITY"]))]
+    passed = frozenset({"PRINCIPAL", "GROUP", "MATCH", "SERVCOMP"})
+    passed |= {k.name for k in command.keywords if k.values is not None and k.name in ("PROFILE", "OBJTYPE")}
+    found = select(command, rows, _ORDER, known=frozenset(_ORDER), passed_over=passed, brief=False)
+    return displayed(answers.AUTHREC_DISPLAY, found)
+
+
+def _row(record: AuthorityRecord) -> dict[str, Shown]:
+    return {
+        "PROFILE": record.profile,
+        "ENTITY": record.entity,
+        "ENTTYPE": record.entity_type,
+        "OBJTYPE": record.object_type,
+        "AUTHLIST": record.authorities or ("NONE",),
+    }
+
+
+def _record(command: Command, objects: Objects, existing: bool = False) -> AuthorityRecord:
+    """The record that the command means, without authorities. Raises MqscError where it cannot be."""
+    kind = command.keyword("OBJTYPE")
+    if kind is None:
+        raise answers.missing_keyword("OBJTYPE")
+    object_type: str = words(*_OBJECT_TYPES).read(kind)
+    profile = command.keyword("PROFILE")
+    if profile is None and object_type != "QMGR":
+        raise answers.missing_keyword("PROFILE")
+    name = objects.qmgr.name if profile is None else single(profile).text.rstrip(" ")
+    principal, group = command.keyword("PRINCIPAL"), command.keyword("GROUP")
+    entity = principal or group
+    if entity is None or (principal is not None and group is not None):
+        raise answers.missing_keyword("Either PRINCIPAL or GROUP")
+    who = single(entity).text.strip(" ")
+    if not who:
+        raise value_error(entity, "the name of a user or a group")
+    if not existing and not _is_generic_profile(name):
+        _check_profile(object_type, object_name(name, topic=object_type == "TOPIC"), objects)
+    return AuthorityRecord(object_type, name, entity.name, who)
+
+
+def _check_profile(object_type: str, name: str, objects: Objects) -> None:
+    """A full profile name must be that of an object; a queue may still come, unless the queue manager is strict."""
+    there = {
+        "TOPIC": name in objects.topics,
+        "QUEUE": name in objects.queues or name in objects.aliases or not objects.qmgr.strict,
+        "NAMELIST": name in objects.namelists,
+        "QMGR": name == objects.qmgr.name,
+    }
+    if not there[object_type]:
+        raise answers.not_found(name)
+
+
+def _is_generic_profile(name: str) -> bool:
+    return is_generic(name) or any(wild in name for wild in "*?")
+
+
+def _authorities(command: Command, word: str, object_type: str) -> set[str]:
+    """The authorities that AUTHADD or AUTHRMV lists; ALLMQI, ALLADM and ALL stand for those of the object type."""
+    keyword = command.keyword(word)
+    found: set[str] = set()
+    for value in () if keyword is None else keyword.values or ():
+        text = value.text.upper()
+        known = {*_MQI[object_type], *_ADMIN[object_type]}
+        groups = {"ALLMQI": _MQI[object_type], "ALLADM": _ADMIN[object_type], "ALL": tuple(known), "NONE": ()}
+        if text not in known | groups.keys():
+            assert keyword is not None
+            raise value_error(keyword, f"of {', '.join(sorted(known | groups.keys()))}")
+        found |= set(groups.get(text, (text,)))
+    return found

@@ -1,0 +1,283 @@
+"""DEFINE, ALTER, DELETE and DISPLAY of topics, queues, namelists and the queue manager.
+
+DEFINE begins with the defaults, or with the object that LIKE names; DEFINE REPLACE of something that is there gives
+every attribute anew, but messages on a queue stay, and a topic keeps its TOPICSTR: another one is refused (guide 2.5.4,
+note to figure 7). ALTER changes what it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any, Final
+
+from commands.mqsc import answers, attributes
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
+from commands.mqsc.attributes import ObjectKind, Settings, read_settings, shown
+from commands.mqsc.display import matches_name, select
+from commands.mqsc.model import Command, MqscError
+from commands.mqsc.parser import syntax_error
+from commands.mqsc.streams_in_use import deletion_notes, namelist_notes, used_by_broker
+from commands.mqsc.values import Shown, flag, object_name, single
+from commands.objects import AliasQueue, LocalQueue, Objects
+from rfh2.errors import CommandError
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+from streams.topic_objects import TopicObject
+
+_DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
+_ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
+_NO_SUCH_OBJECT: Final = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One kind of definition that has a name: where it is kept, how one is made, what is said of it."""
+
+    kind: ObjectKind
+    stored_as: str
+    make: Callable[[str], Any]
+    of: Callable[[Objects], Mapping[str, Any]]
+    created: tuple[str, str]
+    changed: tuple[str, str]
+    deleted: tuple[str, str]
+    display: tuple[str, str]
+    required: tuple[str, str] = _NO_SUCH_OBJECT
+
+
+def _topics(objects: Objects) -> Mapping[str, TopicObject]:
+    return {topic_object.name: topic_object for topic_object in objects.topics}
+
+
+_QUEUE_WORDS: Final = (answers.QUEUE_CREATED, answers.QUEUE_CHANGED, answers.QUEUE_DELETED, answers.QUEUE_DISPLAY)
+
+TOPIC: Final = Family(
+    attributes.TOPIC,
+    "topic",
+    lambda name: TopicObject(name, ""),
+    _topics,
+    answers.TOPIC_CREATED,
+    answers.TOPIC_CHANGED,
+    answers.TOPIC_DELETED,
+    answers.TOPIC_DISPLAY,
+    required=("TOPICSTR", "topic_string"),
+)
+QLOCAL: Final = Family(attributes.QLOCAL, "qlocal", LocalQueue, lambda objects: objects.queues, *_QUEUE_WORDS)
+QALIAS: Final = Family(
+    attributes.QALIAS, "qalias", lambda name: AliasQueue(name, ""), lambda objects: objects.aliases, *_QUEUE_WORDS
+)
+NAMELIST: Final = Family(
+    attributes.NAMELIST,
+    "namelist",
+    Namelist,
+    lambda objects: objects.namelists,
+    answers.NAMELIST_CREATED,
+    answers.NAMELIST_CHANGED,
+    answers.NAMELIST_DELETED,
+    answers.NAMELIST_DISPLAY,
+)
+FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "NAMELIST": NAMELIST}
+
+
+def define(command: Command, administration: Administration, family: Family) -> Answer:
+    """DEFINE: a new object, or with REPLACE an old one made anew."""
+    name = _name(command, family)
+    existing = _existing(administration.objects, family, name)
+    if existing is not None and command.keyword("REPLACE") is None:
+        raise answers.already_exists(name)
+    settings = _settings(command, family, _DEFINE_WORDS)
+    keyword, field = family.required
+    if keyword and field not in settings.fields:
+        raise answers.missing_keyword(keyword)
+    made = replace(_pattern(command, administration.objects, family, name), **settings.fields)
+    notes = _store(administration, existing, made)
+    return done(family.created, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+
+
+def alter(command: Command, administration: Administration, family: Family) -> Answer:
+    """ALTER: the attributes that the command names."""
+    name = _name(command, family)
+    existing = _existing(administration.objects, family, name)
+    if existing is None:
+        raise answers.not_found(name)
+    settings = _settings(command, family, _ALTER_WORDS)
+    for attribute in family.kind.attributes:
+        if attribute.fixed and settings.fields.get(attribute.field, getattr(existing, attribute.field)) != getattr(
+            existing, attribute.field
+        ):
+            raise _cannot_change(family, name)
+    made = replace(existing, **settings.fields)
+    notes = _store(administration, existing, made)
+    return done(family.changed, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+
+
+def delete(command: Command, administration: Administration, family: Family) -> Answer:
+    """DELETE; of a queue with messages only with PURGE, of what queued publish/subscribe is using not at all."""
+    name = _name(command, family)
+    objects = administration.objects
+    existing = _existing(objects, family, name)
+    if existing is None:
+        raise answers.not_found(name)
+    _only(command, {"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"} if family is QLOCAL else {"AUTHREC"})
+    cleared = None
+    if used_by_broker(name, family.stored_as, objects):
+        raise answers.in_use(name)
+    if family is QLOCAL and administration.queues.depth(name):
+        if command.keyword("PURGE") is None:
+            raise MqscError("AMQ8143", f"{answers.PRODUCT} queue not empty.")
+        cleared = administration.queues.clear(name)
+    changes: list[Change] = [DefinitionDeleted(family.stored_as, name)]
+    objects.delete(family.stored_as, name)
+    keep = command.keyword("AUTHREC")
+    profile = (_authority_type(family), name)
+    records = [r for r in objects.authorities.values() if (r.object_type, r.profile) == profile]
+    for record in records if keep is None or flag("YES", "NO").read(keep) else ():
+        objects.delete("authrec", record.name)
+        changes.append(DefinitionDeleted("authrec", record.name))
+    return done(family.deleted, *changes, cleared=cleared, notes=deletion_notes(name, family.stored_as, objects))
+
+
+def display(command: Command, administration: Administration, families: Iterable[Family]) -> Answer:
+    """DISPLAY of one object or, by a generic name, of many; of several families for DISPLAY QUEUE."""
+    if command.name is None:
+        raise answers.missing_keyword(command.target)
+    chosen = tuple(families)
+    first = chosen[0].kind
+    kind = command.keyword("TYPE")
+    wanted = single(kind).text if kind is not None and kind.values is not None else "ALL"
+    definitions = [
+        (name, family, definition)
+        for family in chosen
+        for name, definition in family.of(administration.objects).items()
+        if matches_name(command.name.text.rstrip(" "), name) and wanted in ("ALL", family.kind.type_word)
+    ]
+    rows = (
+        _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
+    )
+    known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
+    known |= {"CURDEPTH"} if QLOCAL in chosen else set()
+    without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
+    identity = (first.names, "TYPE") if first.type_word else (first.names,)
+    found = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"}))
+    return displayed(chosen[0].display, found)
+
+
+def alter_qmgr(command: Command, administration: Administration) -> Answer:
+    """ALTER QMGR (guide 6.5.1 to 6.5.3, 6.5.7, 6.5.8)."""
+    if command.name is not None:
+        raise _no_name_here(command)
+    settings = read_settings(command, attributes.QMGR, frozenset())
+    made = replace(administration.objects.qmgr, **settings.fields)
+    administration.objects.put(made)
+    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
+
+
+def display_qmgr(command: Command, administration: Administration) -> Answer:
+    """DISPLAY QMGR: all attributes, or those named."""
+    if command.name is not None:
+        raise _no_name_here(command)
+    kind, qmgr = attributes.QMGR, administration.objects.qmgr
+    row: dict[str, Shown] = {kind.names: qmgr.name} | {a.keyword: shown(qmgr, a) for a in kind.attributes}
+    found = select(command, [row], (kind.names,), known=frozenset(row), without_effect=kind.without_effect, brief=False)
+    return displayed(answers.QMGR_DISPLAY, found)
+
+
+def clear_queue(command: Command, administration: Administration) -> Answer:
+    """CLEAR QLOCAL: the queue keeps its definition and loses its messages."""
+    name = _name(command, QLOCAL)
+    if _existing(administration.objects, QLOCAL, name) is None:
+        raise answers.not_found(name)
+    _only(command, {"CMDSCOPE", "QSGDISP"})
+    return done(answers.QUEUE_CLEARED, cleared=administration.queues.clear(name))
+
+
+def _name(command: Command, family: Family) -> str:
+    if command.name is None:
+        raise answers.missing_keyword(family.kind.word)
+    return object_name(command.name.text, topic=family is TOPIC)
+
+
+def _existing(objects: Objects, family: Family, name: str) -> Any:
+    """The object of this name and kind. Raises AMQ8151 where the name is a queue of another kind."""
+    found = family.of(objects).get(name)
+    if found is None and family in (QLOCAL, QALIAS):
+        other = QALIAS if family is QLOCAL else QLOCAL
+        if name in other.of(objects):
+            raise answers.other_type(name)
+    return found
+
+
+def _settings(command: Command, family: Family, words: frozenset[str]) -> Settings:
+    if command.keyword("REPLACE") and command.keyword("NOREPLACE"):
+        raise MqscError("AMQ8411", "Duplicate Keyword Error.")
+    kind = command.keyword("TYPE")
+    if kind is not None and family.kind.type_word != single(kind).text:
+        raise attributes.unknown_keyword(command, kind, family.kind)
+    return read_settings(command, family.kind, words)
+
+
+def _pattern(command: Command, objects: Objects, family: Family, name: str) -> Any:
+    """What the attributes that DEFINE does not give are taken from. A topic string is never taken from LIKE."""
+    like = command.keyword("LIKE")
+    if like is None:
+        return family.make(name)
+    source = object_name(single(like).text, topic=family is TOPIC)
+    found = _existing(objects, family, source)
+    if found is None:
+        raise answers.not_found(source)
+    return replace(found, name=name, topic_string="") if family is TOPIC else replace(found, name=name)
+
+
+def _store(administration: Administration, existing: Any, made: Any) -> tuple[str, ...]:
+    """Keep a definition in memory; notes on what an administrator ought to look at."""
+    objects = administration.objects
+    if isinstance(made, TopicObject):
+        if existing is not None and existing.topic_string != made.topic_string:
+            raise _cannot_change(TOPIC, made.name)
+        try:
+            objects.put(made)
+        except CommandError as error:
+            raise answers.failed_with(error) from error
+        return ()
+    if isinstance(made, AliasQueue) and not made.target:
+        raise answers.missing_keyword("TARGET")
+    notes: tuple[str, ...] = ()
+    if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
+        notes = namelist_notes(existing, made, administration)
+    objects.put(made)
+    return notes
+
+
+def _cannot_change(family: Family, name: str) -> MqscError:
+    keyword, _ = family.required
+    return answers.failed(f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first.")
+
+
+def _ignored(settings: Settings) -> tuple[str, ...]:
+    return (f"without effect here: {' '.join(settings.ignored)}",) if settings.ignored else ()
+
+
+def _row(administration: Administration, family: Family, definition: Any) -> dict[str, Shown]:
+    row: dict[str, Shown] = {family.kind.names: definition.name}
+    if family.kind.type_word:
+        row["TYPE"] = family.kind.type_word
+    row |= {attribute.keyword: shown(definition, attribute) for attribute in family.kind.attributes}
+    if family is QLOCAL:
+        row["CURDEPTH"] = administration.queues.depth(definition.name)
+    return row
+
+
+def _only(command: Command, allowed: Iterable[str]) -> None:
+    for keyword in command.keywords:
+        if keyword.name not in allowed:
+            raise attributes.unexpected_keyword(command, keyword)
+
+
+def _no_name_here(command: Command) -> MqscError:
+    name = command.name.text if command.name else ""
+    return syntax_error(f"{command.verb} {command.target}({name}")
+
+
+def _authority_type(family: Family) -> str:
+    return {"qlocal": "QUEUE", "qalias": "QUEUE"}.get(family.stored_as, family.kind.word)

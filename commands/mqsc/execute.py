@@ -1,0 +1,120 @@
+"""One statement carried out on an Administration: what verb and object together mean.
+
+Everything happens in memory. A command that fails has changed nothing; of one that succeeds the answer lists what has
+changed, for the edge to keep. (Only the messages of CLEAR and of DELETE with PURGE are gone when the answer comes: the
+queue port takes them off in the caller's unit of work.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from commands.mqsc import (
+    answers,
+    authority_records,
+    definitions,
+    status,
+    subscription_display,
+    subscriptions,
+)
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, done, refusal
+from commands.mqsc.attributes import unexpected_keyword
+from commands.mqsc.model import Command, MqscError, Statement
+from commands.mqsc.parser import syntax_error
+
+Handler = Callable[[Command, Administration], Answer]
+
+# Objects of IBM MQ that the bridge has none of: a command on them is right and is not done.
+_OTHER_OBJECTS: Final = frozenset(
+    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHANNEL", "CHL", "CHLAUTH", "CHSTATUS", "CLUSQMGR", "COMMINFO", "CONN"}
+    | {
+        "LISTENER",
+        "LOG",
+        "LSSTATUS",
+        "POLICY",
+        "PROCESS",
+        "PSID",
+        "QMODEL",
+        "QM",
+        "QREMOTE",
+        "QR",
+        "QSTATUS",
+        "SERVICE",
+    }
+    | {"STGCLASS", "SVSTATUS", "TRACE"}
+)
+
+
+def execute(statement: Statement, administration: Administration) -> Answer:
+    """Carry one statement out. Never raises for what the statement says: the answer says so instead."""
+    if statement.command is None:
+        return refusal(statement.error or syntax_error(statement.text))
+    # Names of subscriptions that have expired are free again; whoever keeps the state must know.
+    expired = tuple(administration.topic_space.expire(administration.now))
+    try:
+        answer = _handler(statement.command)(statement.command, administration)
+    except MqscError as error:
+        answer = refusal(error)
+    return replace(answer, changes=(*expired, *answer.changes)) if expired else answer
+
+
+def _handler(command: Command) -> Handler:
+    """What carries the command out. Raises MqscError AMQ8405 where verb and object do not go together."""
+    targets = _HANDLERS[command.verb]
+    handler = targets.get(command.target)
+    if handler is not None:
+        return handler
+    if command.target in _OTHER_OBJECTS:
+        raise answers.failed(f"The bridge has no {command.target} objects: this command was not done.")
+    known = " ".join(sorted(targets))
+    raise syntax_error(f"{command.verb} {command.target}", f"{command.verb} takes: {known}")
+
+
+def _ping(command: Command, _administration: Administration) -> Answer:
+    for keyword in command.keywords:
+        raise unexpected_keyword(command, keyword)
+    return done(answers.PING_COMPLETE)
+
+
+def _refresh_security(command: Command, _administration: Administration) -> Answer:
+    for keyword in command.keywords:
+        if keyword.name not in {"TYPE", "CMDSCOPE"}:
+            raise unexpected_keyword(command, keyword)
+    return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: authority records count at once",))
+
+
+def _of_families(act: Callable[[Command, Administration, definitions.Family], Answer]) -> dict[str, Handler]:
+    def bound(family: definitions.Family) -> Handler:
+        return lambda command, administration: act(command, administration, family)
+
+    return {word: bound(family) for word, family in definitions.FAMILIES.items()}
+
+
+def _display(*families: definitions.Family) -> Handler:
+    return partial(definitions.display, families=families)
+
+
+_HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
+    "DEFINE": _of_families(definitions.define) | {"SUB": subscriptions.define},
+    "ALTER": _of_families(definitions.alter) | {"SUB": subscriptions.alter, "QMGR": definitions.alter_qmgr},
+    "DELETE": _of_families(definitions.delete)
+    | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
+    "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
+    | {
+        "QUEUE": _display(definitions.QLOCAL, definitions.QALIAS),
+        "QMGR": definitions.display_qmgr,
+        "SUB": subscription_display.display,
+        "SBSTATUS": subscription_display.display_status,
+        "TPSTATUS": status.display_topic_status,
+        "PUBSUB": status.display_pubsub,
+        "AUTHREC": authority_records.display_records,
+    },
+    "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
+    "SET": {"AUTHREC": authority_records.set_record},
+    "PING": {"QMGR": _ping},
+    "REFRESH": {"SECURITY": _refresh_security},
+}

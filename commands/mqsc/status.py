@@ -1,0 +1,178 @@
+"""DISPLAY PUBSUB and TPSTATUS, and CLEAR TOPICSTR: the topic tree and the engine (guide 2.5.3.1, 6.5.7, 6.5.8).
+
+The bridge keeps no node for a topic that was merely published on: the tree that TPSTATUS shows is that of topic
+objects, subscriptions and retained publications, with all topics above them. Publishers hold nothing open, so there are
+none to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from commands.mqsc import answers
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, displayed
+from commands.mqsc.attributes import TOPIC, unexpected_keyword
+from commands.mqsc.display import select
+from commands.mqsc.model import Command
+from commands.mqsc.subscription_display import shown_sub_id, sub_type
+from commands.mqsc.values import Shown, words
+from rfh2.errors import CommandError
+from streams.operations import ClearRetained
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_strings import SEPARATOR
+from streams.topic_wildcards import TopicPattern, parse_topic_pattern
+
+# What TPSTATUS shows of a topic beside the tree itself: TOPIC's keywords whose values are inherited.
+_RESOLVED: Final = tuple(
+    attribute
+    for attribute in TOPIC.attributes
+    if attribute.keyword not in {"TOPICSTR", "DESCR", "PROXYSUB", "WILDCARD"}
+)
+_ENGINE_STATUS: Final = {"ENABLED": "ACTIVE", "COMPAT": "COMPAT", "DISABLED": "INACTIVE"}
+
+
+def display_pubsub(command: Command, administration: Administration) -> Answer:
+    """DISPLAY PUBSUB: this queue manager and its parent; LOCAL is the default, as in IBM MQ. No links are kept up."""
+    keyword = command.keyword("TYPE")
+    given = keyword is not None and keyword.values is not None
+    kind = words("LOCAL", "PARENT", "CHILD", "ALL").read(keyword) if keyword is not None and given else "LOCAL"
+    qmgr = administration.objects.qmgr
+    rows: list[dict[str, Shown]] = [
+        {
+            "QMNAME": qmgr.name,
+            "TYPE": "LOCAL",
+            "STATUS": _ENGINE_STATUS[qmgr.psmode],
+            "SUBCOUNT": len(administration.topic_space.subscriptions()),
+            "TPCOUNT": len(topic_tree(administration)),
+        }
+    ]
+    if qmgr.parent:
+        rows.append({"QMNAME": qmgr.parent, "TYPE": "PARENT", "STATUS": "INACTIVE"})
+    wanted = [row for row in rows if kind in ("ALL", row["TYPE"])]
+    known = frozenset(rows[0])
+    passed = frozenset({"TYPE"}) if given else frozenset[str]()
+    found = select(command, wanted, ("QMNAME", "TYPE"), known=known, passed_over=passed, brief=True)
+    return displayed(answers.PUBSUB_DISPLAY, found)
+
+
+def topic_tree(administration: Administration) -> dict[str, list[Subscription]]:
+    """The topics of the tree in order, each with the subscriptions whose topic string it is."""
+    now = administration.now
+    nodes: dict[str, list[Subscription]] = {}
+    for topic_object in administration.objects.topics:
+        nodes[topic_object.topic_string] = []
+    for retained in administration.topic_space.retained_publications():
+        expires_at = retained.publication.expires_at
+        if expires_at is None or expires_at > now:
+            nodes[retained.topic_string] = []
+    for subscription in administration.topic_space.subscriptions():
+        nodes.setdefault(subscription.topic_string, []).append(subscription)
+    for topic_string in tuple(nodes):
+        above = topic_string.rpartition(SEPARATOR)[0]
+        while above and above not in nodes:
+            nodes[above] = []
+            above = above.rpartition(SEPARATOR)[0]
+    nodes.pop("", None)
+    return dict(sorted(nodes.items(), key=lambda node: node[0].split(SEPARATOR)))
+
+
+def display_topic_status(command: Command, administration: Administration) -> Answer:
+    """DISPLAY TPSTATUS with TYPE(TOPIC), TYPE(SUB) or TYPE(PUB); the topic string may hold ``#`` and ``+``."""
+    pattern = _pattern(command)
+    keyword = command.keyword("TYPE")
+    kind = words("TOPIC", "SUB", "PUB").read(keyword) if keyword is not None else "TOPIC"
+    tree = {node: subs for node, subs in topic_tree(administration).items() if pattern.matches(node)}
+    if not tree and not pattern.is_wild:
+        raise answers.not_found(pattern.text)
+    passed = frozenset({"TYPE"})
+    if kind == "TOPIC":
+        rows: Iterator[Mapping[str, Shown]] = _topic_rows(tree, administration)
+        known = frozenset(a.keyword for a in _RESOLVED)
+        known |= {"TOPICSTR", "ADMIN", "RETAINED", "PUBCOUNT", "SUBCOUNT"}
+        blank = frozenset({"CAPEXPRY", "CLROUTE", "COMMINFO", "MCAST"})
+        found = select(command, rows, ("TOPICSTR",), known=known, without_effect=blank, passed_over=passed, brief=False)
+    elif kind == "SUB":
+        rows = _sub_rows(tree)
+        known = frozenset({"TOPICSTR", "SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "RESMDATE", "RESMTIME", "ACTCONN"})
+        # ACTCON is what guide 2.5.3.1 prints.
+        blank = frozenset({"ACTCON", "LMSGDATE", "LMSGTIME", "MCASTREL", "NUMMSGS"})
+        identity = ("TOPICSTR", "SUBID")
+        found = select(command, rows, identity, known=known, without_effect=blank, passed_over=passed, brief=False)
+    else:
+        raise answers.not_found(pattern.text)
+    return displayed(answers.TPSTATUS_DISPLAY, found)
+
+
+def clear_topic_string(command: Command, administration: Administration) -> Answer:
+    """CLEAR TOPICSTR CLRTYPE(RETAINED): the topic string may hold ``#`` and ``+``; it is no error if nothing is there.
+
+    Guide 2.5.3.1 prints CLTRTYPE once, which is taken for CLRTYPE.
+    """
+    pattern = _pattern(command)
+    kind = command.keyword("CLRTYPE") or command.keyword("CLTRTYPE")
+    if kind is None:
+        raise answers.missing_keyword("CLRTYPE")
+    words("RETAINED").read(kind)
+    scope = command.keyword("SCOPE")
+    if scope is not None:
+        words("LOCAL").read(scope)
+    for keyword in command.keywords:
+        if keyword.name not in {"CLRTYPE", "CLTRTYPE", "SCOPE", "CMDSCOPE"}:
+            raise unexpected_keyword(command, keyword)
+    try:
+        operation = ClearRetained(pattern.text, WildcardScheme.TOPIC, local=True)
+        effects = administration.topic_space.apply(operation, administration.now)
+    except CommandError as error:
+        raise answers.failed_with(error) from error
+    count = len(effects)
+    text = f"Topic string cleared: {count} retained publication{'' if count == 1 else 's'} removed."
+    return Answer(True, None, text, changes=tuple(effects), cleared=count)
+
+
+def _pattern(command: Command) -> TopicPattern:
+    if command.name is None:
+        raise answers.missing_keyword(command.target)
+    try:
+        return parse_topic_pattern(command.name.text)
+    except CommandError as error:
+        raise answers.failed_with(error) from error
+
+
+def _topic_rows(tree: Mapping[str, list[Subscription]], administration: Administration) -> Iterator[dict[str, Shown]]:
+    topics = administration.objects.topics
+    now = administration.now
+    retained = {
+        kept.topic_string
+        for kept in administration.topic_space.retained_publications()
+        if kept.publication.expires_at is None or kept.publication.expires_at > now
+    }
+    for topic_string, subscriptions in tree.items():
+        topic_object = topics.at(topic_string)
+        resolved = topics.resolve(topic_string)
+        row: dict[str, Shown] = {
+            "TOPICSTR": topic_string,
+            "ADMIN": topic_object.name if topic_object is not None else "",
+            "RETAINED": "YES" if topic_string in retained else "NO",
+            "PUBCOUNT": 0,
+            "SUBCOUNT": len(subscriptions),
+        }
+        yield row | {
+            attribute.keyword: attribute.kind.show(getattr(resolved, attribute.field)) for attribute in _RESOLVED
+        }
+
+
+def _sub_rows(tree: Mapping[str, list[Subscription]]) -> Iterator[dict[str, Shown]]:
+    for topic_string, subscriptions in tree.items():
+        for subscription in subscriptions:
+            yield {
+                "TOPICSTR": topic_string,
+                "SUBID": shown_sub_id(subscription),
+                "SUBUSER": subscription.user,
+                "SUBTYPE": sub_type(subscription),
+                "DURABLE": "YES",
+                "RESMDATE": f"{subscription.created:%Y-%m-%d}",
+                "RESMTIME": f"{subscription.created:%H.%M.%S}",
+                "ACTCONN": "0" * 48,
+            }

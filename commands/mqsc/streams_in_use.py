@@ -1,0 +1,81 @@
+"""What a change means to streams and subscription points: the checks that guide 6.5.4 to 6.5.6 ask for.
+
+They never stop a command, as they would not stop it in a queue manager; they are the notes beneath its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands.mqsc.administration import Administration
+from commands.objects import CONTROL_QUEUE, Objects
+from streams.mapping import Finding, check_stream_addition, check_stream_deletion, check_sub_point_addition
+from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+
+
+def used_by_broker(name: str, kind: str, objects: Objects) -> bool:
+    """Whether queued publish/subscribe has the object open: its control queue, its stream queues and its namelists."""
+    if objects.qmgr.psmode != "ENABLED":
+        return False
+    if kind == "namelist":
+        return name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST)
+    streams = objects.namelists.get(QUEUE_NAMELIST)
+    return kind == "qlocal" and (name == CONTROL_QUEUE or (streams is not None and name in streams))
+
+
+def deletion_notes(name: str, kind: str, objects: Objects) -> tuple[str, ...]:
+    """What follows from deleting an object that stands in one of the two namelists."""
+    notes = []
+    streams, sub_points = objects.namelists.get(QUEUE_NAMELIST), objects.namelists.get(SUB_POINT_NAMELIST)
+    if kind == "topic" and streams is not None and name in streams and name != DEFAULT_STREAM:
+        notes.append(f"{name} is still listed in {QUEUE_NAMELIST}: from now on its topics lie at the root")
+    if kind == "topic" and sub_points is not None and name in sub_points and name != DEFAULT_SUB_POINT:
+        notes.append(f"{name} is still listed in {SUB_POINT_NAMELIST}: its subscription point is gone")
+    return tuple(notes)
+
+
+def namelist_notes(before: Namelist | None, after: Namelist, administration: Administration) -> tuple[str, ...]:
+    """What to look at when the list of streams or of subscription points becomes *after*."""
+    old = before if before is not None else Namelist(after.name)
+    findings = _sub_points(old, after, administration) if after.name == SUB_POINT_NAMELIST else None
+    if findings is None:
+        findings = _streams(old, after, administration)
+    return tuple(dict.fromkeys(findings))
+
+
+def _streams(old: Namelist, new: Namelist, administration: Administration) -> Iterator[str]:
+    objects = administration.objects
+    for stream in new.names:
+        if stream not in old:
+            yield from _texts(check_stream_addition(stream, objects.queues, old, objects.topics))
+    for stream in old.names:
+        if stream in new:
+            continue
+        if stream == DEFAULT_STREAM:
+            yield f"{DEFAULT_STREAM} is no longer listed: ALTER replaces the whole list"
+            continue
+        depth = administration.queues.depth(stream) if stream in objects.queues else 0
+        subscriptions = administration.topic_space.subscriptions()
+        yield from _texts(check_stream_deletion(stream, subscriptions, depth, old, objects.topics))
+
+
+def _sub_points(old: Namelist, new: Namelist, administration: Administration) -> Iterator[str]:
+    topics = administration.objects.topics
+    for name in new.names:
+        if name in old or name == DEFAULT_SUB_POINT:
+            continue
+        topic_object = topics.get(name)
+        if topic_object is None:
+            yield f"there is no topic object {name}: define the topics before the namelist is altered"
+        elif not topic_object.topic_string:
+            yield f"topic object {name} has no TOPICSTR, and no subscription point can be found by it"
+        else:
+            found = check_sub_point_addition(topic_object.topic_string, old, topics)
+            # That the string belongs to the object in the list is as it should be.
+            yield from _texts([finding for finding in found if finding.code != "topic-string-in-use"])
+    if DEFAULT_SUB_POINT in old and DEFAULT_SUB_POINT not in new:
+        yield f"{DEFAULT_SUB_POINT} is no longer listed: ALTER replaces the whole list"
+
+
+def _texts(findings: list[Finding]) -> Iterator[str]:
+    return (finding.text for finding in findings)

@@ -1,0 +1,162 @@
+"""DISPLAY SUB and DISPLAY SBSTATUS: subscriptions, however they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from commands.mqsc import answers
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, displayed
+from commands.mqsc.attributes import SUB, SUB_OPTIONS
+from commands.mqsc.display import matches_name, select
+from commands.mqsc.model import Command
+from commands.mqsc.values import Hexadecimal, Shown, words
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
+
+_PSPROPS: Final = {
+    PublicationFormat.PROPERTIES: "MSGPROP",
+    PublicationFormat.RFH1: "COMPAT",
+    PublicationFormat.PCF: "COMPAT",
+    PublicationFormat.RFH2: "RFH2",
+    PublicationFormat.NONE: "NONE",
+}
+_SCOPE_WORDS: Final = frozenset({"SUBID", "SUBTYPE", "DURABLE", "DISTYPE"})
+
+
+def display(command: Command, administration: Administration) -> Answer:
+    """DISPLAY SUB: by name, generic name or SUBID, with SUBTYPE, DURABLE, DISTYPE and WHERE."""
+    defined = _word(command, "DISTYPE", "RESOLVED", "DEFINED") == "DEFINED"
+    rows = [_row(s, administration, defined) for s in _candidates(command, administration)]
+    known = frozenset(a.keyword for a in SUB.attributes) | {"SUB", "SUBID", "SUBTYPE", "DURABLE", "CRDATE", "CRTIME"}
+    known |= {"DISTYPE"}
+    found = select(
+        command,
+        rows,
+        ("SUBID", "SUB"),
+        known=known,
+        without_effect=SUB.without_effect,
+        passed_over=_scope(command),
+    )
+    return displayed(answers.SUB_DISPLAY, found)
+
+
+def display_status(command: Command, administration: Administration) -> Answer:
+    """DISPLAY SBSTATUS. The bridge keeps no count of messages and no date of the last one: those are shown blank."""
+    rows = [_status_row(s) for s in _candidates(command, administration)]
+    known = frozenset({"SUB", "SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "TOPICSTR", "RESMDATE", "RESMTIME", "ACTCONN"})
+    blank = frozenset({"NUMMSGS", "LMSGDATE", "LMSGTIME", "MCASTREL"})
+    found = select(
+        command, rows, ("SUB", "SUBID"), known=known, without_effect=blank, passed_over=_scope(command), brief=False
+    )
+    return displayed(answers.SBSTATUS_DISPLAY, found)
+
+
+def shown_sub_id(subscription: Subscription) -> str:
+    """SUBID as DISPLAY prints it: 48 hexadecimal digits."""
+    return subscription.sub_id.hex().upper()
+
+
+def sub_type(subscription: Subscription) -> str:
+    """ADMIN for what an administrator made or changed, API for what a program asked for."""
+    return "ADMIN" if subscription.admin else "API"
+
+
+def _candidates(command: Command, administration: Administration) -> list[Subscription]:
+    """The subscriptions that DISPLAY may show: by name and SUBID, SUBTYPE and DURABLE; by name, then as registered."""
+    pattern = command.name.text if command.name else "*"
+    sub_id = command.keyword("SUBID")
+    if command.name is None and sub_id is None:
+        raise answers.missing_keyword("SUB")
+    wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None
+    kind = _word(command, "SUBTYPE", "USER", "ADMIN", "API", "PROXY", "ALL")
+    if kind == "PROXY" or _word(command, "DURABLE", "ALL", "YES", "NO") == "NO":
+        return []
+    now = administration.now
+    found = [
+        s
+        for s in administration.topic_space.subscriptions()
+        if matches_name(pattern, s.name or "")
+        and wanted_id in (None, s.sub_id)
+        and kind in ("USER", "ALL", sub_type(s))
+        and (s.expires_at is None or s.expires_at > now)
+    ]
+    return sorted(found, key=lambda s: (s.name or "", s.sub_id))
+
+
+def _scope(command: Command) -> frozenset[str]:
+    """The keywords that say which subscriptions to look at, where they have a value."""
+    return frozenset(k.name for k in command.keywords if k.values is not None) & _SCOPE_WORDS
+
+
+def _word(command: Command, keyword: str, default: str, *others: str) -> str:
+    """The value of a keyword that chooses what DISPLAY looks at. Without a value it asks for the attribute."""
+    given = command.keyword(keyword)
+    if given is None or given.values is None:
+        return default
+    word: str = words(default, *others).read(given)
+    return word
+
+
+def _row(subscription: Subscription, administration: Administration, defined: bool) -> dict[str, Shown]:
+    values: dict[str, Shown] = {
+        "SUBID": shown_sub_id(subscription),
+        "SUB": subscription.name or "",
+        "TOPICSTR": _defined_string(subscription, administration) if defined else subscription.topic_string,
+        "TOPICOBJ": subscription.topic_object,
+        "DISTYPE": "DEFINED" if defined else "RESOLVED",
+        "DEST": subscription.dest_queue,
+        "DESTQMGR": subscription.dest_qmgr,
+        "DESTCLAS": "PROVIDED",
+        "DESTCORL": _destination_correl_id(subscription).hex().upper(),
+        "DURABLE": "YES",
+        "EXPIRY": _expiry(subscription, administration),
+        "SUBTYPE": sub_type(subscription),
+        "CRDATE": f"{subscription.created:%Y-%m-%d}",
+        "CRTIME": f"{subscription.created:%H.%M.%S}",
+        "PSPROP": _PSPROPS[subscription.format],
+        "SELECTOR": subscription.selector or "",
+        "USERDATA": subscription.user_data or "",
+    }
+    fields: Mapping[str, Any] = {
+        field: getattr(subscription.options if field in SUB_OPTIONS else subscription, field)
+        for field in (a.field for a in SUB.attributes if a.keyword not in values)
+    }
+    return values | {a.keyword: a.kind.show(fields[a.field]) for a in SUB.attributes if a.keyword not in values}
+
+
+def _defined_string(subscription: Subscription, administration: Administration) -> str:
+    """TOPICSTR as it was defined, without the topic object's part; that is known only while the object is there."""
+    topic_object = administration.objects.topics.get(subscription.topic_object)
+    if topic_object is None or not topic_object.topic_string:
+        return subscription.topic_string
+    if subscription.topic_string == topic_object.topic_string:
+        return ""
+    return subscription.topic_string.removeprefix(topic_object.topic_string + "/")
+
+
+def _destination_correl_id(subscription: Subscription) -> bytes:
+    if subscription.keep_correl_id or subscription.correl_id != MQCI_NONE:
+        return subscription.correl_id
+    return subscription.sub_id
+
+
+def _expiry(subscription: Subscription, administration: Administration) -> Shown:
+    """Tenths of a second that are left, or UNLIMITED."""
+    if subscription.expires_at is None:
+        return "UNLIMITED"
+    return max(0, int((subscription.expires_at - administration.now).total_seconds() * 10))
+
+
+def _status_row(subscription: Subscription) -> dict[str, Shown]:
+    return {
+        "SUB": subscription.name or "",
+        "SUBID": shown_sub_id(subscription),
+        "TOPICSTR": subscription.topic_string,
+        "SUBUSER": subscription.user,
+        "SUBTYPE": sub_type(subscription),
+        "DURABLE": "YES",
+        "RESMDATE": f"{subscription.created:%Y-%m-%d}",
+        "RESMTIME": f"{subscription.created:%H.%M.%S}",
+        "ACTCONN": "0" * 48,
+    }

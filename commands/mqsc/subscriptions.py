@@ -1,0 +1,254 @@
+"""DEFINE, ALTER and DELETE of subscriptions (guide 2.5.4, 4.6.1, 4.8).
+
+What DEFINE SUB makes is durable, delivers to a queue that is given, and gets the retained publications that it matches
+at once, as the administrator's subscription of guide 4.3 does; REQONLY(YES) and a SUBLEVEL other than 1 get none. Its
+topic, wildcard scheme and SELECTOR cannot be changed: delete it first (guide 2.5.4, note to figure 8; 7.5).
+
+DESTCORL: left out or blank, publications bear the subscription's identifier; zeros keep the publisher's CorrelId.
+GROUPSUB is the bridge's own keyword for MQSO_GROUP_SUB (guide 4.8.3), which MQSC does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from commands.mqsc import answers
+from commands.mqsc.administration import Administration
+from commands.mqsc.answers import Answer, Change, DefinitionStored, done
+from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
+from commands.mqsc.model import Command, MqscError
+from commands.mqsc.values import Hexadecimal, object_name, single
+from commands.objects import LocalQueue, is_object_name
+from rfh2.errors import CommandError
+from streams.char_wildcards import escape_char_pattern
+from streams.operations import AlterSubscription, Subscribe, Unsubscribe
+from streams.selectors import compile_selector
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
+from streams.topic_strings import construct_topic_string
+
+SUB_NAME_LENGTH: Final = 10_240
+MQRC_SUB_INHIBITED: Final = 2503
+MQRC_DURABILITY_NOT_ALLOWED: Final = 2436
+
+_TOPIC_FIELDS: Final = ("topic_string", "topic_object")
+_NO_TOKEN: Final = bytes(32)
+
+
+def define(command: Command, administration: Administration) -> Answer:
+    """DEFINE SUB: a new subscription, or with REPLACE an old one made anew on its topic."""
+    name = _name(command)
+    space = administration.topic_space
+    existing = space.by_name(name)
+    if existing is not None and command.keyword("REPLACE") is None:
+        raise answers.already_exists(name)
+    if command.keyword("REPLACE") and command.keyword("NOREPLACE"):
+        raise MqscError("AMQ8411", "Duplicate Keyword Error.")
+    settings = read_settings(command, SUB, frozenset({"REPLACE", "NOREPLACE", "LIKE", "CMDSCOPE"}))
+    if not any(settings.fields.get(field) for field in _TOPIC_FIELDS):
+        raise answers.missing_keyword("TOPICSTR or TOPICOBJ")
+    pattern = _pattern(command, administration)
+    # The topic is never taken from LIKE: it is what tells two subscriptions apart.
+    pattern = replace(pattern, name=name, topic_string="", topic_object="", created=administration.now)
+    made = _changed(pattern, settings, administration)
+    made = replace(made, topic_string=_topic_string(settings, made.wildcard, administration))
+    if existing is not None:
+        made = replace(
+            made,
+            sub_id=existing.sub_id,
+            created=existing.created,
+            prefix=existing.prefix,
+            stream=existing.stream,
+            sub_point=existing.sub_point,
+            identities=existing.identities,
+            exclusive=existing.exclusive,
+        )
+        _check_same_place(existing, made)
+    else:
+        made = replace(made, sub_id=administration.new_sub_id())
+    made = replace(made, admin=True)
+    operation = Subscribe if existing is None else AlterSubscription
+    changes = _apply_checked(operation(made, send_retained=existing is None), administration)
+    message = answers.SUB_CREATED if existing is None else answers.SUB_CHANGED
+    return done(message, *changes, notes=_ignored(settings))
+
+
+def alter(command: Command, administration: Administration) -> Answer:
+    """ALTER SUB, by name or by SUBID: the attributes that the command names. It makes the subscription ADMIN."""
+    existing = _existing(command, administration)
+    settings = read_settings(command, SUB, frozenset({"SUBID", "CMDSCOPE"}))
+    made = _changed(existing, settings, administration)
+    if any(field in settings.fields for field in _TOPIC_FIELDS):
+        given = {field: settings.fields.get(field, "") for field in _TOPIC_FIELDS}
+        made = replace(made, topic_string=_topic_string(Settings(given, ()), made.wildcard, administration))
+    _check_same_place(existing, made)
+    made = replace(made, topic_object=existing.topic_object, admin=True)
+    changes = _apply_checked(AlterSubscription(made, send_retained=False), administration)
+    return done(answers.SUB_CHANGED, *changes, notes=_ignored(settings))
+
+
+def delete(command: Command, administration: Administration) -> Answer:
+    """DELETE SUB, by name or by SUBID; however it was made."""
+    existing = _existing(command, administration)
+    read_settings(command, replace(SUB, attributes=(), without_effect=frozenset()), frozenset({"SUBID", "CMDSCOPE"}))
+    return done(answers.SUB_DELETED, *_apply(Unsubscribe(existing), administration))
+
+
+def _name(command: Command) -> str:
+    if command.name is None:
+        raise answers.missing_keyword("SUB")
+    name = command.name.text.rstrip(" ")
+    if not name or len(name) > SUB_NAME_LENGTH:
+        raise MqscError("AMQ8413", "String Length Error.", (f"A name has 1 to {SUB_NAME_LENGTH} characters.",))
+    return name
+
+
+def _existing(command: Command, administration: Administration) -> Subscription:
+    """The subscription that ALTER or DELETE means."""
+    sub_id = command.keyword("SUBID")
+    space = administration.topic_space
+    if sub_id is not None:
+        found = space.subscription(Hexadecimal(24).read(sub_id))
+        wanted = command.name.text if command.name else None
+        if found is None or (wanted is not None and found.name != wanted):
+            raise answers.not_found(single(sub_id).text)
+        return found
+    name = _name(command)
+    found = space.by_name(name)
+    if found is None:
+        raise answers.not_found(name)
+    return found
+
+
+def _pattern(command: Command, administration: Administration) -> Subscription:
+    """What the attributes that DEFINE SUB does not give are taken from."""
+    like = command.keyword("LIKE")
+    if like is not None:
+        source = single(like).text
+        found = administration.topic_space.by_name(source)
+        if found is None:
+            raise answers.not_found(source)
+        return replace(found, correl_id=MQCI_NONE, stream=None, sub_point=None, prefix="", identities=())
+    return Subscription(
+        sub_id=b"",
+        topic_string="",
+        dest_queue="",
+        dest_qmgr=administration.objects.qmgr.name,
+        created=administration.now,
+        user=administration.user,
+        options=SubscriptionOptions(variable_user_id=True),
+        format=PublicationFormat.PROPERTIES,
+    )
+
+
+def _changed(subscription: Subscription, settings: Settings, administration: Administration) -> Subscription:
+    """*subscription* with what the keywords say, its topic string apart."""
+    fields = dict(settings.fields)
+    fields.pop("topic_string", None)
+    options = {field: fields.pop(field) for field in SUB_OPTIONS & fields.keys()}
+    if fields.pop("destination_class", "PROVIDED") == "MANAGED":
+        why = "DESTCLAS(MANAGED) needs a program that holds the subscription open; give the queue with DEST."
+        raise answers.failed(why)
+    if "lifetime" in fields:
+        lifetime = fields.pop("lifetime")
+        left = None if lifetime is None else administration.now + timedelta(milliseconds=100 * lifetime)
+        fields["expires_at"] = left
+    if "correl_id" in fields:
+        given = fields["correl_id"]
+        fields["correl_id"] = given or MQCI_NONE
+        fields["keep_correl_id"] = given == MQCI_NONE
+    if "accounting_token" in fields:
+        fields["accounting_token"] = fields["accounting_token"] or _NO_TOKEN
+    if "dest_qmgr" in fields:
+        fields["dest_qmgr"] = fields["dest_qmgr"] or administration.objects.qmgr.name
+    if "user" in fields:
+        fields["user"] = fields["user"].rstrip(" ") or administration.user
+    for field in ("selector", "user_data"):
+        if field in fields:
+            fields[field] = fields[field] or None
+    changed: Subscription = replace(subscription, **fields)
+    return replace(changed, options=replace(changed.options, **options))
+
+
+def _topic_string(settings: Settings, scheme: WildcardScheme, administration: Administration) -> str:
+    """TOPICOBJ's topic string, which is never wild, and TOPICSTR, joined with ``/`` (guide 2.5.2)."""
+    name = settings.fields.get("topic_object", "")
+    above = ""
+    if name:
+        topic_object = administration.objects.topics.get(object_name(name, topic=True))
+        if topic_object is None:
+            raise answers.not_found(name)
+        above = topic_object.topic_string
+        if scheme is WildcardScheme.CHAR:
+            above = escape_char_pattern(above)
+    try:
+        return construct_topic_string(above, settings.fields.get("topic_string", ""))
+    except CommandError as error:
+        raise answers.failed_with(error) from error
+
+
+def _check_same_place(before: Subscription, after: Subscription) -> None:
+    if (before.topic_string, before.wildcard) != (after.topic_string, after.wildcard):
+        raise answers.failed("TOPICOBJ, TOPICSTR and WSCHEMA cannot be changed; delete the subscription first.")
+    if before.selector != after.selector:
+        raise answers.failed("SELECTOR cannot be changed; delete the subscription first (reason 2524).")
+
+
+def _apply_checked(operation: Subscribe | AlterSubscription, administration: Administration) -> list[Change]:
+    """Carry *operation* out if the subscription can be; the queue that it delivers to comes first."""
+    _check(operation.subscription, administration, new=isinstance(operation, Subscribe))
+    queue = _missing_queue(operation.subscription, administration)
+    effects = _apply(operation, administration)
+    if queue is None:
+        return effects
+    administration.objects.put(queue)
+    return [DefinitionStored(queue), *effects]
+
+
+def _check(made: Subscription, administration: Administration, new: bool) -> None:
+    """Raises MqscError; SUB and DURSUB of the topic matter to a new subscription only, as they do to MQSUB."""
+    if not made.dest_queue:
+        raise answers.missing_keyword("DEST")
+    if made.grouped and (made.correl_id == MQCI_NONE or made.keep_correl_id):
+        raise answers.failed("GROUPSUB(YES) needs a DESTCORL that all subscriptions of the group share.")
+    try:
+        if made.selector is not None:
+            compile_selector(made.selector)
+        resolved = administration.objects.topics.resolve_subscription(made.topic_string, made.wildcard)
+    except CommandError as error:
+        raise answers.failed_with(error) from error
+    if new and not resolved.sub:
+        why = f"Topic object {resolved.object_name} is SUB(DISABLED) (reason {MQRC_SUB_INHIBITED})."
+        raise answers.failed(why)
+    if new and not resolved.durable_subs:
+        why = f"Topic object {resolved.object_name} is DURSUB(NO) (reason {MQRC_DURABILITY_NOT_ALLOWED})."
+        raise answers.failed(why)
+
+
+def _missing_queue(made: Subscription, administration: Administration) -> LocalQueue | None:
+    """The queue that is to be made for a destination here that is not there; a strict queue manager makes none."""
+    objects, name = administration.objects, made.dest_queue
+    if made.dest_qmgr != objects.qmgr.name or name in objects.queues:
+        return None
+    alias = objects.aliases.get(name)
+    if alias is not None:
+        if alias.target_type == "TOPIC":
+            raise answers.failed(f"{name} is an alias of a topic; publications are delivered to queues only.")
+        if alias.target in objects.queues:
+            return None
+        name = alias.target
+    if objects.qmgr.strict or name in objects.aliases or not is_object_name(name):
+        raise answers.not_found(name)
+    return LocalQueue(name)
+
+
+def _apply(operation: Subscribe | AlterSubscription | Unsubscribe, administration: Administration) -> list[Change]:
+    try:
+        return list(administration.topic_space.apply(operation, administration.now))
+    except CommandError as error:
+        raise answers.failed_with(error) from error
+
+
+def _ignored(settings: Settings) -> tuple[str, ...]:
+    return (f"without effect here: {' '.join(settings.ignored)}",) if settings.ignored else ()
