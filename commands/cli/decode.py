@@ -2,27 +2,124 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
-from commands.explain.reading import decoded
+from commands.explain.reading import explained
+from commands.explain.view import View, problem_lines, view
+from rfh2.captures import CaptureRecord
+from rfh2.explain.annotate import Paint, Role
+from rfh2.explain.describe import describe_unreadable
+from rfh2.explain.form import DecodedMessage, Problem
+
+_COLOURS: Final[dict[Role, dict[str, Any]]] = {
+    Role.TITLE: {"bold": True},
+    Role.OFFSET: {"fg": "bright_black"},
+    Role.BYTES: {"fg": "bright_black"},
+    Role.FIELD: {"fg": "cyan"},
+    Role.VALUE: {"bold": True},
+    Role.MEANING: {"fg": "green"},
+    Role.ERROR: {"fg": "red", "bold": True},
+    Role.WARNING: {"fg": "yellow"},
+}
+
+_HELP_EPILOG: Final = """\b
+Examples:
+  qpubsub decode capture.dat
+  qpubsub decode --json capture.jsonl | jq -r '.problems[].code'
+  qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief
+
+\b
+Exit codes: 0 no message has an error, 1 one has (warnings do not count), 2 a file is missing.
+"""
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub decode --json capture.jsonl | jq .problems")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a message.")
+@click.command(epilog=_HELP_EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a message, for programs.")
+@click.option("--brief", is_flag=True, help="No fields: what the message asks for, its headers, its problems.")
+@click.option("--all-bytes", is_flag=True, help="Show the data to its end, not only how it begins.")
 @capture_files
 @click.pass_obj
-def command(console: Console, as_json: bool, form: str, files: tuple[Path, ...]) -> ExitCode:
-    """Explain the captured messages in FILEs, or on stdin."""
-    messages = errors = warnings = 0
+def command(
+    console: Console, *, as_json: bool, brief: bool, all_bytes: bool, form: str, files: tuple[Path, ...]
+) -> ExitCode:
+    """Explain the captured messages in FILEs, or on stdin.
+
+    Each message is shown with every field of its descriptor and headers: offset, bytes, name, value, and what the value
+    means. Folders are read, the command is told in one sentence, and everything that is wrong is listed with a code
+    that docs/problems.md explains. Offsets count from the first byte behind the MQMD.
+
+    A message that cannot be decoded to its end is shown as far as it can be, and the rest of its bytes as they are.
+
+    With --json, the object of a message holds all of it: "qpubsub encode" makes the captured message of it again, byte
+    for byte, or with what you edited.
+    """
+    how = View(_paint(console), None if all_bytes else 256, brief)
+    tally = _Tally()
     for record in records(files, form):
-        found = decoded(record)
-        messages += 1
-        errors += sum(problem.severity == "error" for problem in found.problems)
-        warnings += sum(problem.severity == "warning" for problem in found.problems)
-        console.data(found.json_line())
-    console.say(f"{messages} messages, {errors} errors, {warnings} warnings")
-    return ExitCode.PROBLEMS if errors else ExitCode.DONE
+        if as_json:
+            console.data(_json(record, tally))
+        else:
+            if tally.messages:
+                console.data("")
+            for line in _view(record, how, tally):
+                console.data(line)
+    console.say(tally.text())
+    return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
+
+
+class _Tally:
+    """How many messages, errors and warnings there were."""
+
+    def __init__(self) -> None:
+        self.messages = self.errors = self.warnings = 0
+
+    def count(self, problems: Iterable[Problem]) -> None:
+        self.messages += 1
+        for problem in problems:
+            if problem.severity == "error":
+                self.errors += 1
+            else:
+                self.warnings += 1
+
+    def text(self) -> str:
+        return ", ".join(
+            f"{count} {word}{'' if count == 1 else 's'}"
+            for count, word in ((self.messages, "message"), (self.errors, "error"), (self.warnings, "warning"))
+        )
+
+
+def _json(record: CaptureRecord, tally: _Tally) -> str:
+    if record.message is None:
+        form = _unreadable(record)
+    else:
+        form = explained(record.message).form(record.source, record.index)
+    tally.count(form.problems)
+    return form.json_line()
+
+
+def _view(record: CaptureRecord, how: View, tally: _Tally) -> Iterable[str]:
+    title = f"{record.source}, message {record.index + 1}"
+    if record.message is None:
+        problems = _unreadable(record).problems
+        tally.count(problems)
+        return [how.paint(Role.TITLE, f"== {title} =="), *problem_lines(problems, how.paint)]
+    found = explained(record.message)
+    tally.count(found.problems)
+    return view(found.partial, title, found.command, found.problems, how)
+
+
+def _unreadable(record: CaptureRecord) -> DecodedMessage:
+    assert record.problem is not None
+    return describe_unreadable(record.source, record.index, record.position, record.problem)
+
+
+def _paint(console: Console) -> Paint:
+    if not console.stdout.isatty():
+        return lambda _role, text: text
+    return lambda role, text: click.style(text, **_COLOURS[role]) if text.strip() else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -50,6 +51,6 @@ def records(files: tuple[Path, ...], form: str) -> Iterator[CaptureRecord]:
 def _records(files: tuple[Path, ...], form: str) -> Iterator[CaptureRecord]:
     for file in files:
         if file == STDIN:
-            yield from read_captures(click.get_binary_stream("stdin"), form, name="stdin")
+            yield from read_captures(sys.stdin.buffer, form, name="stdin")
         else:
             yield from read_captures(file, form)

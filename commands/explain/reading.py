@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from commands.explain.problems import command_problems
 from commands.model import Command
 from commands.parse import parse
-from rfh2.captures import CaptureRecord
+from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from rfh2.explain.describe import describe, describe_unreadable
-from rfh2.explain.form import DecodedMessage
+from rfh2.explain.describe import describe
+from rfh2.explain.form import DecodedMessage, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
 
 
-def decoded(record: CaptureRecord) -> DecodedMessage:
-    """The JSON form of one record of a capture."""
-    if record.message is None:
-        assert record.problem is not None
-        return describe_unreadable(record.source, record.index, record.position, record.problem)
-    partial = read_message(record.message)
-    command = command_of(partial)
-    return describe(partial, record.source, record.index, command_json(command), wire_problems(partial))
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One message, all that is known of it."""
+
+    partial: PartialMessage
+    command: Command | None
+    problems: list[Problem]
+
+    def form(self, source: str, index: int) -> DecodedMessage:
+        """The JSON form. source, index: the file and the record in it."""
+        return describe(self.partial, source, index, command_json(self.command), self.problems)
+
+
+def explained(captured: CapturedMessage) -> Explained:
+    """All that is known of one captured message; bad bytes are problems, never an error."""
+    partial = read_message(captured)
+    return Explained(partial, command_of(partial), [*wire_problems(partial), *command_problems(partial)])
 
 
 def command_of(partial: PartialMessage) -> Command | None:

@@ -1,0 +1,83 @@
+"""A command in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from commands.model import (
+    Command,
+    DeletePublication,
+    DeregisterSubscriber,
+    Publish,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
+from rfh2.message import Message
+from rfh2.mqmd import name_of
+
+_UNNAMED: Final = "a queue that nothing names"
+
+
+def sentence(command: Command, message: Message) -> str:
+    """What *command* asks for, for a person; the descriptor fills in what the command leaves to it."""
+    tell = _SENTENCES.get(type(command), _publisher)
+    parts = [tell(command, message)]
+    if command.options:
+        parts.append(f"options {' '.join(option.value for option in command.options)}")
+    return f"{command.word}: {'; '.join(parts)}"
+
+
+def _register(command: RegisterSubscriber, message: Message) -> str:
+    name = f" as subscription {command.sub_name}" if command.sub_name is not None else ""
+    only = f" where {command.filter}" if command.filter else ""
+    return f"{_queue(command, message)} subscribes to {_topics(command)}{name}{only}"
+
+
+def _deregister(command: DeregisterSubscriber, message: Message) -> str:
+    which = f" of subscription {command.sub_name}" if command.sub_name is not None else ""
+    if command.has(RegOpt.DEREG_ALL):
+        what = f"all its topics{' like ' + _topics(command) if command.topics else ''}"
+    else:
+        what = _topics(command)
+    return f"{_queue(command, message)} no longer subscribes to {what}{which}"
+
+
+def _request(command: RequestUpdate, message: Message) -> str:
+    return f"{_queue(command, message)} asks for what is retained on {_topics(command)}"
+
+
+def _publish(command: Publish, message: Message) -> str:
+    return f"publishes {len(message.body)} bytes on {_topics(command)}"
+
+
+def _delete(command: DeletePublication, message: Message) -> str:
+    return f"clears what is retained on {_topics(command)}"
+
+
+def _publisher(command: Command, message: Message) -> str:
+    return f"a publisher on {_topics(command)}; publishers are no longer registered, so this does nothing"
+
+
+_SENTENCES: Final[dict[type, Callable[..., str]]] = {
+    RegisterSubscriber: _register,
+    DeregisterSubscriber: _deregister,
+    RequestUpdate: _request,
+    Publish: _publish,
+    DeletePublication: _delete,
+}
+
+
+def _queue(command: RegisterSubscriber | DeregisterSubscriber | RequestUpdate, message: Message) -> str:
+    queue = command.q_name or name_of(message.mqmd.reply_to_q) or _UNNAMED
+    qmgr = command.qmgr_name or name_of(message.mqmd.reply_to_qmgr)
+    return f"{queue} on {qmgr}" if qmgr else queue
+
+
+def _topics(command: Command) -> str:
+    return _listed(command.topics)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "no topic"

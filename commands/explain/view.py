@@ -1,0 +1,53 @@
+"""The view of one message for a person: where it is from, what it asks for, its chain, its fields, its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from commands.explain.sentence import sentence
+from commands.model import Command
+from rfh2.captured import iso
+from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines
+from rfh2.explain.form import Problem
+from rfh2.explain.reading import PartialMessage
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a message is shown. body_limit: bytes of the body, None for all. brief: no fields, only what they come to."""
+
+    paint: Paint
+    body_limit: int | None = 256
+    brief: bool = False
+
+
+def view(
+    partial: PartialMessage, title: str, command: Command | None, problems: list[Problem], how: View
+) -> Iterator[str]:
+    """The lines of the view of one message."""
+    paint = how.paint
+    captured = partial.captured
+    where = [f"on {captured.queue}"] if captured.queue else []
+    where += [f"queue manager {captured.qmgr}"] if captured.qmgr else []
+    where += [iso(captured.time)] if captured.time is not None else []
+    where += [f"user {captured.user}"] if captured.user else []
+    yield paint(Role.TITLE, f"== {title} ==")
+    if where:
+        yield ", ".join(where)
+    if command is not None:
+        yield paint(Role.VALUE, sentence(command, partial.message))
+    yield chain(partial)
+    if not how.brief:
+        yield from layout_lines(annotate(partial, how.body_limit), paint)
+    if problems:
+        yield ""
+        yield from problem_lines(problems, paint)
+
+
+def problem_lines(problems: list[Problem], paint: Paint) -> Iterator[str]:
+    """One line a problem."""
+    for problem in problems:
+        role = Role.ERROR if problem.severity == "error" else Role.WARNING
+        where = f"MQMD byte {problem.offset}" if problem.part == "mqmd" else f"byte {problem.offset}"
+        yield f"{paint(role, problem.severity)} {problem.code} at {where}: {problem.message}"

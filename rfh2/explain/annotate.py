@@ -1,0 +1,229 @@
+"""The annotated view of a message: every field with its offset, its bytes, its value and what that means.
+
+``annotate`` gives lines of four columns that say what they are; how they look is for ``layout_lines``, and whether they
+are coloured for whoever calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rfh2.ccsid import ByteOrder
+from rfh2.errors import DecodeError
+from rfh2.explain.describe import body_text
+from rfh2.explain.elements import elements
+from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
+from rfh2.explain.meanings import FORMATS, ccsid_text, encoding_text, meaning, tag_meaning
+from rfh2.explain.reading import Located, PartialMessage
+from rfh2.folders import Folder
+from rfh2.layouts import Layout
+from rfh2.mqmd import name_of
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import FIXED_LENGTH, Rfh2
+
+
+class Role(StrEnum):
+    """What a piece of the view is, for whoever colours it."""
+
+    TITLE = "title"
+    OFFSET = "offset"
+    BYTES = "bytes"
+    FIELD = "field"
+    VALUE = "value"
+    MEANING = "meaning"
+    ERROR = "error"
+    WARNING = "warning"
+
+
+Paint = Callable[[Role, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none."""
+
+    offset: int | None = None
+    data: bytes = b""
+    field: str = ""
+    value: str = ""
+    meaning: str = ""
+    heading: str = ""
+
+
+SHOWN_BYTES = 12
+"""How many bytes of a field are shown beside it."""
+
+_ROW = 16
+_TEXT_LINES = 40
+
+
+def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[Line]:
+    """The lines of one message: descriptor, headers, body. limit: bytes of the body that are shown, None for all."""
+    if partial.mqmd is not None and partial.captured.md is not None:
+        mqmd = partial.mqmd
+        code = f"{mqmd.order}-endian, {mqmd.charset}"
+        yield Line(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}")
+        yield from _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
+    for located in partial.headers:
+        yield from _header(located, partial.captured.body)
+    yield from _body(partial, limit)
+
+
+def chain(partial: PartialMessage) -> str:
+    """The chain of headers as a picture: ``MQMD 324 -> MQRFH2 96 -> MQSTR 42 bytes``."""
+    parts = [] if partial.captured.md is None else [f"MQMD {partial.mqmd_length or len(partial.captured.md)}"]
+    parts += [f"{located.header.kind} {located.header.length}" for located in partial.headers]
+    size = len(partial.rest)
+    if partial.fault is not None:
+        parts.append(f"{size} bytes that could not be decoded as {partial.fault.header}")
+    elif size:
+        parts.append(f"{partial.message.body_format or 'data'} {size} bytes")
+    else:
+        parts.append("no data")
+    return " -> ".join(parts)
+
+
+def layout_lines(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
+    """The lines as text, in columns."""
+    for line in lines:
+        if line.heading:
+            yield ""
+            yield paint(Role.TITLE, line.heading)
+            continue
+        shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
+        offset = "" if line.offset is None else f"{line.offset:6}"
+        columns = [
+            paint(Role.OFFSET, f"{offset:6}"),
+            paint(Role.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
+            paint(Role.FIELD, f"{line.field:18}"),
+            paint(Role.VALUE, line.value),
+        ]
+        if line.meaning:
+            columns.append(paint(Role.MEANING, f"[{line.meaning}]"))
+        yield " ".join(columns).rstrip()
+
+
+def visible(text: str) -> str:
+    """*text* in one line, with what no terminal should see escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[Line]:
+    fields = read_fields(layout, data, order, charset)
+    for (name, at, size), value in zip(layout.spans(), fields.values(), strict=True):
+        shown = f"'{visible(value)}'" if isinstance(value, str) and layout_is_text(name) else str(value)
+        yield Line(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+
+
+def layout_is_text(name: str) -> bool:
+    """Whether a character field is shown in quotes: those that are hex, or numbers, are not."""
+    return name not in ("MsgId", "CorrelId", "GroupId", "AccountingToken")
+
+
+def _header(located: Located, body: bytes) -> Iterator[Line]:
+    header, offset = located.header, located.offset
+    order, charset = getattr(header, "order", None), getattr(header, "charset", None)
+    code = f", {order}-endian, {charset}" if order and charset else ""
+    yield Line(heading=f"{header.kind} at {offset}: {header.length} bytes{code}")
+    data = body[offset : offset + header.length]
+    layout = layout_of(header.kind)
+    if layout is None or order is None or charset is None:
+        yield from _dump(data, offset)
+        return
+    yield from _fixed(layout, data, offset, order, charset)
+    if isinstance(header, Rfh2):
+        at = offset + FIXED_LENGTH
+        for folder in header.folders:
+            yield Line(at, body[at : at + 4], "NameValueLength", str(len(folder.data)))
+            yield from _folder(folder)
+            at += 4 + len(folder.data)
+    elif isinstance(header, Rfh1):
+        yield from _name_values(header)
+    else:
+        yield from _dump(data[layout.size :], offset + layout.size)
+
+
+def _folder(folder: Folder) -> Iterator[Line]:
+    try:
+        found = elements(folder)
+    except DecodeError as error:
+        raw = folder.data.decode(folder.charset, "backslashreplace")
+        yield Line(folder.offset, folder.data, "NameValueData", visible(raw), f"cannot be read: {error.why}")
+        return
+    root = ""
+    for element in found:
+        if element.depth == 0:
+            root = element.tag
+        kind = element.attribute("dt")
+        others = "".join(f" {key}={value!r}" for key, value in element.attributes if key != "dt")
+        field = f"{'  ' * element.depth}{element.tag}{f' ({kind})' if kind else ''}{others}"
+        text = element.text
+        yield Line(
+            element.offset,
+            b"",
+            field,
+            "" if text is None else visible(text),
+            "" if text is None else tag_meaning(root, element.tag, text),
+        )
+    padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
+    if padding:
+        data = folder.data[-padding:]
+        yield Line(
+            folder.offset + len(folder.data) - padding,
+            data,
+            "",
+            "",
+            f"padding of {padding} byte{'s' if padding > 1 else ''}",
+        )
+
+
+def _name_values(header: Rfh1) -> Iterator[Line]:
+    try:
+        found = header.name_values()
+    except DecodeError as error:
+        raw = header.data.decode(header.string_charset, "backslashreplace")
+        yield Line(header.offset, header.data, "NameValueString", visible(raw), f"cannot be read: {error.why}")
+        return
+    for name, value, position in found:
+        yield Line(header.offset + position, b"", name, visible(value), tag_meaning("MQRFH", name, value))
+
+
+def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
+    message, rest, offset = partial.message, partial.rest, partial.rest_offset
+    if partial.fault is not None:
+        yield Line(heading=f"not decoded, at {offset}: {len(rest)} bytes")
+        yield from _dump(rest, offset, limit)
+        return
+    if not rest:
+        return
+    fmt = name_of(message.body_format)
+    what = f"{fmt or 'no Format'}, {encoding_text(message.body_encoding)}"
+    yield Line(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
+    text = body_text(partial)
+    if text is None:
+        known = FORMATS.get(fmt, "")
+        if known:
+            yield Line(offset, b"", "", "", known)
+        yield from _dump(rest, offset, limit)
+        return
+    shown = text if limit is None else text[:limit]
+    for line in shown.splitlines()[: None if limit is None else _TEXT_LINES]:
+        yield Line(None, b"", "", visible(line))
+    if shown != text:
+        yield Line(None, b"", "", f"… {len(text) - len(shown)} more characters")
+
+
+def _ccsid(ccsid: int) -> str:
+    return f"{ccsid} ({ccsid_text(ccsid)})"
+
+
+def _dump(data: bytes, offset: int, limit: int | None = None) -> Iterator[Line]:
+    shown = data if limit is None else data[:limit]
+    for at in range(0, len(shown), _ROW):
+        row = shown[at : at + _ROW]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield Line(offset + at, b"", f"{row.hex(' ', 4):35}", text)
+    if len(shown) < len(data):
+        yield Line(None, b"", "", f"… {len(data) - len(shown)} more bytes")
