@@ -1,0 +1,203 @@
+"""The index of subscriptions: it finds what trying one by one finds, whatever was added and removed before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rfh2.errors import CommandError
+from streams.blocking import NO_BLOCKS, BlockSet
+from streams.index import JOURNAL_LENGTH, SubscriptionIndex
+from streams.subscriptions import Subscription, WildcardScheme
+
+Make = Callable[..., Subscription]
+Reaches = Callable[[str, WildcardScheme, str, Collection[str]], bool]
+
+T, C = WildcardScheme.TOPIC, WildcardScheme.CHAR
+
+
+def joined(*alphabet: str, max_size: int = 5) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(alphabet), min_size=1, max_size=max_size).map("/".join).filter(bool)
+
+
+TOPIC_PATTERNS = st.tuples(joined("a", "b", "abcabc", "", "+", "#", "a+"), st.just(T))
+CHAR_PATTERNS = st.tuples(
+    st.lists(st.sampled_from([*"ab/*?\0", "abc", "bca", "abcabc", "%*", "%%"]), min_size=1, max_size=8)
+    .map("".join)
+    .filter(lambda text: text[0] != "\0"),
+    st.just(C),
+)
+PATTERNS = st.one_of(TOPIC_PATTERNS, CHAR_PATTERNS)
+TOPICS = st.one_of(joined("a", "b", "abcabc", "", "a+"), st.text(alphabet="abc/*%\0", min_size=1, max_size=10)).filter(
+    lambda topic: topic[0] != "\0"
+)
+BLOCKS = st.frozensets(joined("a", "b", "abcabc", max_size=3), max_size=3)
+
+
+def ids(found: Collection[Subscription]) -> list[int]:
+    return [int.from_bytes(s.sub_id, "big") for s in found]
+
+
+@given(patterns=st.lists(PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8), blocking=BLOCKS)
+@example(patterns=[("#/a/#", T), ("#/#/a", T), ("a/#/a", T)], topics=["a", "a/a", "a/a/a"], blocking=frozenset())
+@example(patterns=[("*\0abc", C), ("abc*", C)], topics=["x\0abc", "\0abc", "abc"], blocking=frozenset())
+def test_the_index_finds_what_the_guides_words_find(
+    reaches: Reaches,
+    subscription: Make,
+    patterns: list[tuple[str, WildcardScheme]],
+    topics: list[str],
+    blocking: frozenset[str],
+) -> None:
+    index = SubscriptionIndex()
+    for number, (pattern, scheme) in enumerate(patterns):
+        index.add(subscription(number, pattern, wildcard=scheme), BlockSet(blocking))
+    for topic in topics:
+        expected = [n for n, (pattern, scheme) in enumerate(patterns) if reaches(pattern, scheme, topic, blocking)]
+        assert ids(index.match_uncached(topic)) == expected
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("match"), TOPICS),
+        st.tuples(st.just("add"), st.tuples(PATTERNS, BLOCKS)),
+        st.tuples(st.just("remove"), st.integers(0, 1000)),
+        st.tuples(st.just("replace"), st.integers(0, 1000)),
+        st.tuples(st.just("reblock"), BLOCKS),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.parametrize("cached", [(50_000, 1_000_000), (4, 1_000_000), (50_000, 4), (0, 0)], ids=str)
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_a_kept_answer_is_the_one_found_anew(
+    reaches: Reaches, subscription: Make, cached: tuple[int, int], steps: list[tuple[str, object]]
+) -> None:
+    """Add, remove, replace and match in any order; small caches have topics come back from the older generation."""
+    index = SubscriptionIndex(*cached)
+    alive: dict[int, tuple[Subscription, frozenset[str]]] = {}
+    asked: dict[str, None] = {}
+    for number, (step, value) in enumerate(steps):
+        if step == "add":
+            ((pattern, scheme), blocking) = value  # type: ignore[misc]
+            alive[number] = (subscription(number, pattern, wildcard=scheme), blocking)
+            index.add(alive[number][0], BlockSet(blocking))
+        elif step == "remove" and alive:
+            index.remove(alive.pop(list(alive)[value % len(alive)])[0])  # type: ignore[operator]
+        elif step == "replace" and alive:
+            which = list(alive)[value % len(alive)]  # type: ignore[operator]
+            old, blocking = alive[which]
+            new = subscription(which, old.topic_string, wildcard=old.wildcard, user=f"user{number}")
+            alive[which] = (new, blocking)
+            index.replace(new)
+        elif step == "reblock":
+            alive = {n: (s, value) for n, (s, _) in alive.items()}  # type: ignore[misc]
+            index.reblock([s for s, _ in alive.values()], BlockSet(value))  # type: ignore[arg-type]
+        elif step == "match":
+            asked[str(value)] = None
+        for topic in asked:
+            expected = tuple(
+                s for _, (s, blocking) in sorted(alive.items()) if reaches(s.topic_string, s.wildcard, topic, blocking)
+            )
+            assert index.match(topic) == expected
+            assert index.match_uncached(topic) == expected
+
+
+def test_an_answer_outlives_many_changes_elsewhere_and_sees_those_that_touch_it(subscription: Make) -> None:
+    index = SubscriptionIndex()
+    index.add(subscription(1, "a/+"))
+    assert ids(index.match("a/b")) == [1]
+    for number in range(2, 2 + 2 * JOURNAL_LENGTH):
+        index.add(subscription(number, f"other/{number}/#"))
+    assert ids(index.match("a/b")) == [1]
+    index.add(subscription(0, "+/b"))
+    assert ids(index.match("a/b")) == [0, 1]
+    index.remove(subscription(1, "a/+"))
+    assert ids(index.match("a/b")) == [0]
+
+
+def test_a_change_elsewhere_leaves_a_kept_answer_as_it_is(subscription: Make) -> None:
+    """Only what a change touches is found anew: the very same tuple comes back."""
+    index = SubscriptionIndex()
+    for number in range(5):
+        index.add(subscription(number, "a/#"))
+    kept = index.match("a/b")
+    index.add(subscription(7, "b/#"))
+    index.add(subscription(8, "c*", wildcard=C))
+    index.add(subscription(9, "a/c"))
+    assert index.match("a/b") is kept
+    index.add(subscription(10, "a/b"))
+    assert index.match("a/b") == (*kept, subscription(10, "a/b"))
+
+
+def test_everything_removed_leaves_nothing_behind(subscription: Make) -> None:
+    patterns = [
+        ("a/#", T),
+        ("a/+/b", T),
+        ("a/#/b", T),
+        ("+", T),
+        ("a*", C),
+        ("*b", C),
+        ("*abc*", C),
+        ("a", T),
+        ("a", C),
+    ]
+    index = SubscriptionIndex()
+    subscriptions = [subscription(n, p, wildcard=w) for n, (p, w) in enumerate(patterns * 3)]
+    for each in subscriptions:
+        index.add(each, BlockSet(frozenset({"a"})))
+    for each in subscriptions:
+        index.remove(each)
+    assert not index._tree
+    assert not index._chars
+    assert not index._exact
+    assert not index._blocked_under
+    assert not index._chars._begins
+    assert not index._chars._ends
+    assert not index._chars._pairs
+    assert not index._chars._pieces
+    assert not index._chars._always
+    assert index._tree._more_nodes == 0
+
+
+def test_removing_what_is_not_there_is_a_key_error(subscription: Make) -> None:
+    index = SubscriptionIndex()
+    index.add(subscription(1, "a/#"))
+    index.add(subscription(1, "a*", wildcard=C))
+    index.add(subscription(1, "a"))
+    for absent in [("a/#/b", T), ("b/#", T), ("b*", C), ("b", T)]:
+        with pytest.raises(KeyError):
+            index.remove(subscription(1, absent[0], wildcard=absent[1]))
+    for pattern, scheme in [("a/#", T), ("a*", C), ("a", T)]:
+        with pytest.raises(KeyError):
+            index.remove(subscription(2, pattern, wildcard=scheme))
+    assert len(index.match("a")) == 3
+
+
+def test_no_pattern_is_3072_and_changes_nothing(subscription: Make) -> None:
+    index = SubscriptionIndex()
+    with pytest.raises(CommandError):
+        index.add(subscription(1, "100%", wildcard=C))
+    assert index.match("100%") == ()
+
+
+def test_a_topic_of_very_many_levels(subscription: Make) -> None:
+    deep = "/" * 10_000
+    index = SubscriptionIndex()
+    for number, pattern in enumerate(["#", "/#", "#/x", "+/#", deep, "/" * 9_000 + "#", "#/" * 100 + "a"]):
+        index.add(subscription(number, pattern), NO_BLOCKS)
+    assert ids(index.match(deep)) == [0, 1, 3, 4, 5]
+
+
+def test_many_patterns_of_many_wildcards_in_reasonable_time(subscription: Make) -> None:
+    """Every way through the tree is walked at most once: no pattern makes a match take exponential time."""
+    index = SubscriptionIndex()
+    for number in range(200):
+        levels = ["#" if (number >> bit) & 1 else "+" for bit in range(8)]
+        index.add(subscription(number, "a/" + "/b/".join(levels)))
+    index.add(subscription(500, "*a" * 500 + "b", wildcard=C))
+    assert 500 not in ids(index.match("/".join(["a"] + ["b"] * 300)))
