@@ -1,0 +1,146 @@
+"""Messages a second through each stage of the broker, each beside the least work that could do the same job.
+
+Floors, all measured in the same run: for decode, struct and slices without objects; for parse, lxml and a pydantic
+model; for match, a dictionary look-up; for the whole replay, JSON in, hex, struct, lxml, a dictionary, a string, JSON
+out.
+Shown with ``--benchmark-enable -s``.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import timeit
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from lxml import etree
+from pydantic import BaseModel
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from commands import Broker, CapturedMessage, parse
+from rfh2 import Folder, Mqmd, Rfh2, decode
+from streams.operations import Subscribe
+from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObjects
+from streams.topic_space import TopicSpace
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
+MD = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app").encode()
+DESCRIPTOR = struct.Struct("<4siiiiiii8sii24s24si48s48s12s32s32si28s8s8s4s")
+FIXED = struct.Struct("<4siiii8sii")
+
+
+def _body(psc: str) -> bytes:
+    return Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + b"x" * 100
+
+
+PUBLISH = _body("<Command>Publish</Command><Topic>Stock/NYSE/IBM</Topic>")
+
+
+class _Command(BaseModel):
+    word: str
+    topics: tuple[str, ...]
+
+
+def _floor_decode() -> tuple[bytes, bytes]:
+    fields = DESCRIPTOR.unpack_from(MD)
+    for i in (8, 14, 15, 16, 18, 20, 21, 22, 23):
+        fields[i].decode("latin-1").rstrip()
+    length = FIXED.unpack_from(PUBLISH)[2]
+    size = int.from_bytes(PUBLISH[36:40], "little")
+    return PUBLISH[40 : 40 + size], PUBLISH[length:]
+
+
+def _floor_parse(folder: bytes = _floor_decode()[0]) -> _Command:
+    root = etree.fromstring(folder.rstrip())
+    topics = tuple(child.text for child in root if child.tag == "Topic")
+    return _Command(word=root[0].text or "", topics=topics)
+
+
+def _rate(work: Callable[[], object], least_s: float = 0.3) -> float:
+    timer = timeit.Timer(work)
+    number, _ = timer.autorange()
+    return max(number / seconds for seconds in timer.repeat(max(3, int(least_s / 0.2) + 1), number))
+
+
+def _say(stage: str, ours: float, floor: float, what: str) -> None:
+    print(f"\n{stage:<16}{ours:>12,.0f} /s   floor {floor:>12,.0f} /s   ratio {ours / floor:.2f}   ({what})")
+
+
+def test_decode(benchmark: BenchmarkFixture) -> None:
+    _say("decode", _rate(lambda: decode(PUBLISH, MD)), _rate(_floor_decode), "MQMD and MQRFH2; floor: struct")
+    message = benchmark(decode, PUBLISH, MD)
+    assert message.body == _floor_decode()[1]
+
+
+def test_parse(benchmark: BenchmarkFixture) -> None:
+    message = decode(PUBLISH, MD)
+    _say("parse", _rate(lambda: parse(message)), _rate(_floor_parse), "psc to command; floor: lxml and pydantic")
+    command = benchmark(parse, message)
+    assert command.topics == _floor_parse().topics
+
+
+@pytest.mark.parametrize("subscriptions", [100, 10_000])
+def test_match(benchmark: BenchmarkFixture, subscriptions: int) -> None:
+    space = TopicSpace(TopicObjects())
+    for n in range(subscriptions):
+        sub_id = n.to_bytes(24, "big")
+        space.apply(Subscribe(Subscription(sub_id, f"Stock/NYSE/{n}", "Q", "QM1", NOW), send_retained=False), NOW)
+    table = {f"Stock/NYSE/{n}": (n,) for n in range(subscriptions)}
+    topics = [f"Stock/NYSE/{n * 7 % subscriptions}" for n in range(1000)]
+
+    def ours() -> int:
+        return sum(len(space.match(topic, NOW)) for topic in topics)
+
+    def floor() -> int:
+        return sum(len(table[topic]) for topic in topics)
+
+    what = f"{subscriptions:,} exact subscriptions; floor: a dictionary"
+    _say("match", _rate(ours) * 1000, _rate(floor) * 1000, what)
+    assert benchmark(ours) == floor()
+
+
+def test_whole_local_replay(benchmark: BenchmarkFixture) -> None:
+    lines = []
+    for seq in range(1, 2001):
+        n = seq % 50
+        register = f"<Command>RegSub</Command><Topic>t/{n}</Topic><QName>S</QName>"
+        psc = register if seq <= 50 else f"<Command>Publish</Command><Topic>t/{n}</Topic>"
+        queue = CONTROL if seq <= 50 else STREAM
+        message = CapturedMessage(seq=seq, time=NOW, queue=queue, md_hex=MD.hex(), body_hex=_body(psc).hex())
+        lines.append(message.model_dump_json())
+
+    def ours() -> int:
+        broker = Broker("QM1")
+        puts = 0
+        for line in lines:
+            for put in broker.handle(CapturedMessage.model_validate_json(line)):
+                put.model_dump_json()
+                puts += 1
+        return puts
+
+    def floor() -> int:
+        table: dict[str, list[str]] = {}
+        puts = 0
+        for line in lines:
+            row = json.loads(line)
+            md, body = bytes.fromhex(row["md_hex"]), bytes.fromhex(row["body_hex"])
+            length = FIXED.unpack_from(body)[2]
+            size = int.from_bytes(body[36:40], "little")
+            tags = {child.tag: child.text for child in etree.fromstring(body[40 : 40 + size].rstrip())}
+            if tags["Command"] == "RegSub":
+                table.setdefault(tags["Topic"] or "", []).append(tags["QName"] or "")
+                continue
+            for queue in table[tags["Topic"] or ""]:
+                text = f"<psc><Command>Publish</Command><Topic>{tags['Topic']}</Topic></psc>".encode()
+                told = body[:36] + len(text).to_bytes(4, "little") + text + body[length:]
+                json.dumps({"seq": row["seq"], "queue": queue, "md_hex": md.hex(), "body_hex": told.hex()})
+                puts += 1
+        return puts
+
+    scale = len(lines)
+    _say("local replay", _rate(ours, 1) * scale, _rate(floor, 1) * scale, "JSON Lines in, JSON Lines out")
+    assert benchmark(ours) == floor()
