@@ -1,7 +1,8 @@
-"""The definitions of one queue manager, in memory: its attributes, queues, namelists and topic objects.
+"""The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities.
 
-What MQSC's DEFINE, ALTER and DELETE change, and what the bridge asks when it decides. A definition is a frozen value; the
-edge keeps each as JSON (``state_of``, ``definition_of``). Attributes bear MQSC's meaning, defaults are a new queue manager's.
+What MQSC's DEFINE, ALTER and DELETE change, and what the bridge asks when it decides. A definition is a frozen value;
+the edge keeps each as JSON (``state_of``, ``definition_of``). Attributes bear MQSC's meaning, defaults are a new queue
+manager's.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class AuthorityRecord:
 
     @property
     def name(self) -> str:
-        """What no other record has. A group, principal or object name holds no blank, so the parts stay apart."""
+        """What no other record has. Only the last part may hold blanks, so the parts stay apart."""
         return f"{self.object_type} {self.profile} {self.entity_type} {self.entity}"
 
 
@@ -153,7 +154,10 @@ class Objects:
 
 
 def kind_of(definition: Definition) -> str:
-    """The kind under which the store keeps *definition*: ``qmgr``, ``qlocal``, ``qalias``, ``namelist``, ``topic``, ``authrec``."""
+    """The kind under which the store keeps *definition*.
+
+    One of ``qmgr``, ``qlocal``, ``qalias``, ``namelist``, ``topic`` and ``authrec``.
+    """
     return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
 
 
