@@ -92,8 +92,8 @@ class SqliteUnitOfWork:
             raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         now_us = to_microseconds(self._clock())
         while (row := self._remove_first(local.name)) is not None:
-            if not _expired(row, now_us):
-                return self._given(row, now_us)
+            if self._is_given(row, now_us):
+                return reading.message_of(row, now_us)
         return None
 
     @telling
@@ -106,8 +106,8 @@ class SqliteUnitOfWork:
             if not firsts:
                 return None
             row = self._remove_first(min(firsts)[1])
-            if row is not None and not _expired(row, now_us):
-                return self._given(row, now_us)
+            if row is not None and self._is_given(row, now_us):
+                return reading.message_of(row, now_us)
 
     @telling
     def put(
@@ -244,6 +244,8 @@ class SqliteUnitOfWork:
     @telling
     def save_definition(self, definition: Definition) -> None:
         self._require_open()
+        if isinstance(definition, QueueManager) and definition.name != self._qmgr().name:
+            raise StoreError(f"queue manager {self._qmgr().name} cannot become {definition.name}")
         self._save(definition)
         self._state_changed()
 
@@ -364,15 +366,19 @@ class SqliteUnitOfWork:
     def _remove_first(self, queue: str) -> Row | None:
         # The statement is read to its end: one left half-read would keep the transaction from committing.
         rows: list[Row] = self._connection.execute(_TAKE_FIRST, (queue,)).fetchall()
-        if not rows:
-            return None
+        return rows[0] if rows else None
+
+    def _is_given(self, row: Row, now_us: int) -> bool:
+        """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
+        seq, queue, expires_at = row[0], row[1], row[8]
+        if expires_at is not None and expires_at <= now_us:
+            # It may or may not have been among those counted.
+            self._depths.pop(queue, None)
+            return False
+        self._got.append(seq)
         if queue in self._depths:
             self._depths[queue] -= 1
-        return rows[0]
-
-    def _given(self, row: Row, now_us: int) -> StoredMessage:
-        self._got.append(row[0])
-        return reading.message_of(row, now_us)
+        return True
 
     def _counted(self, queue: str) -> int:
         count = self._depths.get(queue)
@@ -422,7 +428,3 @@ class SqliteUnitOfWork:
         if self._version == self._cache.state_version:
             self._version += 1
             self._connection.execute("UPDATE state SET version = ?", (self._version,))
-
-
-def _expired(row: Row, now_us: int) -> bool:
-    return row[8] is not None and row[8] <= now_us
