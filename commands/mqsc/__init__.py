@@ -8,8 +8,8 @@ from commands.mqsc.administration import Administration, NoMessages, QueueAdmin
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
-from commands.mqsc.parser import parse
-from commands.mqsc.session import Tally, echo, run, run_setup
+from commands.mqsc.parser import parse, statements
+from commands.mqsc.session import Tally, echo, run_setup
 
 __all__ = [
     "Administration",
@@ -29,6 +29,6 @@ __all__ = [
     "echo",
     "execute",
     "parse",
-    "run",
     "run_setup",
+    "statements",
 ]

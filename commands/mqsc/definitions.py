@@ -123,10 +123,13 @@ def delete(command: Command, administration: Administration, family: Family) -> 
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
         raise answers.in_use(name)
-    if family is QLOCAL and administration.queues.depth(name):
-        if command.keyword("PURGE") is None:
+    if family is QLOCAL:
+        depth = administration.queues.depth(name)
+        if depth and command.keyword("PURGE") is None:
             raise MqscError("AMQ8143", f"{answers.PRODUCT} queue not empty.")
-        cleared = administration.queues.clear(name)
+        # A queue of depth 0 may still hold messages that have expired.
+        administration.queues.clear(name)
+        cleared = depth or None
     changes: list[Change] = [DefinitionDeleted(family.stored_as, name)]
     objects.delete(family.stored_as, name)
     keep = command.keyword("AUTHREC")

@@ -6,7 +6,7 @@ keywords a command takes is looked up when it is executed, not here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from lark.exceptions import VisitError
 
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import CommandText, split_script
+from commands.mqsc.script import CommandText, lines_of, split_script
 
 VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "SET")
 
@@ -27,7 +27,12 @@ DUPLICATE_KEYWORD: Final = "AMQ8411"
 
 def parse(text: str) -> list[Statement]:
     """The statements of an MQSC script, each with its line; one that is no command has its error instead."""
-    return [_statement(number, written) for number, written in enumerate(split_script(text), 1)]
+    return list(statements(lines_of(text)))
+
+
+def statements(lines: Iterable[str]) -> Iterator[Statement]:
+    """The same for lines that may still be being typed: each statement comes as soon as its last line has."""
+    return (_statement(number, written) for number, written in enumerate(split_script(lines), 1))
 
 
 def syntax_error(segment: str, *detail: str) -> MqscError:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,17 +35,23 @@ class CommandText:
     unfinished: bool = False
 
 
-def split_script(text: str) -> Iterator[CommandText]:
-    """The commands of a script, in order, up to its end or to END."""
-    for command in _joined(text):
+def lines_of(text: str) -> Iterable[str]:
+    """The lines of a script, whatever they end with."""
+    return _LINE_END.split(text.removeprefix("\ufeff"))
+
+
+def split_script(lines: Iterable[str]) -> Iterator[CommandText]:
+    """The commands of a script, in order, up to its end or to END; each as soon as its last line is there."""
+    for command in _joined(lines):
         if command.text.strip().upper() in _LAST_WORDS:
             return
         yield command
 
 
-def _joined(text: str) -> Iterator[CommandText]:
+def _joined(lines: Iterable[str]) -> Iterator[CommandText]:
     start, source, joined, mark = 0, list[str](), "", ""
-    for number, raw in enumerate(_LINE_END.split(text.removeprefix("\ufeff")), 1):
+    for number, ended in enumerate(lines, 1):
+        raw = ended.rstrip("\r\n")
         line = raw.rstrip()
         if not line or line.startswith("*") or (not mark and line.lstrip(_BLANKS).startswith("*")):
             continue

@@ -12,7 +12,6 @@ A failure stops nothing. Setting a queue manager up (``run_setup``) is the excep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,14 +58,6 @@ class Tally:
         else:
             outcome = f"{self.failed} valid MQSC commands could not be processed."
         return f"{read} read.", f"{wrong} a syntax error.", outcome
-
-
-def run(text: str, carry_out: Callable[[Statement], Answer], tally: Tally) -> Iterator[tuple[Statement, Answer]]:
-    """Each statement of the script with its answer, as it is carried out; *tally* counts along."""
-    for statement in parse(text):
-        answer = carry_out(statement)
-        tally.count(answer)
-        yield statement, answer
 
 
 def echo(statement: Statement) -> tuple[str, ...]:

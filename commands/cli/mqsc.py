@@ -1,0 +1,139 @@
+"""``qpubsub mqsc``: administer a queue manager."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.options import queue_manager
+from commands.mqsc import Administration, Answer, Statement, Tally, echo, execute, statements
+from commands.mqsc.answers import failed, refusal
+from commands.mqsc.keeping import UnitQueues, keep
+from commands.mqsc.script import lines_of
+from commands.queues import QueueManagerStore, UnitOfWork
+from commands.selection import selects
+from rfh2.errors import StoreError
+from streams.topic_space import TopicSpace
+
+_BATCH: Final = 100
+_USER_LENGTH: Final = 12
+
+
+@click.command(
+    epilog='\b\nExamples:\n  qpubsub mqsc -m QM1 streams.mqsc\n  echo "DISPLAY TOPIC(*)" | qpubsub mqsc -m QM1 --json'
+)
+@queue_manager
+@click.argument(
+    "script", default="-", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="[SCRIPT|-]"
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a command instead of runmqsc's text.")
+@click.pass_obj
+def command(console: Console, qmgr: str, home: Path, script: Path, as_json: bool) -> ExitCode:
+    """Run the MQSC commands of SCRIPT, or of standard input, on queue manager QMGR.
+
+    Each command is answered as runmqsc answers it. One that fails stops nothing: the last lines say how many did, and
+    the exit code is then 1. What is printed is committed.
+    """
+    lines, batch = _lines(console, script)
+    tally = Tally()
+    with QueueManagerStore.open(home, qmgr) as store:
+        if not as_json:
+            console.data(f"Starting MQSC for queue manager {store.name}.")
+        runner = _Runner(store)
+        script_statements = statements(lines)
+        while some := list(islice(script_statements, batch)):
+            for statement, answer in runner.run(some):
+                tally.count(answer)
+                _tell(console, statement, answer, as_json)
+            console.stdout.flush()
+    for line in tally.lines:
+        if as_json:
+            console.say(line)
+        else:
+            console.data(line)
+    return ExitCode.DONE if tally.ok else ExitCode.PROBLEMS
+
+
+def _lines(console: Console, script: Path) -> tuple[Iterable[str], int]:
+    """The script's lines, and how many commands to commit at a time: at a terminal each one is answered at once."""
+    if str(script) == "-" and console.stdin.isatty():
+        return (_text(line, "standard input") for line in console.stdin), 1
+    data = console.stdin.read() if str(script) == "-" else script.read_bytes()
+    return lines_of(_text(data, "standard input" if str(script) == "-" else str(script))), _BATCH
+
+
+def _text(data: bytes, source: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{source}: it is not UTF-8 at byte {error.start}") from None
+
+
+def _tell(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
+    if as_json:
+        about = {"number": statement.number, "line": statement.line, "command": statement.text}
+        console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))
+        return
+    for line in (*echo(statement), *answer.lines):
+        console.data(line)
+
+
+class _Runner:
+    """Carries statements out on a store; what it knows of the queue manager is read again when somebody changed it."""
+
+    def __init__(self, store: QueueManagerStore) -> None:
+        self._store = store
+        self._known: tuple[int, Administration] | None = None
+        self._user = _user()
+
+    def run(self, some: list[Statement]) -> list[tuple[Statement, Answer]]:
+        """Some statements in one unit of work; their answers are true once this returns."""
+        try:
+            with self._store.unit_of_work() as unit:
+                answers = [(statement, self._one(unit, statement)) for statement in some]
+                version = unit.state_version
+        except BaseException:
+            self._known = None
+            raise
+        if self._known is not None:
+            self._known = (version, self._known[1])
+        return answers
+
+    def _one(self, unit: UnitOfWork, statement: Statement) -> Answer:
+        administration = self._administration(unit)
+        try:
+            with unit.savepoint():
+                answer = execute(statement, administration)
+                keep(answer, administration.objects, unit, administration.now)
+        except StoreError as error:
+            # Memory knows of what was backed out.
+            self._known = None
+            return refusal(failed(f"{error}."))
+        self._known = (unit.state_version, administration)
+        return answer
+
+    def _administration(self, unit: UnitOfWork) -> Administration:
+        now = datetime.now(UTC)
+        if self._known is None or self._known[0] != unit.state_version:
+            objects, subscriptions, retained = unit.load_state()
+            space = TopicSpace(objects.topics, selects)
+            space.restore(subscriptions, retained)
+            return Administration.of(objects, space, now, UnitQueues(unit), self._user)
+        administration = self._known[1]
+        administration.now, administration.queues = now, UnitQueues(unit)
+        return administration
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()[:_USER_LENGTH]
+    except (KeyError, OSError, ImportError):
+        return ""
