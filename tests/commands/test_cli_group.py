@@ -1,0 +1,224 @@
+"""The command line as a whole: help, exit codes, one line for each failure."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from commands.cli import VERBS, main, told
+from commands.cli.console import Console, ExitCode
+from rfh2.errors import CaptureError, QPubSubError, StoreError
+
+THERE = [verb for verb in VERBS if find_spec(f"commands.cli.{verb}") is not None]
+
+
+def qpubsub(*args: str, home: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from commands.cli import main; main()", *args]
+    environment = {**os.environ, "QPUBSUB_HOME": str(home)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, input=stdin, check=False)
+
+
+def console(*, quiet: bool = False, debug: bool = False) -> Console:
+    return Console(io.BytesIO(), io.StringIO(), quiet=quiet, debug=debug)
+
+
+def talk(of: Console) -> str:
+    assert isinstance(of.stderr, io.StringIO)
+    return of.stderr.getvalue()
+
+
+@pytest.mark.parametrize("verb", THERE)
+def test_every_verb_has_help_and_an_example(verb: str) -> None:
+    command = import_module(f"commands.cli.{verb}").command
+
+    assert command.help
+    assert "Example" in command.epilog
+    assert f"qpubsub {verb}" in command.epilog
+    shown = CliRunner().invoke(main, [verb, "--help"]).output
+    assert f"  qpubsub {verb}" in shown, "the example is not on a line of its own"
+
+
+@pytest.mark.parametrize("verb", THERE)
+def test_every_option_and_verb_is_explained(verb: str) -> None:
+    options = [p for p in import_module(f"commands.cli.{verb}").command.params if isinstance(p, click.Option)]
+
+    assert [option.name for option in options if not option.help] == []
+
+
+def test_help_lists_the_verbs_that_exist_and_imports_none() -> None:
+    program = """
+import sys
+from commands.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print([m for m in sys.modules if m.startswith("commands.cli.")])
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    *shown, modules = result.stdout.splitlines()
+    listed = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :] if line.startswith("  ")]
+    assert [verb for verb in THERE if verb not in listed] == []
+    assert modules == "['commands.cli.console']"
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output.startswith("qpubsub, version ")
+
+
+FAILURES = [
+    ("usage", click.UsageError("bad option"), 2, "bad option"),
+    ("store", StoreError("no room"), 2, "qpubsub: no room"),
+    ("capture", CaptureError("file", 3, "no hex"), 2, "qpubsub: file, line 3: no hex"),
+    ("missing-file", FileNotFoundError(2, "No such file or directory", "a.txt"), 2, "qpubsub: a.txt: No such file"),
+    ("interrupted", KeyboardInterrupt(), 130, "qpubsub: interrupted"),
+    ("several-lines", StoreError("one\ntwo"), 2, "qpubsub: one two\n"),
+    ("broken-pipe", BrokenPipeError(), 141, ""),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "words"), [c[1:] for c in FAILURES], ids=[c[0] for c in FAILURES])
+def test_a_failure_is_one_line_and_a_code(error: BaseException, code: int, words: str) -> None:
+    to = console()
+
+    assert told(error, to) == code
+    assert words in talk(to)
+    assert len(talk(to).splitlines()) <= 1
+    assert words or talk(to) == ""
+
+
+def test_notes_go_with_their_error() -> None:
+    to, error = console(), QPubSubError("no room")
+    error.add_note("3 messages were put before")
+    told(error, to)
+
+    assert talk(to) == "qpubsub: no room; 3 messages were put before\n"
+
+
+def test_debug_brings_the_stack() -> None:
+    to = console(debug=True)
+    told(StoreError("no room"), to)
+
+    assert "StoreError: no room" in talk(to)
+    assert talk(to).endswith("qpubsub: no room\n")
+
+
+def test_a_fault_of_ours_shows_its_stack_and_has_a_code_of_its_own() -> None:
+    to = console()
+
+    assert told(ZeroDivisionError("x"), to) == ExitCode.INTERNAL
+    assert "ZeroDivisionError: x" in talk(to)
+    assert "please report" in talk(to)
+
+
+def test_an_unknown_verb_is_usage(tmp_path: Path) -> None:
+    result = qpubsub("nosuch", home=tmp_path)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "nosuch" in result.stderr
+
+
+def test_the_home_is_not_made_by_looking(tmp_path: Path) -> None:
+    result = qpubsub("browse", "-m", "QM1", "Q", home=tmp_path / "none")
+
+    assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
+    assert qpubsub("create", "QM1", home=tmp_path).returncode == 0
+    line = '{"seq":1,"queue":"Q","body_hex":"00"}\n'
+    assert qpubsub("put", "-m", "QM1", "Q", home=tmp_path, stdin=line).returncode == 0
+    program = "from commands.cli import main; main(['get', '-m', 'QM1', 'Q'])"
+    with Path("/dev/full").open("w") as full:
+        environment = {**os.environ, "QPUBSUB_HOME": str(tmp_path)}
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            check=False,
+        )
+
+    assert (result.returncode, result.stderr) == (2, "qpubsub: No space left on device\n")
+    assert len(qpubsub("browse", "-m", "QM1", "Q", home=tmp_path).stdout.splitlines()) == 1
+
+
+def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path) -> None:
+    assert qpubsub("create", "QM1", home=tmp_path).returncode == 0
+    program = "import sys; from commands.cli import main; print('r', file=sys.stderr, flush=True); main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "put", "-m", "QM1", "--home", str(tmp_path), "Q"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    process.stderr.readline()
+    time.sleep(0.5)  # it waits for stdin by now
+    process.send_signal(signal.SIGINT)
+    error = process.stderr.read()
+
+    assert (process.wait(), error) == (130, "qpubsub: interrupted\n")
+
+
+# The console
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[Console, int]]:
+    """A console whose stderr is a terminal, and the terminal's other end."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stderr:
+        yield Console(io.BytesIO(), stderr), ours
+    os.close(ours)
+
+
+def test_progress_on_a_terminal_is_wiped_away(terminal: tuple[Console, int]) -> None:
+    to, seen = terminal
+    with to.progress("messages put", 10) as advance:
+        advance(3)
+    text = os.read(seen, 1000).decode()
+
+    assert text.startswith("\rmessages put: 3 of 10")
+    assert text.endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["no-terminal", "quiet"])
+def test_no_progress_elsewhere(quiet: bool) -> None:
+    to = console(quiet=quiet)
+    with to.progress("messages put") as advance:
+        advance(3)
+
+    assert talk(to) == ""
+
+
+def test_quiet_silences_talk_and_not_warnings() -> None:
+    to = console(quiet=True)
+    to.say("done")
+    to.warn("not done")
+
+    assert talk(to) == "qpubsub: not done\n"
+
+
+def test_data_is_utf_8_whatever_the_locale() -> None:
+    to = console()
+    to.data("ä")
+
+    assert isinstance(to.stdout, io.BytesIO)
+    assert to.stdout.getvalue() == b"\xc3\xa4\n"
