@@ -1,7 +1,7 @@
 """The broker's core: one command message in; effects on the topic space and puts out. No I/O, no clock.
 
-The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with the
-arrival: the time, the arrival number that identifiers are made from, the user.
+The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with
+the arrival: the time, the arrival number that identifiers are made from, the user.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery, Effect, RequestRetained
 from streams.topic_space import TopicSpace
+from streams.topic_strings import remove_prefix
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,8 +56,8 @@ class Arrival:
 class Outcome:
     """What one arrival came to.
 
-    puts, effects: in order. command: None where the message could not be read as one. completion is None where the message
-    was no command and was passed over. reason: the first one. undecodable: it was kept as a dead letter, not understood.
+    puts, effects: in order. command: None where the message could not be read as one. completion is None where the
+    message was no command and was passed over. reason: the first one. undecodable: it could not be read.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -189,7 +190,9 @@ class Broker:
         for operation in plan.operations:
             effects = self.space.apply(operation, work.arrival.now)
             if isinstance(operation, RequestRetained) and not effects:
-                raise CommandError(MQRCCF_NO_RETAINED_MSG, why="nothing is retained there")
+                subscription = operation.subscription
+                topic = remove_prefix(subscription.prefix, subscription.topic_string)
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "nothing is retained there")
             for effect in effects:
                 if isinstance(effect, Delivery):
                     deliveries.append(effect)
@@ -255,16 +258,17 @@ class Broker:
 
     def _refused(self, work: _Work, command: Command | None, error: CommandError) -> Outcome:
         """A command in error is answered where that is asked for; else it is a dead letter."""
-        answered = self._respond(work, Completion.ERROR, (Warned(error.reason, error.tags),))
+        tags = error.tags or ((("Topic", error.topic),) if error.topic is not None else ())
+        answered = self._respond(work, Completion.ERROR, (Warned(error.reason, tags),))
         # A ReqUpdate that finds nothing retained was processed to the end; nobody needs its remains.
         if not answered and error.reason != MQRCCF_NO_RETAINED_MSG:
             self._dead_letter(work, error.reason)
         return self._failed(work, command, error.reason, str(error))
 
     def _undecodable(self, work: _Work, error: DecodeError) -> Outcome:
-        """A message that is no command at all is kept as a dead letter, and answered too where that is asked for."""
-        self._dead_letter(work, error.reason)
-        self._respond(work, Completion.ERROR, (Warned(error.reason),))
+        """So is a message that is no command at all: answered where that is asked for; else it is a dead letter."""
+        if not self._respond(work, Completion.ERROR, (Warned(error.reason),)):
+            self._dead_letter(work, error.reason)
         return replace(self._failed(work, None, error.reason, str(error)), undecodable=True)
 
     def _dead_letter(self, work: _Work, reason: int) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from streams.topic_space import TopicSpace
-
 from commands.authority import Authority
 from commands.model import QueuedCommand
 from commands.objects import CONTROL_QUEUE, Objects, is_object_name
@@ -25,6 +23,7 @@ from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.subscriptions import MQCI_NONE
+from streams.topic_space import TopicSpace
 
 
 class Semantics(StrEnum):
@@ -46,8 +45,8 @@ class Place(StrEnum):
 class Context:
     """One command's surroundings.
 
-    message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique, ascending
-    from call to call; subscriptions take theirs from it. Nothing here is changed by deciding.
+    message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique,
+    ascending from call to call; subscriptions take theirs from it. Nothing here is changed by deciding.
     """
 
     objects: Objects
@@ -116,16 +115,18 @@ class Context:
     def subscriber_queue(self, command: QueuedCommand, correl_as_id: bool, needed: bool = True) -> Destination:
         """The subscriber queue that *command* names, by its tags or by the descriptor's defaults (guide 6.7.2).
 
-        Raises CommandError 3074 or 3076 where a name is not valid, not known, or (if *needed*) missing.
+        needed: whether the command has any use for it. Names in tags, as those in fields, may be padded with blanks.
+        Raises CommandError 3074 or 3076 where a name is not valid, or missing although it is needed; where it is not,
+        only names in tags are looked at, so that a strange ReplyToQ keeps no publication from its subscribers.
         """
-        qmgr = command.qmgr_name or name_of(self.mqmd.reply_to_qmgr) or self.qmgr
-        queue = command.q_name or name_of(self.mqmd.reply_to_q)
-        if not is_object_name(qmgr):
+        given_qmgr, given_queue = name_of(command.qmgr_name or ""), name_of(command.q_name or "")
+        qmgr = given_qmgr or name_of(self.mqmd.reply_to_qmgr) or self.qmgr
+        queue = given_queue or name_of(self.mqmd.reply_to_q)
+        if (needed or given_qmgr) and not is_object_name(qmgr):
             raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why="not a valid name", tags=(("QMgrName", qmgr),))
-        if not queue:
-            if needed:
-                raise CommandError(MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
-        elif not is_object_name(queue):
+        if needed and not queue:
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
+        if queue and (needed or given_queue) and not is_object_name(queue):
             raise CommandError(MQRCCF_Q_NAME_ERROR, why="not a valid name", tags=(("QName", queue),))
         return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
 

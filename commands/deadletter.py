@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.stamps import Origin
+from commands.stamps import Origin, fitting
+from rfh2.ccsid import ASCII_FIELDS, is_ebcdic, text_codec
 from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
 from rfh2.mqmd import Mqmd
@@ -23,8 +24,8 @@ def dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, ori
     """
     header = Dlh(
         reason,
-        queue,
-        qmgr,
+        fitting(queue, 48),
+        fitting(qmgr, 48),
         mqmd.encoding,
         mqmd.coded_char_set_id,
         mqmd.format,
@@ -39,9 +40,20 @@ def dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, ori
         mqmd,
         format=MQFMT_DEAD_LETTER_HEADER,
         encoding=546 if mqmd.order == "little" else 273,
+        coded_char_set_id=_ccsid_of_header(mqmd),
         put_appl_type=origin.put_appl_type,
         put_appl_name=origin.put_appl_name,
         put_date=origin.put_date,
         put_time=origin.put_time,
     )
     return described, header.encode() + body
+
+
+def _ccsid_of_header(mqmd: Mqmd) -> int:
+    """CodedCharSetId of the MQDLH, which has the characters of the descriptor: the message's own where they agree."""
+    ascii_fields = mqmd.charset == ASCII_FIELDS
+    ccsid = mqmd.coded_char_set_id
+    utf16 = (text_codec(ccsid, mqmd.encoding) or "").startswith("utf-16")
+    if not utf16 and is_ebcdic(ccsid) is not ascii_fields:
+        return ccsid
+    return 819 if ascii_fields else 500

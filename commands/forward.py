@@ -1,7 +1,8 @@
 """Publications on their way to subscribers: the new psc folder, and the descriptor of guide 6.7.9.
 
-The psc folder is written anew and stands first; every other folder, every other header and the body go on byte for byte.
-Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and telling.
+The psc folder is written anew and stands first; every other folder, every other header and the body go on byte for
+byte. Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and
+telling.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from commands.model import PubOpt, Publish
+from commands.model import Publish, PubOpt
 from commands.parse import parse
-from commands.stamps import Origin
+from commands.psc_folder import split_psc
+from commands.stamps import Origin, fitting
 from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.errors import QPubSubError
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
 from streams.topic_strings import remove_prefix
@@ -65,13 +68,13 @@ class Forwarder:
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
             encoding=published.encoding,
             coded_char_set_id=published.coded_char_set_id,
-            format=MQFMT_RF_HEADER_2 if publication.message.rfh2 is not None else published.format,
+            format=_format(publication.message),
             priority=published.priority,
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
             correl_id=subscription.correl_id if own_correl_id else subscription.sub_id,
-            reply_to_qmgr=self._qmgr,
-            user_identifier=subscription.user,
+            reply_to_qmgr=fitting(self._qmgr, 48),
+            user_identifier=fitting(subscription.user, 12),
             accounting_token=subscription.accounting_token,
             appl_identity_data=subscription.appl_identity_data,
             put_appl_type=self._origin.put_appl_type,
@@ -91,6 +94,12 @@ def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:
     return max(expiry - max(elapsed, 0), 1)
 
 
+def _format(message: Message) -> str:
+    """MQFMT_RF_HEADER_2; what the publisher said where something else comes before the MQRFH2, or there is none."""
+    first = message.headers[0] if message.headers else None
+    return MQFMT_RF_HEADER_2 if isinstance(first, Rfh2) else message.mqmd.format
+
+
 def _persistence(subscription: Subscription, published: int, queue_default: int) -> int:
     wanted = subscription.options.persistence
     if wanted is DeliveryPersistence.AS_PUBLISHED:
@@ -105,7 +114,7 @@ def _retold(message: Message, telling: _Telling) -> Message:
     header = message.rfh2
     if header is None:
         return message
-    others = tuple(folder for folder in header.folders if folder.name not in ("psc", "pscr"))
+    _, others = split_psc(header)
     charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
     new = header.with_folders((Folder.of(_psc(message, telling), charset), *others))
     at = message.headers.index(header)

@@ -64,8 +64,7 @@ def by_name(context: Context, name: str) -> Subscription | None:
     if not found.options.variable_user_id:
         why = f"subscription {name} belongs to user {found.user}"
         raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
-    if not context.authority.may_put(context.user, found.dest_queue):
-        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {found.dest_queue}")
+    _check_authority(context, found, (("SubName", name),))
     return found
 
 
@@ -96,10 +95,14 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
     """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
 
     Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
-    has no name; and what ``by_name`` and ``by_identity`` raise.
+    has no name; 3081 where VariableUserId lets the sender in but authority does not; and what ``by_name`` and
+    ``by_identity`` raise.
     """
     if name is None:
-        return by_identity(context, wanted)
+        fitting = by_identity(context, wanted)
+        for subscription in fitting:
+            _check_authority(context, subscription)
+        return fitting
     found = by_name(context, name)
     if found is not None:
         return [found]
@@ -113,6 +116,12 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
 def variable_user(options: tuple[RegOpt, ...] | None) -> bool:
     """Whether the command says VariableUserId."""
     return options is not None and RegOpt.VARIABLE_USER_ID in options
+
+
+def _check_authority(context: Context, subscription: Subscription, tags: tuple[tuple[str, str], ...] = ()) -> None:
+    """Another user than the subscription's has to be one who may put to its queue (guide 6.7.5, SubName)."""
+    if subscription.user != context.user and not context.authority.may_put(context.user, subscription.dest_queue):
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {subscription.dest_queue}", tags=tags)
 
 
 def _may_change(context: Context, subscription: Subscription, says_variable: bool) -> bool:

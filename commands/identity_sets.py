@@ -55,8 +55,8 @@ def on_registration(before: Subscription, command: RegisterSubscriber) -> Member
 def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
     """Nobody changes a subscription under another's feet.
 
-    Raises CommandError 3155 where *command* gives an identity that would not be the only member, 3156 where it gives none
-    and another holds the subscription exclusively. Expiry is renewed, not altered.
+    Raises CommandError 3155 where *command* gives an identity that would not be the only member, 3156 where it gives
+    none and another holds the subscription exclusively. Expiry is renewed, not altered.
     """
     if before == after:
         return

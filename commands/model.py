@@ -1,7 +1,7 @@
 """The queued commands as values (guide 6.7), whatever header they came in.
 
-A command says what the program asked for, not what becomes of it: defaults that depend on the descriptor, on the queue or
-on what is registered already belong to ``translate``. ``options`` is None where the program gave none: on a
+A command says what the program asked for, not what becomes of it: defaults that depend on the descriptor, on the queue
+or on what is registered already belong to ``translate``. ``options`` is None where the program gave none: on a
 re-registration that means something other than ``None`` (guide 6.7.4).
 """
 

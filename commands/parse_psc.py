@@ -54,8 +54,7 @@ def _options(reason: int, *words: StrEnum) -> Options:
 class Rules:
     """What one command takes.
 
-    once, repeated: tag to the field of the model that it fills. options: option tags, which repeat. topic_needed: whether
-    Topic must be there (DeregAll excuses DeregSub).
+    once, repeated: tag to the field of the model that it fills. options: option tags, which repeat.
     """
 
     model: type[Any]
@@ -65,7 +64,6 @@ class Rules:
 
 
 _QUEUE = {"QMgrName": "qmgr_name", "QName": "q_name"}
-_NO_REG_OPTS = MQRCCF_REG_OPTIONS_ERROR
 
 RULES: dict[str, Rules] = {
     "RegSub": Rules(
@@ -219,16 +217,21 @@ def _check(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> 
         why = f"a SubIdentity has 1 to {MQ_SUB_IDENTITY_LENGTH} characters"
         raise CommandError(MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
     joins = [option for option in (RegOpt.JOIN_SHARED, RegOpt.JOIN_EXCL, RegOpt.LEAVE_ONLY) if option in options]
-    faults = (
-        (RegOpt.ADD_NAME, RegOpt.ADD_NAME in options and sub_name is None, "AddName needs a SubName"),
-        (*joins[:1], bool(joins) and identity is None, f"{joins[0] if joins else ''} needs a SubIdentity"),
-        (*joins[:1], len(joins) > 1, "JoinShared and JoinExcl exclude each other"),
-        (RegOpt.FULL_RESP, RegOpt.FULL_RESP in options and RegOpt.DEREG_ALL in options, "FullResp excludes DeregAll"),
-        (RegOpt.FULL_RESP, RegOpt.FULL_RESP in options and len(fields["topics"]) > 1, "FullResp takes one Topic"),
-    )
-    for *option, wrong, why in faults:
-        if wrong:
-            raise CommandError(_NO_REG_OPTS, why=str(why), tags=(("RegOpt", str(option[0])),))
+    topics = fields.get("topics", ())
+    if RegOpt.ADD_NAME in options and sub_name is None:
+        raise _bad_option(RegOpt.ADD_NAME, "AddName needs a SubName")
+    if joins and identity is None:
+        raise _bad_option(joins[0], f"{joins[0]} needs a SubIdentity")
+    if len(joins) > 1:
+        raise _bad_option(joins[1], "JoinShared and JoinExcl exclude each other")
+    if RegOpt.FULL_RESP in options and RegOpt.DEREG_ALL in options:
+        raise _bad_option(RegOpt.FULL_RESP, "FullResp excludes DeregAll")
+    if RegOpt.FULL_RESP in options and len(topics) > 1:
+        raise _bad_option(RegOpt.FULL_RESP, "FullResp takes one Topic")
+
+
+def _bad_option(option: RegOpt, why: str) -> CommandError:
+    return CommandError(MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("RegOpt", option.value),))
 
 
 # Every tag that a psc folder may have in one command or another (wire formats 4.1).

@@ -50,8 +50,8 @@ class Outgoing:
 class Put(BaseModel):
     """One put, as replay and ``run --record`` write it.
 
-    seq: of the command that caused it. n: 0, 1, 2 ... within that command. qmgr, queue: where it goes. topic: the resolved
-    topic string or None. reason: the first one, or None.
+    seq: of the command that caused it. n: 0, 1, 2 ... within that command. qmgr, queue: where it goes. topic: the
+    resolved topic string or None. reason: the first one, or None.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -8,6 +8,7 @@ and filter (2524) of a named subscription (guide 7.5, 8.5).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from commands import identity_sets
@@ -65,12 +66,13 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     """The operations of a RegSub: one Subscribe or AlterSubscription a topic. Raises CommandError."""
     correl_as_id = command.has(RegOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
-        raise CommandError(MQRCCF_CORREL_ID_ERROR, why="CorrelAsId, and the CorrelId of the message is zero")
+        raise no_correl_id("RegOpt")
     if command.filter is not None:
         compile_selector(command.filter)
     prefix = sub_point_prefix(command.sub_point, context)
     named = by_name(context, command.sub_name) if command.sub_name is not None else None
-    destination = context.subscriber_queue(command, correl_as_id, needed=named is None)
+    moves = bool(command.q_name or name_of(context.mqmd.reply_to_q))
+    destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
     if destination.queue:
         context.check_reachable(destination)
     topics = tuple(dict.fromkeys(command.topics))
@@ -81,11 +83,10 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     refused: list[Warned] = []
     ignored = False
     for topic in topics:
-        check_topic_string(topic)
         if is_metatopic(topic):
             ignored = True
             continue
-        request = _Request(command, topic, add_prefix(prefix, topic), prefix, destination)
+        request = _Request(command, topic, full_topic(prefix, topic, check_topic_string), prefix, destination)
         if not context.authority.may_use_topic(context.user, Action.SUBSCRIBE, request.full):
             refused.append(not_authorized(topic))
             continue
@@ -103,6 +104,20 @@ def sub_point_prefix(sub_point: str | None, context: Context) -> str:
         why = "there is no such subscription point"
         raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
     return prefix
+
+
+def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
+    """*topic* as it lies below *prefix*. Raises CommandError 3072, with *topic* as the culprit, where *check* does."""
+    try:
+        return check(add_prefix(prefix, check(topic)))
+    except CommandError as error:
+        raise CommandError(error.reason, topic, error.why, (("Topic", topic),)) from error
+
+
+def no_correl_id(tag: str) -> CommandError:
+    """The refusal of a CorrelAsId in *tag* where there is no CorrelId."""
+    why = "CorrelAsId, and the CorrelId of the message is zero"
+    return CommandError(MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
 
 
 def is_metatopic(topic: str) -> bool:
@@ -233,8 +248,12 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
     destination = request.destination
     if destination.queue:
         moved = replace(moved, dest_qmgr=destination.qmgr, dest_queue=destination.queue)
+    elif command.qmgr_name:
+        moved = replace(moved, dest_qmgr=destination.qmgr)
     if command.options is not None:
         moved = replace(moved, correl_id=destination.correl_id)
+    if moved == named:
+        return named  # version 7 lets another subscription be its twin; registering again has to stay harmless
     for other in context.space.by_identity(moved.traditional_identity):
         same = (other.topic_string, other.selector, other.sub_point) == (
             moved.topic_string,

@@ -1,12 +1,13 @@
-"""Queue Manager Response messages: whether one is due, what it says, and its descriptor (guide 6.7.6, 6.7.8, 6.7.10)."""
+"""Queue Manager Response messages: when one is due, what it says, and its descriptor (guide 6.7.6, 6.7.8, 6.7.10)."""
 
 from __future__ import annotations
 
 from commands.model import RegOpt
 from commands.plan import Tags, Warned
+from commands.psc_folder import split_psc
 from commands.puts import Completion
 from commands.stamps import Origin
-from rfh2.ccsid import byte_order
+from rfh2.ccsid import byte_order, field_codec, is_ebcdic
 from rfh2.constants import (
     MQFMT_RF_HEADER_2,
     MQMT_REPLY,
@@ -49,11 +50,11 @@ def response(
 ) -> Message:
     """The response to *command*, in its byte order, code page and NameValueCCSID.
 
-    answers: one for an error, one for each warning, none for ok. full: the subscription whose attributes FullResp asks for.
-    The psc folder of the command follows a warning or an error as it came (guide 6.7.6).
+    answers: one for an error, one for each warning, none for ok. full: the subscription whose attributes FullResp asks
+    for. The psc folder of the command follows a warning or an error as it came (guide 6.7.6).
     """
     asked = command.rfh2
-    header = asked if asked is not None else Rfh2()
+    header = asked if asked is not None else _header_for(command.mqmd)
     charset = "utf-8" if header.name_value_ccsid == _UTF8 else f"utf-16-{header.order[0]}e"
     pairs = [("Completion", completion.value)]
     text = write("pscr", pairs)[: -len("</pscr>")]
@@ -62,7 +63,7 @@ def response(
         text += write("x", attributes(full))[len("<x>") : -len("</x>")]
     folders = [Folder.of(text + "</pscr>", charset)]
     if completion is not Completion.OK and asked is not None:
-        folders += [folder for folder in asked.folders if folder.name == "psc"][:1]
+        folders += split_psc(asked)[0][:1]
     encoding = command.mqmd.encoding
     if byte_order(encoding) != header.order:
         encoding = 273 if header.order == "big" else 546
@@ -77,11 +78,18 @@ def response(
     return Message(_descriptor(command.mqmd, encoding, msg_id, priority, persistence, origin), (rfh2,))
 
 
+def _header_for(command: Mqmd) -> Rfh2:
+    """An empty header in the byte order and the characters that the sender of an unreadable message uses."""
+    ccsid = command.coded_char_set_id
+    return Rfh2(order=byte_order(command.encoding) or "little", charset=field_codec(ccsid, is_ebcdic(ccsid)))
+
+
 def attributes(subscription: Subscription) -> Tags:
     """All attributes of a subscription as psc properties, for FullResp (guide 6.7.4)."""
     options = subscription.options
     words = [
         (RegOpt.CORREL_AS_ID, subscription.correl_id != MQCI_NONE),
+        (RegOpt.DUPS_OK, options.dups_ok),
         (RegOpt.INFORM_IF_RET, options.inform_if_ret),
         (RegOpt.LOCAL, options.local),
         (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only),

@@ -1,7 +1,7 @@
 """What a queue manager stamps on a message it puts: identifiers, origin context, date and time.
 
-Identifiers come from the arrival number of the causing command and a count within it, so that they are unique in a queue
-manager, and the same whenever the same commands arrive in the same order.
+Identifiers come from the arrival number of the causing command and a count within it, so that they are unique in a
+queue manager, and the same whenever the same commands arrive in the same order.
 """
 
 from __future__ import annotations
@@ -12,11 +12,29 @@ from datetime import datetime
 from rfh2.constants import MQAT_BROKER
 
 _PRODUCT = b"AMQ "
+_FIVE_BYTES = 0xFF_FFFF_FFFF
+_BEYOND_A_NAME = 0x80_0000
 
 
 def message_id(qmgr: str, seq: int, n: int) -> bytes:
-    """24 bytes: ``AMQ ``, the queue manager's name cut to 12 characters, five bytes of *seq*, three of *n*."""
-    return _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace") + seq.to_bytes(5, "big") + n.to_bytes(3, "big")
+    """24 bytes: ``AMQ ``, the queue manager's name cut to 12 characters, five bytes of *seq*, three of *n*.
+
+    Where *seq* needs more than five bytes, as a time stamp in a capture may, the rest stands for the end of the name,
+    with the top bit set: such identifiers still come after all with a lower *seq*.
+    """
+    head = _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")
+    if high := seq >> 40:
+        head = head[:13] + (_BEYOND_A_NAME | high).to_bytes(3, "big")
+    return head + (seq & _FIVE_BYTES).to_bytes(5, "big") + n.to_bytes(3, "big")
+
+
+def fitting(name: str, size: int) -> str:
+    """*name* cut to *size* characters, with a question mark for each that a character field cannot hold.
+
+    A user or a queue of a capture may have a name that no queue manager would give it; the message has to go out all
+    the same.
+    """
+    return name[:size].encode("latin-1", "replace").decode("latin-1")
 
 
 class Ids:
@@ -44,4 +62,6 @@ class Origin:
     @classmethod
     def of(cls, qmgr: str, now: datetime) -> Origin:
         """PutDate and PutTime are UTC, to hundredths of a second."""
-        return cls(qmgr[:28], now.strftime("%Y%m%d"), now.strftime("%H%M%S") + f"{now.microsecond // 10_000:02}")
+        return cls(
+            fitting(qmgr, 28), now.strftime("%Y%m%d"), now.strftime("%H%M%S") + f"{now.microsecond // 10_000:02}"
+        )

@@ -1,12 +1,13 @@
 """From a command to operations: what the queued interface's rules make of it (guide 6.7; the table in 7.2).
 
-``translate`` only reads. It ends in a plan, or in the CommandError that answers the command, with nothing done. Warnings
-belong to single topics; the rest of the command stands.
+``translate`` only reads. It ends in a plan, or in the CommandError that answers the command, with nothing done.
+Warnings belong to single topics; the rest of the command stands.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from commands.authority import Action
 from commands.context import Context, Place
@@ -23,10 +24,16 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.plan import Plan, Warned, not_authorized, warnings_or_error
-from commands.registration import is_metatopic, register, scheme_of, sub_point_prefix
+from commands.registration import (
+    full_topic,
+    is_metatopic,
+    no_correl_id,
+    register,
+    scheme_of,
+    sub_point_prefix,
+)
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
-    MQRCCF_CORREL_ID_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_INCORRECT_Q,
     MQRCCF_NO_RETAINED_MSG,
@@ -45,6 +52,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.patterns import parse_pattern
+from streams.selectors import compile_selector
 from streams.subscriptions import MQCI_NONE, Subscription
 from streams.topic_strings import add_prefix, check_topic_string
 from streams.topic_wildcards import check_publication_topic
@@ -55,7 +63,8 @@ def translate(command: Command, context: Context) -> Plan:
     wanted = Place.CONTROL if command.on_control_queue else Place.STREAM
     if context.place is not wanted:
         place = "the control queue" if wanted is Place.CONTROL else "a stream queue"
-        raise CommandError(MQRCCF_INCORRECT_Q, why=f"{command.word} belongs on {place}, not on {context.queue}")
+        why = f"{command.word} belongs on {place}, not on {context.queue}"
+        raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
     if isinstance(command, Publish):
         return _publish(command, context)
     if isinstance(command, RegisterSubscriber):
@@ -72,7 +81,7 @@ def translate(command: Command, context: Context) -> Plan:
 def _publish(command: Publish, context: Context) -> Plan:
     correl_as_id = command.has(PubOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
-        raise CommandError(MQRCCF_CORREL_ID_ERROR, why="CorrelAsId, and the CorrelId of the message is zero")
+        raise no_correl_id("PubOpt")
     own = command.has(PubOpt.OTHER_SUBS_ONLY)
     destination = context.subscriber_queue(command, correl_as_id, needed=own)
     sub_point = sub_point_prefix(command.sub_point, context)
@@ -84,8 +93,7 @@ def _publish(command: Publish, context: Context) -> Plan:
     operations = []
     refused: list[Warned] = []
     for topic in command.topics:
-        check_publication_topic(topic)
-        full = add_prefix(prefix, topic)
+        full = full_topic(prefix, topic, check_publication_topic)
         if not context.objects.topics.resolve(full).pub:
             raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
@@ -102,7 +110,7 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
     refused: list[Warned] = []
     scheme = scheme_of(command.header)
     for topic in command.topics:
-        full = add_prefix(context.stream_prefix, check_topic_string(topic))
+        full = full_topic(context.stream_prefix, topic, check_topic_string)
         parse_pattern(full, scheme)
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
             refused.append(not_authorized(topic))
@@ -112,44 +120,89 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
 
 
 def _deregister(command: DeregisterSubscriber, context: Context) -> Plan:
-    everything = command.has(RegOpt.DEREG_ALL)
-    wanted = _wanted(command, context)
-    sub_point = command.sub_point or (None if everything else "")
-    selectors: tuple[str | None, ...] = command.filters or ((None,) if everything else ("",))
-    targets: dict[bytes, Subscription] = {}
-    failures: list[CommandError] = []
-    for topic in dict.fromkeys(command.topics) or (None,):
-        for selector in selectors:
-            asked = replace(wanted, topic=topic, selector=selector, sub_point=sub_point)
-            try:
-                found = addressed(context, command.sub_name, asked)
-                if not found and (topic is not None or selector is not None or sub_point is not None):
-                    raise CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered")
-            except CommandError as error:
-                if error.reason not in _PER_TOPIC:
-                    raise
-                failures.append(_about(error, topic, selector))
-            else:
-                targets.update((subscription.sub_id, subscription) for subscription in found)
-    if failures and not targets:
+    found, failures = _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    operations: dict[bytes, Unsubscribe | AlterSubscription] = {}
+    for topic, selector, subscription in found:
+        try:
+            operations[subscription.sub_id] = _leave(subscription, command)
+        except CommandError as error:
+            failures.append(_about(error, topic, selector))
+    if failures and not operations:
         raise failures[0]
-    operations = [_leave(subscription, command) for subscription in targets.values()]
-    done = tuple(operation for operation in operations if operation is not None)
-    full = next(iter(targets.values())) if targets and command.has(RegOpt.FULL_RESP) else None
+    done = tuple(operations.values())
+    full = done[0].subscription if done and command.has(RegOpt.FULL_RESP) else None
     return Plan(done, tuple(Warned(e.reason, e.tags) for e in failures), full)
 
 
-_PER_TOPIC = (MQRCCF_NOT_REGISTERED, MQRCCF_WRONG_USER, MQRCCF_DUPLICATE_IDENTITY)
+_Found = list[tuple[str | None, str | None, Subscription]]
+_PER_TOPIC = (MQRCCF_NOT_REGISTERED, MQRCCF_WRONG_USER, MQRCCF_DUPLICATE_IDENTITY, MQRCCF_NOT_AUTHORIZED)
+
+
+def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
+    """The subscription of that name; topics and filters matter only to say what is wrong with the name."""
+    wanted = _wanted(command, context)
+    name = command.sub_name or ""
+    for topic in command.topics or (None,):
+        found = addressed(context, name, replace(wanted, topic=topic, selector=None))
+        if found:
+            return [(topic, None, found[0])], []
+    raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
+
+
+def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
+    """What each combination of topic and filter finds, and what was looked for in vain (guide 6.7.7, 3073).
+
+    A combination has to find something; under DeregAll it is enough that each topic and each filter does.
+    """
+    everything = command.has(RegOpt.DEREG_ALL)
+    wanted = replace(_wanted(command, context), sub_point=command.sub_point or (None if everything else ""))
+    topics: tuple[str | None, ...] = tuple(dict.fromkeys(command.topics)) or (None,)
+    selectors: tuple[str | None, ...] = tuple(dict.fromkeys(command.filters)) or ((None,) if everything else ("",))
+    found: _Found = []
+    failures: list[CommandError] = []
+    vain: list[tuple[str | None, str | None]] = []
+    for topic, selector in product(topics, selectors):
+        try:
+            matching = addressed(context, None, replace(wanted, topic=topic, selector=selector))
+        except CommandError as error:
+            if error.reason not in _PER_TOPIC:
+                raise
+            failures.append(_about(error, topic, selector))
+            continue
+        found += [(topic, selector, subscription) for subscription in matching]
+        if not matching:
+            vain.append((topic, selector))
+    if everything:
+        found_topics, found_selectors = {topic for topic, _, _ in found}, {selector for _, selector, _ in found}
+        vain = [(t, f) for t, f in vain if t not in found_topics or f not in found_selectors]
+        if command.sub_point is None:
+            vain = [(t, f) for t, f in vain if (t, f) != (None, None)]
+    failures += [_not_registered(topic, selector, command.sub_point) for topic, selector in vain]
+    return found, failures
+
+
+def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
+    """3073; or 3150 where the filter is none at all, which nobody can have registered."""
+    if selector:
+        try:
+            compile_selector(selector)
+        except CommandError as error:
+            return error
+    tags = (("SubPoint", sub_point),) if sub_point else ()
+    return _about(
+        CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered", tags), topic, selector
+    )
 
 
 def _about(error: CommandError, topic: str | None, selector: str | None) -> CommandError:
+    """*error* with the topic and the filter that it came of."""
     tags = [("Topic", topic)] if topic is not None else []
     if selector:
         tags.append(("Filter", selector))
     return CommandError(error.reason, topic, error.why, (*tags, *error.tags))
 
 
-def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubscribe | AlterSubscription | None:
+def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubscribe | AlterSubscription:
     """What deregistering one subscription comes to: its identity set may keep it (guide 6.7.2, SubIdentity)."""
     identity = command.sub_identity
     if identity is None:
@@ -164,29 +217,28 @@ def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubsc
 
 
 def _request_update(command: RequestUpdate, context: Context) -> Plan:
-    if is_metatopic(command.topics[0]):
-        raise CommandError(MQRCCF_NO_RETAINED_MSG, command.topics[0], "metatopics are not provided (guide 7.5)")
-    wanted = replace(_wanted(command, context), topic=command.topics[0], selector=command.filter or "")
-    found = addressed(context, command.sub_name, wanted)
+    topic = command.topics[0]
+    if is_metatopic(topic):
+        raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
+    wanted = replace(_wanted(command, context), topic=topic, selector=command.filter or "")
+    try:
+        found = addressed(context, command.sub_name, wanted)
+    except CommandError as error:
+        raise _about(error, topic, command.filter) from error
     if not found:
-        raise CommandError(
-            MQRCCF_NOT_REGISTERED,
-            command.topics[0],
-            "nothing of the kind is registered",
-            (("Topic", command.topics[0]),),
-        )
+        raise _not_registered(topic, command.filter, command.sub_point)
     subscription = found[0]
     if not context.authority.may_use_topic(context.user, Action.RESUME, subscription.topic_string):
-        raise CommandError(MQRCCF_NOT_AUTHORIZED, command.topics[0], "not authorized", (("Topic", command.topics[0]),))
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
     return Plan((RequestRetained(subscription),))
 
 
 def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> Wanted:
     correl_as_id = command.has(RegOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
-        raise CommandError(MQRCCF_CORREL_ID_ERROR, why="CorrelAsId, and the CorrelId of the message is zero")
+        raise no_correl_id("RegOpt")
     destination = context.subscriber_queue(command, correl_as_id, needed=command.sub_name is None)
+    prefix = sub_point_prefix(command.sub_point, context)
     for topic in command.topics:
-        check_topic_string(topic)
-    sub_point_prefix(command.sub_point, context)
+        full_topic(prefix, topic, check_topic_string)
     return Wanted(destination, None, sub_point=command.sub_point or "", variable_user=variable_user(command.options))

@@ -1,0 +1,43 @@
+"""Where the psc folder of an MQRFH2 is, and what else the header carries."""
+
+from __future__ import annotations
+
+from rfh2.folders import Folder
+from rfh2.rfh2 import Rfh2
+from rfh2.roots import split_roots
+
+PSC = "psc"
+
+
+def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
+    """The psc folders of *header*, and all its other folders, each in order.
+
+    A NameValueData that holds a psc folder among others is taken apart; every other one stays as it is, byte for byte.
+    """
+    commands: list[Folder] = []
+    others: list[Folder] = []
+    for folder in header.folders:
+        if _is_psc_alone(folder):
+            commands.append(folder)
+            continue
+        if not _mentions_psc(folder):
+            others.append(folder)
+            continue
+        parts = split_roots(folder)
+        found = [part for part in parts if part.name == PSC]
+        if not found:
+            others.append(folder)
+            continue
+        commands += found
+        others += [part for part in parts if part.name != PSC]
+    return tuple(commands), tuple(others)
+
+
+def _is_psc_alone(folder: Folder) -> bool:
+    """The usual case, found without reading the text."""
+    data = folder.data
+    return data.startswith(b"<psc>") and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
+
+
+def _mentions_psc(folder: Folder) -> bool:
+    return f"<{PSC}".encode(folder.charset) in folder.data

@@ -1,0 +1,47 @@
+"""Several folders in one NameValueData: taking them apart without touching their bytes.
+
+An MQRFH2 has one folder in each NameValueData (guide 6.6.2); programs of the field put
+``<mcd>...</mcd><psc>...</psc>`` into one. What is found here is only where each begins and ends; whether its text is
+sound, ``folders.parse`` says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rfh2.errors import DecodeError
+from rfh2.folders import Folder
+
+_TAG = re.compile(r"<(/?)([^\s<>/&\"'=]+)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?(/?)>")
+
+
+def split_roots(folder: Folder) -> tuple[Folder, ...]:
+    """One folder for each root element of *folder*; *folder* itself where it has one, or is no sequence of elements.
+
+    Each keeps its text and its offset in the message; blanks between two belong to the first.
+    """
+    try:
+        text = folder.text
+    except DecodeError:
+        return (folder,)
+    starts: list[int] = []
+    open_tags: list[str] = []
+    for tag in _TAG.finditer(text):
+        closing, name, empty = tag.groups()
+        if closing:
+            if not open_tags or open_tags.pop() != name:
+                return (folder,)
+            continue
+        if not open_tags:
+            starts.append(tag.start())
+        if not empty:
+            open_tags.append(name)
+    if open_tags or len(starts) < 2:
+        return (folder,)
+    starts[0] = 0
+    parts = [text[at:end] for at, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    offsets = [folder.offset + len(text[:at].encode(folder.charset)) for at in starts]
+    return tuple(
+        Folder(Folder.of(part, folder.charset).data, folder.charset, offset)
+        for part, offset in zip(parts, offsets, strict=True)
+    )
