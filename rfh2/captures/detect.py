@@ -6,6 +6,7 @@ from rfh2.captures.amqsbcg import is_amqsbcg
 from rfh2.captures.descriptors import descriptor_length, starts_header
 from rfh2.captures.hextext import is_hextext
 from rfh2.captures.mqmd import properties_length
+from rfh2.captures.pcap_packets import is_pcap
 from rfh2.captures.qload import is_qload
 from rfh2.captures.text_lines import as_utf8
 
@@ -33,6 +34,8 @@ def detect(head: bytes, name: str = "") -> str:
     Content decides; the name does where there is no content, or none that any format claims. What nothing claims is
     ``raw``: one message's bytes; an empty file without a telling name is an empty ``jsonl``.
     """
+    if is_pcap(head):
+        return "pcap"
     if head.startswith(_PARQUET_MAGIC):
         return "parquet"
     if descriptor_length(head) is not None or properties_length(head, 0) is not None:

@@ -12,6 +12,7 @@ from rfh2.captures.hextext import read_hextext, write_hextext
 from rfh2.captures.jsonl import read_jsonl, write_jsonl
 from rfh2.captures.mqmd import read_mqmd, write_mqmd
 from rfh2.captures.parquet import read_parquet, write_parquet
+from rfh2.captures.pcap import read_pcap
 from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
 from rfh2.captures.record import Reader
@@ -40,5 +41,6 @@ FORMATS: dict[str, CaptureFormat] = {
         CaptureFormat("hex", read_hextext, write_hextext, "hex text or hex dumps, a blank line between messages"),
         CaptureFormat("qload", read_qload, write_qload, "queue unload file of dmpmqmsg and qload"),
         CaptureFormat("amqsbcg", read_amqsbcg, None, "browse listing of the sample programs amqsbcg and amqsbcgc"),
+        CaptureFormat("pcap", read_pcap, None, "packets of MQ channels, pcap or pcapng"),
     )
 }
