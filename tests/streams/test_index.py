@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rfh2.errors import CommandError
 from streams.blocking import NO_BLOCKS, BlockSet
+from streams.char_wildcards import parse_char_pattern
 from streams.index import JOURNAL_LENGTH, SubscriptionIndex
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -118,6 +120,55 @@ def test_an_answer_outlives_many_changes_elsewhere_and_sees_those_that_touch_it(
     assert ids(index.match("a/b")) == [0, 1]
     index.remove(subscription(1, "a/+"))
     assert ids(index.match("a/b")) == [0]
+
+
+def test_a_change_that_the_journal_has_forgotten_is_seen(subscription: Make) -> None:
+    index = SubscriptionIndex()
+    assert index.match("a/b") == ()
+    index.add(subscription(0, "a/+"))
+    for number in range(1, 1 + 2 * JOURNAL_LENGTH):
+        index.add(subscription(number, f"other/{number}/#"))
+    assert ids(index.match("a/b")) == [0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_among_many_character_patterns(subscription: Make, seed: int) -> None:
+    """Few words, so that many patterns share each beginning, ending and piece; half of them are removed again."""
+    random = Random(seed)
+    words = ["".join(random.choices("abcde", k=random.randint(1, 5))) for _ in range(12)]
+    shapes = [
+        "A/B*",
+        "*A/B",
+        "A/*/B",
+        "*A*B*",
+        "A?B*",
+        "*A?",
+        "?A*",
+        "*/A/B/*",
+        "*A",
+        "A*",
+        "*A*",
+        "A*B?C*",
+        "?",
+        "*?A?*",
+    ]
+
+    def filled(shape: str) -> str:
+        return "".join(random.choice(words) if letter in "ABC" else letter for letter in shape)
+
+    patterns = [parse_char_pattern(filled(random.choice(shapes))) for _ in range(600)]
+    index = SubscriptionIndex()
+    for number, pattern in enumerate(patterns):
+        index.add(subscription(number, pattern.text, wildcard=C))
+    for number in range(0, len(patterns), 2):
+        index.remove(subscription(number, patterns[number].text, wildcard=C))
+    found = 0
+    for _ in range(150):
+        topic = "/".join(random.choices(words, k=random.randint(1, 5)))
+        expected = [n for n in range(1, len(patterns), 2) if patterns[n].matches(topic)]
+        assert ids(index.match_uncached(topic)) == expected
+        found += len(expected)
+    assert found > 1000
 
 
 def test_a_change_elsewhere_leaves_a_kept_answer_as_it_is(subscription: Make) -> None:
