@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from commands.queues.errors import StoreBusyError, StoreDamagedError, StoreFullError
+from commands.queues.lock import NAP_S, Turn
 from rfh2.errors import StoreError
 
+_TURN_FILE: Final = "turn.lock"
 _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
+_LOG_BYTES: Final = 64 * 1024 * 1024
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,10 +33,11 @@ class Durability(StrEnum):
 class Database:
     """One connection, with the path and the patience that its errors name."""
 
-    __slots__ = ("connection", "path", "patience_s")
+    __slots__ = ("_turn", "connection", "path", "patience_s")
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
+        self._turn = Turn(path.with_name(_TURN_FILE))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
@@ -43,12 +48,48 @@ class Database:
                 f"synchronous = {durability}",
                 f"cache_size = -{_CACHE_KIB}",
                 f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+                f"journal_size_limit = {_LOG_BYTES}",
                 "secure_delete = OFF",
             ):
                 self.connection.execute(f"PRAGMA {pragma}").fetchall()
         except sqlite3.Error as error:
             self.connection.close()
             raise self.told(error) from error
+
+    def begin(self) -> None:
+        """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``."""
+        deadline = time.monotonic() + self.patience_s
+        try:
+            if not self._turn.take(deadline):
+                raise StoreBusyError(self.path, self.patience_s)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+        try:
+            self._begin(deadline)
+        finally:
+            self._turn.give()
+
+    def _begin(self, deadline: float) -> None:
+        # SQLite's own waiting looks again ever more rarely; the database would lie idle in between.
+        execute = self.connection.execute
+        execute("PRAGMA busy_timeout = 0").fetchall()
+        try:
+            while True:
+                try:
+                    execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                        raise
+                    time.sleep(NAP_S)
+                else:
+                    return
+        finally:
+            execute(f"PRAGMA busy_timeout = {int(self.patience_s * 1000)}").fetchall()
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._turn.close()
+        self.connection.close()
 
     def told(self, error: sqlite3.Error) -> StoreError:
         """*error* in words that say what to do."""

@@ -1,14 +1,59 @@
-"""One command processor a queue manager: a lock that the operating system gives back however its holder ends."""
+"""Locks between processes, which the operating system gives back however their holder ends.
+
+``exclusive`` keeps a queue manager to one command processor. ``Turn`` is for those who wait to write: SQLite lets
+whoever asks first after a commit have the database, and that is nearly always the process that has just committed; the
+others, which look again every tenth of a second, could wait for as long as it is busy. So who wants to write takes the
+turn first, and gives it on when it has the database: who comes back at once finds the turn with the one who waited.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from commands.queues.errors import QueueManagerInUseError
+
+NAP_S: Final = 0.001
+
+
+class Turn:
+    """Whose turn it is to begin a unit of work. The lock file stays behind; what counts is the lock on it."""
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self, deadline: float) -> bool:
+        """Have the turn, or give up at *deadline* (``time.monotonic``); whether it was had."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(NAP_S)
+            else:
+                return True
+
+    def give(self) -> None:
+        """Let the next one have it."""
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Forget the lock file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 @contextmanager

@@ -88,7 +88,7 @@ class QueueManagerStore:
                     row = (kind_of(made), made.name, state_of(made))
                     connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)
         except BaseException:
-            database.connection.close()
+            database.close()
             raise
         return cls(directory, definition.name, database, clock)
 
@@ -117,7 +117,7 @@ class QueueManagerStore:
             if qmgr.name != name:
                 raise StoreDamagedError(database.path, f"holds queue manager {qmgr.name}, not {name}; was it copied?")
         except BaseException:
-            database.connection.close()
+            database.close()
             raise
         return cls(directory, name, database, clock)
 
@@ -132,7 +132,7 @@ class QueueManagerStore:
         if self._unit is not None and self._unit.is_open:
             raise StoreError("a unit of work is open; end it before the next one")
         connection = self.database.connection
-        connection.execute("BEGIN IMMEDIATE")
+        self.database.begin()
         try:
             self._data_version = self._read_data_version()
             self._unit = SqliteUnitOfWork(self.database, self._cache, self._clock)
@@ -196,7 +196,7 @@ class QueueManagerStore:
             if self._unit is not None and self._unit.is_open:
                 self._unit.backout()
         finally:
-            self.database.connection.close()
+            self.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -228,7 +228,7 @@ class QueueManagerStore:
 def _writing(database: Database) -> Iterator[sqlite3.Connection]:
     connection = database.connection
     try:
-        connection.execute("BEGIN IMMEDIATE")
+        database.begin()
         try:
             yield connection
             connection.execute("COMMIT")

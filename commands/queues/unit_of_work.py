@@ -298,7 +298,7 @@ class SqliteUnitOfWork:
                 raise self.database.told(error) from error
         if self._got:
             # The messages are back already. Where there is no room or no patience to count that, they are not lost.
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, StoreError):
                 self._count_backouts(self._got)
 
     @contextmanager
@@ -345,7 +345,7 @@ class SqliteUnitOfWork:
             self._connection.executemany(statement, [(seq,) for seq in seqs])
 
     def _count_backouts(self, seqs: list[int]) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
+        self.database.begin()
         try:
             self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
             self._connection.execute("COMMIT")

@@ -170,6 +170,44 @@ def test_another_unit_of_work_is_waited_for_but_not_for_ever(tmp_path: Path) -> 
             assert unit.get("Q") is None
 
 
+def test_a_busy_process_does_not_keep_others_out(tmp_path: Path) -> None:
+    program = """
+import time
+print("ready", flush=True)
+while True:
+    with store.unit_of_work() as unit:
+        unit.put("BUSY", None, b"")
+        time.sleep(0.02)
+"""
+    with create(tmp_path) as store, reopen(tmp_path, patience_s=5) as patient:
+        process = start(tmp_path, program)
+        until_ready(process)
+        for _ in range(5):
+            fill(patient, "Q", 1)
+        process.kill()
+        process.wait()
+
+        assert store.depth("Q") == 5
+
+
+def test_of_several_creations_at_once_one_succeeds(tmp_path: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from commands.objects import QueueManager
+from commands.queues import QueueManagerExistsError, QueueManagerStore
+try:
+    QueueManagerStore.create(Path(sys.argv[1]), QueueManager("QM1")).close()
+    print("made")
+except QueueManagerExistsError:
+    print("exists")
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+
+    assert sorted(process.communicate(timeout=60)[0] for process in processes) == ["exists\n"] * 3 + ["made\n"]
+
+
 def test_a_browser_that_waits_holds_nobody_up(tmp_path: Path) -> None:
     with create(tmp_path) as store, reopen(tmp_path) as browser:
         fill(store, "Q", 1_000)

@@ -471,6 +471,7 @@ def publication(body: bytes = b"data", persistence: int = 1) -> Publication:
     return Publication(decode(body, Mqmd(persistence=persistence, msg_id=b"\1" * 24)), START, None, True)
 
 
+WITH_HEADER = bytes.fromhex("52464820000000020000002400000111000003334d51535452202020000000000000 04b8") + b"data"
 RETAINED = RetainedPublication("a/b", publication())
 
 
@@ -554,7 +555,7 @@ def test_a_subscription_and_its_json_are_inverses(subscription: Subscription) ->
         st.text(),
         st.builds(
             Publication,
-            st.binary().map(decode),
+            st.one_of(st.binary().map(lambda body: decode(body, Mqmd())), st.just(decode(WITH_HEADER))),
             st.datetimes(timezones=st.just(UTC)),
             st.none() | st.datetimes(timezones=st.just(UTC)),
             st.booleans(),
