@@ -3,6 +3,7 @@
 from rfh2.captured import CapturedMessage
 from rfh2.chain import Header
 from rfh2.dlh import Dlh
+from rfh2.eph import Eph
 from rfh2.errors import (
     CaptureError,
     CommandError,
@@ -13,10 +14,14 @@ from rfh2.errors import (
     StoreError,
 )
 from rfh2.folders import Folder
+from rfh2.mde import Mde
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
+from rfh2.pcf import Pcf, decode_pcf
+from rfh2.prologue import SteppedHeader
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh
 
 __all__ = [
     "CaptureError",
@@ -25,15 +30,21 @@ __all__ = [
     "DecodeError",
     "Dlh",
     "EncodeError",
+    "Eph",
     "Folder",
     "Header",
+    "Mde",
     "Message",
     "MigrationError",
     "Mqmd",
+    "Pcf",
     "QPubSubError",
     "Rfh1",
     "Rfh2",
+    "SteppedHeader",
     "StoreError",
+    "Xqh",
     "decode",
+    "decode_pcf",
     "encode",
 ]

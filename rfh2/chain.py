@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
-from rfh2.ccsid import EBCDIC_FIELDS
+from rfh2 import eph, mde, rfh1, xqh
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
+    MQENC_NATIVE,
     MQFMT_DEAD_LETTER_HEADER,
+    MQFMT_MD_EXTENSION,
     MQFMT_RF_HEADER_1,
     MQFMT_RF_HEADER_2,
+    MQFMT_XMIT_Q_HEADER,
 )
 from rfh2.dlh import decode_dlh
+from rfh2.layouts import MQDLH
 from rfh2.mqmd import name_of
-from rfh2.rfh1 import decode_rfh1
-from rfh2.rfh2 import STRUC_ID, STRUC_ID_EBCDIC, VERSION_ORDERS, decode_rfh2
+from rfh2.prologue import STEPPED_OVER, Kind, decode_stepped, version_at
+from rfh2.rfh2 import FIXED_LENGTH, STRUC_ID, decode_rfh2
 
 
 class Header(Protocol):
@@ -44,11 +50,26 @@ class Header(Protocol):
 Decoder = Callable[[bytes, int, int], Header]
 
 DECODERS: dict[str, Decoder] = {
-    MQFMT_RF_HEADER_1: decode_rfh1,
+    MQFMT_RF_HEADER_1: rfh1.decode_rfh1,
     MQFMT_RF_HEADER_2: decode_rfh2,
     "MQRFH2": decode_rfh2,  # what the guide prints for MQFMT_RF_HEADER_2 (6.6.1), and programs may have taken from it
     MQFMT_DEAD_LETTER_HEADER: decode_dlh,
+    MQFMT_XMIT_Q_HEADER: xqh.decode_xqh,
+    MQFMT_MD_EXTENSION: mde.decode_mde,
+    eph.KIND.format: eph.decode_eph,
 }
+
+DECODERS |= {kind.format: partial(decode_stepped, kind) for kind in STEPPED_OVER}
+
+_KINDS = (
+    *(rfh1.KIND, Kind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH})),
+    *(Kind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}), xqh.KIND, mde.KIND, eph.KIND, *STEPPED_OVER),
+)
+_BY_STRUC_ID: dict[bytes, tuple[Kind, ...]] = {
+    each.struc_id.encode(): tuple(kind for kind in _KINDS if kind.struc_id == each.struc_id) for each in _KINDS
+}
+_ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
+_EBCDIC_CCSID = 500
 
 # A message of 100 MB could chain a million headers of 100 bytes; real ones have three or four.
 MAX_HEADERS = 1000
@@ -74,14 +95,18 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
 
 
 def sniffed(data: bytes) -> tuple[str, int, int] | None:
-    """(Format, Encoding, CodedCharSetId) that a lost MQMD must have had, by the first header's StrucId and Version."""
+    """(Format, Encoding, CodedCharSetId) that a lost MQMD must have had, by the first header's StrucId and Version.
+
+    ``RFH `` alone makes a rules and formatting header, however damaged; other StrucIds need a Version that they have.
+    """
     struc_id = data[:4]
-    if struc_id in (STRUC_ID, STRUC_ID_EBCDIC):
-        found = VERSION_ORDERS.get(data[4:8])
-        version, order = found if found else (2, "little")
-        fmt = "MQHRF2" if version == 2 else "MQHRF"
-        return fmt, 273 if order == "big" else 546, 500 if struc_id == STRUC_ID_EBCDIC else 0
-    if struc_id in (b"DLH ", "DLH ".encode(EBCDIC_FIELDS)):
-        order = "big" if data[4:8] == b"\0\0\0\1" else "little"
-        return MQFMT_DEAD_LETTER_HEADER, 273 if order == "big" else 546, 0 if struc_id == b"DLH " else 500
+    ebcdic = struc_id not in _BY_STRUC_ID
+    if ebcdic:
+        struc_id = struc_id.decode(EBCDIC_FIELDS).encode(ASCII_FIELDS, "replace")
+    for kind in _BY_STRUC_ID.get(struc_id, ()):
+        found = version_at(kind, data, 0)
+        if found is not None:
+            return kind.format, _ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
+    if struc_id == STRUC_ID:
+        return MQFMT_RF_HEADER_2, MQENC_NATIVE, _EBCDIC_CCSID if ebcdic else 0
     return None

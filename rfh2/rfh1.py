@@ -12,16 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, ByteOrder, field_codec, is_ebcdic, text_codec
-from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_1, MQRC_RFH_STRING_ERROR
+from rfh2.ccsid import ASCII_FIELDS, ByteOrder, text_codec
+from rfh2.constants import (
+    MQCCSI_INHERIT,
+    MQENC_NATIVE,
+    MQFMT_RF_HEADER_1,
+    MQRC_RFH_ERROR,
+    MQRC_RFH_STRING_ERROR,
+)
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQRFH
-from rfh2.mqmd import characters
 from rfh2.name_values import NameValue, parse, write
-from rfh2.rfh2 import STRUC_ID, STRUC_ID_EBCDIC, VERSION_ORDERS
+from rfh2.prologue import Kind, decode_prologue, prologue_fields
 
-FIXED_LENGTH = MQRFH.size
+FIXED_LENGTH: Final = MQRFH.size
+KIND: Final = Kind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,9 @@ class Rfh1:
     string_charset: str = ASCII_FIELDS
     offset: int = field(default=0, compare=False)
 
-    kind = "MQRFH"
-    own_format = MQFMT_RF_HEADER_1
+    kind = KIND.name
+    own_format = KIND.format
+    version = 1
 
     @property
     def length(self) -> int:
@@ -93,17 +101,7 @@ class Rfh1:
 
     def encode(self) -> bytes:
         """The bytes of this header. Raises EncodeError."""
-        fixed = MQRFH.pack(
-            self.order,
-            "RFH ".encode(self.charset),
-            1,
-            self.length,
-            self.encoding,
-            self.coded_char_set_id,
-            characters(self.format, 8, self.charset, "Format"),
-            self.flags,
-        )
-        return fixed + self.data
+        return MQRFH.pack(self.order, *prologue_fields(KIND, self)) + self.data
 
     def _bytes_before(self, text: str, index: int) -> int:
         return index if self.string_charset == self.charset else len(text[:index].encode(self.string_charset))
@@ -114,32 +112,14 @@ class Rfh1:
 
 def decode_rfh1(data: bytes, offset: int, ccsid: int) -> Rfh1:
     """The MQRFH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
-    struc_id = data[offset : offset + 4]
-    if struc_id not in (STRUC_ID, STRUC_ID_EBCDIC):
-        raise DecodeError(offset, "MQRFH", f"StrucId is {struc_id!r}, not {STRUC_ID!r}", "bad-struc-id")
-    found = VERSION_ORDERS.get(data[offset + 4 : offset + 8])
-    if found is None or found[0] != 1:
-        raise DecodeError(offset + 4, "MQRFH", "Version is not 1 in either byte order", "unknown-version")
-    there = len(data) - offset
-    if there < FIXED_LENGTH:
-        why = f"{FIXED_LENGTH} bytes are needed for the fixed part, {there} are there"
-        raise DecodeError(len(data), "MQRFH", why, "short-header")
-    order = found[1]
-    _, _, length, encoding, next_ccsid, fmt, flags = MQRFH.fast[order].unpack_from(data, offset)
-    if not FIXED_LENGTH <= length <= there:
-        why = f"StrucLength {length} is not between {FIXED_LENGTH} and the {there} bytes that are there"
-        raise DecodeError(offset + 8, "MQRFH", why, "bad-struc-length")
-    ebcdic = struc_id == STRUC_ID_EBCDIC
-    charset = field_codec(ccsid, ebcdic)
-    return Rfh1(
-        *(data[offset + FIXED_LENGTH : offset + length], encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags),
-        *(order, charset, _string_codec(ccsid, charset, ebcdic), offset + FIXED_LENGTH),
-    )
+    p = decode_prologue(KIND, data, offset, ccsid)
+    string, start = data[offset + FIXED_LENGTH : offset + p.length], offset + FIXED_LENGTH
+    described = (p.encoding, p.coded_char_set_id, p.format, p.flags)
+    return Rfh1(string, *described, p.order, p.charset, _string_codec(ccsid, p.charset), start)
 
 
-def _string_codec(ccsid: int, charset: str, ebcdic: bool) -> str:
+def _string_codec(ccsid: int, charset: str) -> str:
     """The exact codec of the string where the fixed part's is only a stand-in for it, as for UTF-8."""
     exact = text_codec(ccsid, MQENC_NATIVE)
-    if exact is None or exact.startswith("utf-16") or is_ebcdic(ccsid) is not ebcdic:
-        return charset
-    return exact
+    same_family = exact is not None and " ".encode(exact) == " ".encode(charset)
+    return exact if exact is not None and same_family else charset

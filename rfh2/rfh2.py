@@ -29,6 +29,9 @@ VERSION_ORDERS: dict[bytes, tuple[int, ByteOrder]] = {
 }
 FIXED_LENGTH = MQRFH2.size
 
+# Real headers have a handful. Without a bound a header of nulls would be a folder of no bytes for each four of its own.
+MAX_FOLDERS = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Rfh2:
@@ -128,8 +131,10 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
 
 
 def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
-    folders = []
+    folders: list[Folder] = []
     while at < end:
+        if len(folders) == MAX_FOLDERS:
+            raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
         if end - at < 4:
             raise DecodeError(at, "MQRFH2", f"{end - at} bytes are left over after the last folder", "stray-bytes")
         size = int.from_bytes(data[at : at + 4], order, signed=True)
