@@ -15,18 +15,25 @@ from rfh2.captures.parquet import read_parquet, write_parquet
 from rfh2.captures.pcap import read_pcap
 from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
-from rfh2.captures.record import Reader
+from rfh2.captures.record import Reader, Refusal
 
-Writer = Callable[[Iterable[CapturedMessage], BinaryIO], int]
+Writer = Callable[[Iterable[CapturedMessage], BinaryIO, Refusal], int]
+
+_ALL = frozenset({"seq", "time", "qmgr", "queue", "user", "md", "body"})
+_DESCRIBED = frozenset({"md", "body"})
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFormat:
-    """One format. writer: None for a format that is only read. seeks: whether the reader needs a seekable file."""
+    """One format. writer: None for a format that is only read. keeps: the fields of a captured message that it writes.
+
+    seeks: whether the reader needs a seekable file.
+    """
 
     name: str
     reader: Reader
     writer: Writer | None
+    keeps: frozenset[str]
     description: str
     seeks: bool = False
 
@@ -34,13 +41,21 @@ class CaptureFormat:
 FORMATS: dict[str, CaptureFormat] = {
     entry.name: entry
     for entry in (
-        CaptureFormat("jsonl", read_jsonl, write_jsonl, "JSON Lines, one captured message a line"),
-        CaptureFormat("parquet", read_parquet, write_parquet, "Parquet, one captured message a row", seeks=True),
-        CaptureFormat("raw", read_raw, write_raw, "one message's headers and data, without an MQMD"),
-        CaptureFormat("mqmd", read_mqmd, write_mqmd, "MQMD and data, several messages separated by #@#@#"),
-        CaptureFormat("hex", read_hextext, write_hextext, "hex text or hex dumps, a blank line between messages"),
-        CaptureFormat("qload", read_qload, write_qload, "queue unload file of dmpmqmsg and qload"),
-        CaptureFormat("amqsbcg", read_amqsbcg, None, "browse listing of the sample programs amqsbcg and amqsbcgc"),
-        CaptureFormat("pcap", read_pcap, None, "packets of MQ channels, pcap or pcapng"),
+        CaptureFormat("jsonl", read_jsonl, write_jsonl, _ALL, "JSON Lines, one captured message a line"),
+        CaptureFormat("parquet", read_parquet, write_parquet, _ALL, "Parquet, one captured message a row", seeks=True),
+        CaptureFormat(
+            "raw", read_raw, write_raw, frozenset({"body"}), "one message's headers and data, without an MQMD"
+        ),
+        CaptureFormat("mqmd", read_mqmd, write_mqmd, _DESCRIBED, "MQMD and data, several messages separated by #@#@#"),
+        CaptureFormat(
+            "hex", read_hextext, write_hextext, _DESCRIBED, "hex text or hex dumps, a blank line between messages"
+        ),
+        CaptureFormat(
+            "qload", read_qload, write_qload, _DESCRIBED | {"qmgr", "queue"}, "queue unload file of dmpmqmsg and qload"
+        ),
+        CaptureFormat(
+            "amqsbcg", read_amqsbcg, None, frozenset(), "browse listing of the sample programs amqsbcg and amqsbcgc"
+        ),
+        CaptureFormat("pcap", read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng"),
     )
 }

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.descriptors import split_descriptor
-from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading, Refusal
 from rfh2.captures.text_lines import numbered_lines
 
 _LIMIT_BYTES = MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES
@@ -46,7 +46,7 @@ def read_hextext(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
         yield block.item(reading)
 
 
-def write_hextext(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+def write_hextext(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:
     """Write each message, MQMD first where it has one, as xxd does; a blank line between two. Returns how many."""
     count = 0
     for message in messages:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import Item, Reading
+from rfh2.captures.record import Item, Reading, Refusal
 from rfh2.captures.text_lines import numbered_lines
 
 # A line written by hand may leave out what the other formats have no place for either.
@@ -34,7 +34,7 @@ def read_jsonl(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
             yield number, message
 
 
-def write_jsonl(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+def write_jsonl(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:
     """Write one line a message; returns how many."""
     count = 0
     for message in messages:

@@ -11,8 +11,9 @@ ObjectHandle), the others are bare bytes. Messages are in these:
     MESSAGE_DATA   between queue managers: MQMSH  MQXQH with MQMD version 1  data
 
 What was put is known to be a message when the reply says so: a put is held until its reply, the next call of the same
-conversation, or the end; but where the other side was not captured, nothing is waited for. Its queue is that of the MQOPEN whose reply gave the ObjectHandle, or what the reply's MQPMO
-says it resolved to. The queue manager's name is in the INITIAL_DATA, the user in the USERID segment.
+conversation, or the end; but where the other side was not captured, nothing is waited for. Its queue is that of the
+MQOPEN whose reply gave the ObjectHandle, or what the reply's MQPMO says it resolved to. The queue manager's name is in
+the INITIAL_DATA, the user in the USERID segment.
 """
 
 from __future__ import annotations

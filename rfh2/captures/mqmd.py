@@ -19,7 +19,7 @@ from rfh2.captures.descriptors import (
     split_descriptor,
     starts_header,
 )
-from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading, Refusal
 from rfh2.errors import CaptureError
 
 SEPARATOR = b"#@#@#"
@@ -47,16 +47,18 @@ def read_mqmd(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
                 yield offset, reading.message(body, md)
 
 
-def write_mqmd(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+def write_mqmd(messages: Iterable[CapturedMessage], target: BinaryIO, refused: Refusal) -> int:
     """Write MQMD and data of each message and return how many; an MQMD that was left out is written out.
 
-    Raises CaptureError for a message that holds a separator with the start of a message behind it.
+    Refuses a message that holds a separator with the start of a message behind it.
     """
     count = 0
     for message in messages:
         data = explicit_descriptor(message) + message.body
         if any(_begins_message(data, at + len(SEPARATOR)) for at in _occurrences(data)):
-            raise CaptureError("mqmd", None, f"message {message.seq} holds a separator; use jsonl, parquet or qload")
+            why = f"message {message.seq} holds a separator; use jsonl, parquet or qload"
+            refused(message, CaptureError("mqmd", None, why))
+            continue
         target.write((SEPARATOR if count else b"") + data)
         count += 1
     return count

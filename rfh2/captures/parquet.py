@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.jsonl import clause
-from rfh2.captures.record import Item, Reading
+from rfh2.captures.record import Item, Reading, Refusal
 from rfh2.errors import CaptureError
 
 COLUMNS = ("seq", "time", "qmgr", "queue", "user", "md", "body")
@@ -55,7 +55,7 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
             yield row, reading.problem(row, f"rows up to {end - 1} are not readable: {_first_line(error)}", "row")
 
 
-def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:
     """Write one row a message; returns how many. Raises CaptureError where pyarrow is not installed."""
     arrow, parquet = _pyarrow()
     schema = arrow.schema(

@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.printed_fields import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading, Refusal
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError, DecodeError
 
@@ -190,19 +190,24 @@ class _Message:
         return self._start, reading.problem(*self._problem, "line")
 
 
-def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
+def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO, refused: Refusal) -> int:
     """Write *messages* as dmpmqmsg does, with a line that names the queue wherever it changes. Returns how many.
 
-    Raises CaptureError for an MQMD whose fields cannot be put into lines.
+    Refuses a message whose MQMD cannot be put into lines.
     """
     target.write(b"* DMPMQMSG Version:8.0\n")
     origin: tuple[str | None, str] | None = None
     count = 0
     for message in messages:
+        try:
+            attributes = b"N\n" if message.md is None else b"".join(_attribute_lines(message))
+        except CaptureError as error:
+            refused(message, error)
+            continue
         if origin != (message.qmgr, message.queue):
             origin = (message.qmgr, message.queue)
             target.write(f"* Qmgr  = {message.qmgr or ''}\n* Queue = {message.queue}\n\n".encode())
-        target.write(b"N\n" if message.md is None else b"".join(_attribute_lines(message)))
+        target.write(attributes)
         body = message.body
         for at in range(0, max(len(body), 1), _LINE_BYTES):
             target.write(b"X " + body[at : at + _LINE_BYTES].hex().upper().encode("ascii") + b"\n")

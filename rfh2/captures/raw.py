@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading, Refusal
 from rfh2.errors import CaptureError
 
 
@@ -20,10 +19,13 @@ def read_raw(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
         yield 0, reading.message(body)
 
 
-def write_raw(messages: Iterable[CapturedMessage], target: BinaryIO) -> int:
-    """Write the body of the only message. Raises CaptureError for a second one, which would run into the first."""
-    bodies = [message.body for message in islice(messages, 2)]
-    if len(bodies) > 1:
-        raise CaptureError("raw", None, "holds one message only; use mqmd, jsonl or qload for several")
-    target.write(b"".join(bodies))
-    return len(bodies)
+def write_raw(messages: Iterable[CapturedMessage], target: BinaryIO, refused: Refusal) -> int:
+    """Write the body of the first message. Refuses a second one, which would run into the first."""
+    count = 0
+    for message in messages:
+        if count:
+            refused(message, CaptureError("raw", None, f"message {message.seq}: raw holds one message only"))
+            continue
+        target.write(message.body)
+        count = 1
+    return count

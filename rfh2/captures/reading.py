@@ -24,6 +24,7 @@ def read_captures(
     *,
     name: str | None = None,
     default_queue: DefaultQueue = "",
+    numbering: Numbering | None = None,
 ) -> Iterator[CaptureRecord]:
     """Each record of *source*, in order, holding no more than one message in memory.
 
@@ -32,12 +33,13 @@ def read_captures(
     records and problems call a stream. default_queue: the queue of messages that name none, or what gives it.
 
     A record that cannot be read is given with its problem, and reading goes on behind it. ``seq`` is the message's own
-    where the format has it, else counted from 1 through all files. Raises CaptureError for a path that is missing or
+    where the format has it, else counted from 1 through all files, or by *numbering*, which several calls may share so
+    that their messages differ. Raises CaptureError for a path that is missing or
     unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
     """
     if format != "auto" and format not in FORMATS:
         raise CaptureError(name or str(source), None, f"unknown format {format}; there are {', '.join(FORMATS)}")
-    numbering = Numbering()
+    numbering = numbering or Numbering()
     if not isinstance(source, Path):
         label = name or str(getattr(source, "name", "<stream>"))
         return _records(source, label, format, numbering, default_queue)

@@ -90,6 +90,9 @@ class Reading:
 Item = tuple[int, CapturedMessage | CaptureError]
 """What a reader yields: the position of a record, and the message or the problem there."""
 
+Refusal = Callable[[CapturedMessage, CaptureError], None]
+"""What a writer calls for a message that its format cannot hold, when it is not to stop at it."""
+
 Reader = Callable[[BinaryIO, Reading], Iterator[Item]]
 
 

@@ -1,0 +1,143 @@
+"""``qpubsub convert``: one capture format into another."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.inputs import STDIN, capture_files
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, CaptureRecord, Numbering, put_time, read_captures, write_captures
+from rfh2.errors import CaptureError
+
+_WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer is not None)
+_EPILOG: Final = """\b
+Examples:
+  qpubsub convert browse.txt >messages.jsonl
+  qpubsub convert --to parquet -o messages.parquet captures/
+  qpubsub convert --to qload --queue SYSTEM.BROKER.CONTROL.QUEUE regsub.dat >regsub.qload
+
+\b
+Exit codes: 0 all converted, 1 some could not be read or written (each is told), 2 a file is missing.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--to",
+    "target_format",
+    type=click.Choice(_WRITTEN),
+    default="jsonl",
+    show_default=True,
+    metavar="FORMAT",
+    help=f"Format to write: {', '.join(_WRITTEN)}.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, not to stdout.")
+@click.option("--queue", default="", metavar="QUEUE", help="The queue of messages whose format names none.")
+@capture_files
+@click.pass_obj
+def command(
+    console: Console, *, target_format: str, output: Path | None, queue: str, form: str, files: tuple[Path, ...]
+) -> ExitCode:
+    """Turn the captured messages in FILEs, or on stdin, into another format.
+
+    A directory is read with all the files in it. Messages are read and written one at a time: size does not matter.
+    With --output the file appears when it is whole. What a format has no place for is told; nothing else is changed.
+    """
+    for file in files:
+        if file != STDIN and not file.exists():
+            raise CaptureError(str(file), None, "no such file or directory")
+    conversion = _Conversion(console, target_format)
+    with console.progress("messages converted") as advance:
+        messages = conversion.messages(_records(console, files or (STDIN,), form, queue))
+        count = _write(console, _counted(messages, advance), target_format, output, conversion)
+    conversion.tell_losses()
+    console.say(f"{count} messages converted to {target_format}" + (f", {output}" if output else ""))
+    return ExitCode.PROBLEMS if conversion.problems else ExitCode.DONE
+
+
+class _Conversion:
+    """One run of the verb: tells what cannot be read or written, and counts what the target has no place for."""
+
+    def __init__(self, console: Console, target_format: str) -> None:
+        self._console, self._format = console, target_format
+        self._keeps = FORMATS[target_format].keeps
+        self._lost: Counter[str] = Counter()
+        self.problems = 0
+
+    def messages(self, records: Iterator[CaptureRecord]) -> Iterator[CapturedMessage]:
+        """The messages of *records*; a problem is told and passed over."""
+        for record in records:
+            if record.message is None:
+                self._report(str(record.problem))
+            else:
+                self._lost.update(field for field in _present(record.message) if field not in self._keeps)
+                yield record.message
+
+    def refused(self, _message: CapturedMessage, error: CaptureError) -> None:
+        """Tell of a message that the target cannot hold."""
+        self._report(str(error))
+
+    def tell_losses(self) -> None:
+        """Say which fields the target has no place for."""
+        if self._lost:
+            lost = ", ".join(f"{field} of {count} messages" for field, count in sorted(self._lost.items()))
+            self._console.say(f"no place in {self._format} for: {lost}")
+
+    def _report(self, text: str) -> None:
+        self.problems += 1
+        self._console.warn(text)
+
+
+def _present(message: CapturedMessage) -> Iterator[str]:
+    """The fields of *message* that say something which its descriptor does not."""
+    if message.queue:
+        yield "queue"
+    if message.qmgr is not None:
+        yield "qmgr"
+    if message.user is not None:
+        yield "user"
+    if message.time is not None and (message.md is None or put_time(message.md) != message.time):
+        yield "time"
+    if message.md is not None:
+        yield "md"
+
+
+def _records(console: Console, files: tuple[Path, ...], form: str, queue: str) -> Iterator[CaptureRecord]:
+    numbering = Numbering()
+    for file in files:
+        source, name = (console.stdin, "stdin") if file == STDIN else (file, None)
+        yield from read_captures(source, form, name=name, default_queue=queue, numbering=numbering)
+
+
+def _counted(messages: Iterator[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:
+    for message in messages:
+        advance(1)
+        yield message
+
+
+def _write(
+    console: Console, messages: Iterator[CapturedMessage], form: str, output: Path | None, conversion: _Conversion
+) -> int:
+    if output is None:
+        count = write_captures(messages, console.stdout, form, refused=conversion.refused)
+        console.flush()
+        return count
+    # A name that reading a directory passes over, for the output may be in the directory that is read.
+    partial = output.with_name(f".{output.name}.partial")
+    try:
+        with partial.open("wb") as target:
+            count = write_captures(messages, target, form, refused=conversion.refused)
+            target.flush()
+            os.fsync(target.fileno())
+        partial.replace(output)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return count
