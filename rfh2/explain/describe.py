@@ -7,14 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from rfh2.constants import MQFMT_STRING
+from rfh2.eph import Eph
 from rfh2.errors import CaptureError, DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
 from rfh2.explain.form import DecodedBody, DecodedFolder, DecodedHeader, DecodedMessage, FieldValue, Problem
+from rfh2.explain.pcf_form import body_pcf, describe_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.folders import Folder, Value
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh
 
 # Text may hold these; data that holds others is shown as hex unless its Format says that it is text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -69,6 +72,12 @@ def describe_header(located: Located, body: bytes) -> DecodedHeader:
         return DecodedHeader(**common, folders=[describe_folder(folder) for folder in header.folders])
     if isinstance(header, Rfh1):
         return DecodedHeader(**common, pairs=_pairs(header), raw=_raw(header.data, header.string_charset))
+    if isinstance(header, Xqh):
+        mqmd = header.mqmd
+        fields = read_fields(descriptor_layout(mqmd.version), data[layout.size :], mqmd.order, mqmd.charset)
+        return DecodedHeader(**common, mqmd=fields)
+    if isinstance(header, Eph):
+        common["pcf"] = _embedded_pcf(header)
     if len(data) == layout.size:
         return DecodedHeader(**common)
     return DecodedHeader(**common, hex=data[layout.size :].hex())
@@ -109,7 +118,7 @@ def body_text(partial: PartialMessage) -> str | None:
 
 
 def _body(partial: PartialMessage) -> DecodedBody:
-    message = partial.message
+    message, pcf = partial.message, body_pcf(partial)
     return DecodedBody(
         offset=partial.rest_offset,
         length=len(partial.rest),
@@ -118,7 +127,15 @@ def _body(partial: PartialMessage) -> DecodedBody:
         ccsid=message.body_ccsid,
         text=None if partial.fault is not None else body_text(partial),
         hex=partial.rest.hex(),
+        **({} if pcf is None else {"pcf": describe_pcf(pcf)}),
     )
+
+
+def _embedded_pcf(header: Eph) -> dict[str, Any] | None:
+    try:
+        return describe_pcf(header.pcf())
+    except DecodeError:
+        return None
 
 
 def _pairs(header: Rfh1) -> list[tuple[str, str]] | None:

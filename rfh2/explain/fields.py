@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from rfh2 import eph
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import EncodeError
 from rfh2.explain.form import FieldValue
-from rfh2.layouts import ALL, MQMD1, MQMD2, Layout
+from rfh2.layouts import ALL, MQMD1, MQMD2, MQRFH, Layout
 from rfh2.mqmd import characters, identifier, name_of
+from rfh2.prologue import STEPPED_OVER
 
 BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToken"})
 """Fields of bytes that are no characters; shown as hex."""
@@ -23,7 +25,10 @@ BYTE_STRINGS: Final = frozenset({"MsgId", "CorrelId", "GroupId", "AccountingToke
 COMPUTED: Final = frozenset({"StrucId", "Version", "StrucLength"})
 
 _APPLICATION_DATA = frozenset({"ApplIdentityData", "ApplOriginData"})
-_BY_KIND: dict[str, Layout] = {layout.name: layout for layout in ALL if layout is not MQMD2}
+# Of headers that are stepped over only the prologue is known; an MQRFH is a prologue and a string.
+_BY_KIND: dict[str, Layout] = {layout.name: layout for layout in ALL if layout is not MQMD2} | {
+    kind.name: MQRFH for kind in (*STEPPED_OVER, eph.KIND)
+}
 
 
 def layout_of(kind: str) -> Layout | None:

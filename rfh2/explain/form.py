@@ -60,7 +60,8 @@ class DecodedFolder(_Form):
 class DecodedHeader(_Form):
     """One header. fields: its fixed part in IBM's names. byte_order, charset: in which that is written.
 
-    folders: of an MQRFH2; pairs, raw: of an MQRFH; parameters: of PCF; hex: what follows the fixed part of any other.
+    folders: of an MQRFH2; pairs, raw: of an MQRFH; mqmd: of an MQXQH; pcf: of an MQEPH, to be read only; hex: what
+    follows the fixed part of any other.
     """
 
     type: str
@@ -72,12 +73,16 @@ class DecodedHeader(_Form):
     folders: list[DecodedFolder] | None = None
     pairs: list[tuple[str, str]] | None = None
     raw: str | None = None
-    parameters: list[dict[str, Any]] | None = None
+    mqmd: dict[str, FieldValue] | None = None
+    pcf: dict[str, Any] | None = None
     hex: str | None = None
 
 
 class DecodedBody(_Form):
-    """What follows the last header that could be decoded. text: None where it is no text, or not of its CCSID."""
+    """What follows the last header that could be decoded. text: None where it is no text, or not of its CCSID.
+
+    pcf: what a body in a PCF format holds, to be read only.
+    """
 
     offset: int | None = None
     length: int | None = None
@@ -86,6 +91,7 @@ class DecodedBody(_Form):
     ccsid: int | None = None
     text: str | None = None
     hex: str | None = None
+    pcf: dict[str, Any] | None = None
 
 
 class DecodedMessage(_Form):

@@ -1,0 +1,242 @@
+"""``qpubsub encode``: captured messages, from what decode printed or from options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from click.core import ParameterSource
+from pydantic import ValidationError
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.inputs import STDIN
+from commands.explain.build import Wanted, command_message
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, write_captures
+from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
+from rfh2.errors import CaptureError, EncodeError
+from rfh2.explain.form import DecodedMessage
+from rfh2.explain.rebuild import rebuild
+from rfh2.mqmd import Mqmd
+from rfh2.mqps import COMMANDS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WRITABLE: Final = [name for name, entry in FORMATS.items() if entry.writer is not None]
+_MSG_TYPES: Final = {"request": 1, "reply": 2, "report": 4, "datagram": 8}
+_REPORTS: Final = {
+    "PAN": MQRO_PAN,
+    "NAN": MQRO_NAN,
+    "PASS_CORREL_ID": MQRO_PASS_CORREL_ID,
+    "PASS_MSG_ID": MQRO_PASS_MSG_ID,
+}
+_PERSISTENCES: Final = {"no": 0, "yes": 1, "queue": 2}
+_TYPES: Final[dict[str, Callable[[str], Any]]] = {
+    "": str,
+    "string": str,
+    "int": int,
+    "float": float,
+    "boolean": lambda text: {"true": True, "false": False, "1": True, "0": False}[text.lower()],
+}
+
+_EPILOG: Final = """\b
+Examples:
+  qpubsub decode --json capture.dat | qpubsub encode >capture.jsonl
+  qpubsub decode --json a.jsonl | jq -c '.headers[0].folders[0].values.Topic = "b/#"' | qpubsub encode
+  qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\
+      --reply-to-q SUB.Q --msg-type request
+  qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello
+
+\b
+Exit codes: 0 done, 1 a message could not be encoded (the others were), 2 usage.
+"""
+
+
+def _message_options(function: F) -> F:
+    options = (
+        click.option("--command", "word", type=click.Choice(COMMANDS), help="Make this command, reading no FILE."),
+        click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="A Topic; may be repeated."),
+        click.option("--option", "options", multiple=True, metavar="WORD", help="A RegOpt, PubOpt or DelOpt."),
+        click.option("--q-name", metavar="QUEUE", help="QName: the subscriber queue."),
+        click.option("--qmgr-name", metavar="QMGR", help="QMgrName: its queue manager."),
+        click.option("--stream-name", metavar="QUEUE", help="MQPSStreamName; with --rfh1 only."),
+        click.option("--sub-point", metavar="NAME", help="SubPoint."),
+        click.option("--filter", "filter_", metavar="SELECTOR", help="Filter."),
+        click.option("--sub-name", metavar="NAME", help="SubName."),
+        click.option("--sub-identity", metavar="TEXT", help="SubIdentity."),
+        click.option("--sub-user-data", metavar="TEXT", help="SubUserData."),
+        click.option("--pub-time", metavar="YYYYMMDDHHMMSSTH", help="PubTime."),
+        click.option("--seq-num", metavar="N", help="SeqNum."),
+        click.option("--usr", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property; TYPE int, float, boolean."),
+        click.option("--data", default="", metavar="TEXT", help="The data, as MQSTR in UTF-8."),
+        click.option("--ccsid", default=1208, show_default=True, metavar="N", help="CCSID of the data."),
+        click.option("--rfh1", is_flag=True, help="An MQRFH instead of an MQRFH2."),
+        click.option("--big-endian", is_flag=True, help="Integers as on AIX and z/OS."),
+        click.option("--queue", default="", metavar="QUEUE", help="Where it is put; else where such commands belong."),
+        click.option("--qmgr", metavar="QMGR", help="Queue manager that it is put to."),
+        click.option("--user", metavar="USER", help="Who puts it."),
+        click.option("--time", type=click.DateTime(), help="When it is put, UTC."),
+        click.option(
+            "--seq", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Its number."
+        ),
+        click.option("--reply-to-q", default="", metavar="QUEUE", help="MQMD ReplyToQ."),
+        click.option("--reply-to-qmgr", default="", metavar="QMGR", help="MQMD ReplyToQMgr."),
+        click.option("--msg-type", type=click.Choice(list(_MSG_TYPES)), default="datagram", show_default=True),
+        click.option(
+            "--report", multiple=True, type=click.Choice(list(_REPORTS)), help="MQMD Report; may be repeated."
+        ),
+        click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, tenths of a second."),
+        click.option("--priority", type=click.IntRange(-1, 9), default=-1, metavar="N", help="MQMD Priority."),
+        click.option("--persistent", type=click.Choice(list(_PERSISTENCES)), default="queue", show_default=True),
+        click.option("--msg-id", default="", metavar="HEX", help="MQMD MsgId, filled up with zeros."),
+        click.option("--correl-id", default="", metavar="HEX", help="MQMD CorrelId, filled up with zeros."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--to", "to", type=click.Choice(_WRITABLE), default="jsonl", show_default=True, help="Capture format.")
+@_message_options
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
+@click.pass_obj
+def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str | None, **given: Any) -> ExitCode:
+    """Make captured messages of what "decode --json" printed, in FILEs or on stdin.
+
+    What was not edited comes back byte for byte: byte order, code pages, padding, nulls and all. What was edited wins:
+    a field, a folder's raw text or its values, the body's text or its hex, a header or a folder added or left out.
+    Lengths and offsets are computed. To edit the same thing in two ways at once is an error.
+
+    With --command, a message is made from options instead, to standard output as well.
+    """
+    if word is not None:
+        if files:
+            raise click.UsageError("--command makes a message; it reads no FILE")
+        write_captures([_made(word, given)], console.stdout, to)
+        return ExitCode.DONE
+    context = click.get_current_context()
+    if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in given):
+        raise click.UsageError("options that describe a message need --command")
+    encoding = _Encoding(console)
+    done = write_captures(encoding.messages(files or (STDIN,)), console.stdout, to)
+    console.say(f"{done} message{'' if done == 1 else 's'} encoded")
+    return ExitCode.PROBLEMS if encoding.problems else ExitCode.DONE
+
+
+@dataclass(slots=True)
+class _Encoding:
+    """One run over files. problems: how many objects could not be encoded."""
+
+    console: Console
+    problems: int = 0
+
+    def messages(self, files: Iterable[Path]) -> Iterator[CapturedMessage]:
+        """The captured message of each line that is one; the others are reported."""
+        for file in files:
+            name = "stdin" if file == STDIN else str(file)
+            for number, line in enumerate(_lines(file), 1):
+                if not line.strip():
+                    continue
+                try:
+                    yield rebuild(DecodedMessage.model_validate_json(line))
+                except ValidationError as error:
+                    self._warn(name, number, _clause(error))
+                except EncodeError as error:
+                    self._warn(name, number, str(error))
+
+    def _warn(self, name: str, number: int, why: str) -> None:
+        self.problems += 1
+        self.console.warn(f"{name}, line {number}: {why}")
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    if file == STDIN:
+        yield from sys.stdin.buffer
+        return
+    try:
+        stream = file.open("rb")
+    except OSError as error:
+        raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+    with stream:
+        yield from stream
+
+
+def _clause(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
+    tags = {
+        "SubPoint": given["sub_point"],
+        "Filter": given["filter_"],
+        "QMgrName": given["qmgr_name"],
+        "QName": given["q_name"],
+        "StreamName": given["stream_name"],
+        "PubTime": given["pub_time"],
+        "SeqNum": given["seq_num"],
+        "SubName": given["sub_name"],
+        "SubIdentity": given["sub_identity"],
+        "SubUserData": given["sub_user_data"],
+    }
+    mqmd = Mqmd(
+        report=sum({_REPORTS[name] for name in given["report"]}),
+        msg_type=_MSG_TYPES[given["msg_type"]],
+        expiry=given["expiry"],
+        priority=given["priority"],
+        persistence=_PERSISTENCES[given["persistent"]],
+        coded_char_set_id=1208,
+        msg_id=_identifier(given["msg_id"], "--msg-id"),
+        correl_id=_identifier(given["correl_id"], "--correl-id"),
+        reply_to_q=given["reply_to_q"],
+        reply_to_qmgr=given["reply_to_qmgr"],
+        user_identifier=(given["user"] or "")[:12],
+    )
+    time: datetime | None = given["time"]
+    return command_message(
+        Wanted(
+            word,
+            given["topics"],
+            given["options"],
+            tags,
+            dict(_property(text) for text in given["usr"]),
+            given["data"],
+            given["ccsid"],
+            order="big" if given["big_endian"] else "little",
+            rfh1=given["rfh1"],
+            mqmd=mqmd,
+            queue=given["queue"],
+            qmgr=given["qmgr"],
+            user=given["user"],
+            time=time,
+            seq=given["seq"],
+        )
+    )
+
+
+def _identifier(text: str, option: str) -> bytes:
+    try:
+        data = bytes.fromhex(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {text!r} is not hex") from error
+    if len(data) > 24:
+        raise click.UsageError(f"{option}: {len(data)} bytes are more than 24")
+    return data.ljust(24, b"\0")
+
+
+def _property(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    name, _, kind = name.partition(":")
+    if not equals or not name or kind not in _TYPES:
+        raise click.UsageError(f"--usr {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
+    try:
+        return name, _TYPES[kind](value)
+    except (ValueError, KeyError) as error:
+        raise click.UsageError(f"--usr {text}: {value!r} is no {kind}") from error

@@ -1,0 +1,148 @@
+"""A folder's text, written anew with other values: what nobody edited keeps its place, its attributes and its type.
+
+``values`` is the JSON form (``describe.describe_folder``): tag to value, to a list of values where the tag repeats, to
+an object where it is a group. Tags that stay come in the order in which they stood, new ones behind them. A number, a
+boolean or a null that is new gets the attribute that says so; in psc and pscr everything is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.explain.elements import Element, elements
+from rfh2.folders import Folder
+
+Attributes = tuple[tuple[str, str], ...]
+
+UNTYPED: Final = ("psc", "pscr")
+"""Folders in which no element has a type."""
+
+_INT32: Final = range(-(1 << 31), 1 << 31)
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    element: Element
+    children: tuple[_Node, ...]
+
+
+def folder_text(name: str, values: Mapping[str, Any], before: Folder | None = None) -> str:
+    """The text of a folder called *name* with *values*; before: the folder whose values were edited.
+
+    Raises EncodeError for a value that has no form in a folder.
+    """
+    roots = _tree(before)
+    typed = name not in UNTYPED
+    if len(roots) > 1:
+        text = "".join(_elements(values, roots, typed))
+    else:
+        attributes = roots[0].element.attributes if roots else ()
+        children = roots[0].children if roots else ()
+        text = _tagged(name, attributes, "".join(_elements(values, children, typed)))
+    return text
+
+
+def padded(text: str, charset: str, multiple: int = 4) -> bytes:
+    """*text* in *charset*, filled up with blanks to a *multiple* of bytes. Raises EncodeError."""
+    try:
+        data = text.encode(charset)
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"NameValueData: {text!r} has no form in {charset}") from error
+    blank = " ".encode(charset)
+    return data + blank * (-len(data) % multiple // len(blank))
+
+
+def _tree(folder: Folder | None) -> tuple[_Node, ...]:
+    if folder is None:
+        return ()
+    try:
+        flat = elements(folder)
+    except DecodeError:
+        return ()
+    return _nodes(flat, 0)
+
+
+def _nodes(flat: Sequence[Element], depth: int) -> tuple[_Node, ...]:
+    starts = [at for at, element in enumerate(flat) if element.depth == depth]
+    ends = [*starts[1:], len(flat)][: len(starts)]
+    return tuple(
+        _Node(flat[start], _nodes(flat[start + 1 : end], depth + 1)) for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def _elements(values: Mapping[str, Any], before: Sequence[_Node], typed: bool) -> Iterator[str]:
+    left = {tag: list(value) if isinstance(value, list) else [value] for tag, value in values.items()}
+    for node in before:
+        waiting = left.get(node.element.tag)
+        if waiting:
+            yield _element(node.element.tag, waiting.pop(0), node, typed)
+    for tag, waiting in left.items():
+        for value in waiting:
+            yield _element(tag, value, None, typed)
+
+
+def _element(tag: str, value: Any, before: _Node | None, typed: bool) -> str:
+    attributes = before.element.attributes if before is not None else ()
+    if isinstance(value, dict):
+        children = before.children if before is not None else ()
+        return _tagged(tag, attributes, "".join(_elements(value, children, typed)))
+    kind = _kind(attributes)
+    if _fits(value, kind):
+        return _tagged(tag, attributes, escape(_text(value), {"\r": "&#13;"}))
+    if isinstance(value, int | float | None) and typed:
+        others = tuple((key, text) for key, text in attributes if key.rpartition(":")[2] not in ("dt", "nil"))
+        return _tagged(tag, (*others, *_type_of(tag, value)), _text(value))
+    others = tuple((key, text) for key, text in attributes if key != "dt" and key.rpartition(":")[2] != "nil")
+    return _tagged(tag, others, escape(_text(value), {"\r": "&#13;"}))
+
+
+def _kind(attributes: Attributes) -> str | None:
+    for key, text in attributes:
+        if key.rpartition(":")[2] == "nil" and text in ("1", "true", "TRUE"):
+            return "nil"
+    return next((text for key, text in attributes if key == "dt"), None)
+
+
+def _fits(value: Any, kind: str | None) -> bool:
+    """Whether an element of type *kind* can hold *value* as it is."""
+    if kind == "nil":
+        return value is None
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, int):
+        return kind in ("i1", "i2", "i4", "i8", "int", "r4", "r8")
+    if isinstance(value, float):
+        return kind in ("r4", "r8")
+    return isinstance(value, str)
+
+
+def _type_of(tag: str, value: float | None) -> Attributes:
+    if value is None:
+        return (("xsi:nil", "true"),)
+    if isinstance(value, bool):
+        return (("dt", "boolean"),)
+    if isinstance(value, float):
+        return (("dt", "r8"),)
+    if value not in _INT64:
+        raise EncodeError(f"{tag}: {value} is no number of 64 bits")
+    return (("dt", "i4" if value in _INT32 else "i8"),)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int | float):
+        return repr(value)
+    return str(value)
+
+
+def _tagged(tag: str, attributes: Attributes, content: str) -> str:
+    written = "".join(f" {key}={quoteattr(text)}" for key, text in attributes)
+    return f"<{tag}{written}>{content}</{tag}>"

@@ -1,0 +1,57 @@
+"""PCF in JSON form: the fields of its MQCFH and its parameters, in IBM's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rfh2.errors import DecodeError
+from rfh2.explain.reading import PartialMessage
+from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES
+from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
+
+
+def body_pcf(partial: PartialMessage) -> Pcf | None:
+    """The PCF message that the body is; None where its Format is no PCF, or it cannot be decoded."""
+    message = partial.message
+    if partial.fault is not None or message.body_format not in FORMATS:
+        return None
+    try:
+        return decode_pcf(message.body, message.body_ccsid, partial.rest_offset)
+    except DecodeError:
+        return None
+
+
+def describe_pcf(pcf: Pcf) -> dict[str, Any]:
+    """The JSON form of a PCF message."""
+    return {
+        "Type": pcf.type,
+        "Command": pcf.command,
+        "name": COMMAND_NAMES.get(pcf.command),
+        "CompCode": pcf.comp_code,
+        "Reason": pcf.reason,
+        "parameters": [describe_parameter(parameter) for parameter in pcf.parameters],
+    }
+
+
+def describe_parameter(parameter: Parameter) -> dict[str, Any]:
+    """The JSON form of a parameter: its number, its name where it is known, its value; bytes as hex."""
+    named = {"Parameter": parameter.parameter, "name": PARAMETER_NAMES.get(parameter.parameter)}
+    return named | {"value": _value(parameter)}
+
+
+def _value(parameter: Parameter) -> Any:
+    if isinstance(parameter, Cfin | Cfin64):
+        return parameter.value
+    if isinstance(parameter, Cfil | Cfil64):
+        return list(parameter.values)
+    if isinstance(parameter, Cfgr):
+        return [describe_parameter(member) for member in parameter.members]
+    if isinstance(parameter, Cfbs):
+        return parameter.data.hex()
+    if isinstance(parameter, Cfst | Cfsl):
+        try:
+            return parameter.text if isinstance(parameter, Cfst) else list(parameter.texts)
+        except DecodeError:
+            return parameter.data.hex() if isinstance(parameter, Cfst) else [s.hex() for s in parameter.strings]
+    return parameter.encode("big").hex()
