@@ -33,7 +33,7 @@ class Wanted:
     """What a person asks for.
 
     word: the command. topics, options: in order. tags: further tags of psc by name (``QName``, ``SubName``); those
-    without a value are left out. usr: properties, typed by their Python type. data: text, in CCSID *ccsid* and Format *format*.
+    without a value are left out. usr: properties, typed by their Python type. data: text, in *ccsid* and *format*.
     rfh1: an MQRFH instead of an MQRFH2. queue: where it is put, empty for where the command belongs.
     """
 
