@@ -10,10 +10,11 @@ from typing import Final
 import click
 
 from commands.cli.console import Console, ExitCode
+from commands.cli.inputs import capture_files, records
 from commands.cli.options import queue_manager
 from commands.queues import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS, CaptureRecord, read_captures
+from rfh2.captures import CaptureRecord
 from rfh2.mqmd import name_of
 
 _BATCH_MESSAGES: Final = 1_000
@@ -23,16 +24,8 @@ _APPLICATION: Final = "qpubsub put"
 
 @click.command(epilog="\b\nExample:\n  qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl")
 @queue_manager
-@click.option(
-    "--format",
-    "form",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", *FORMATS]),
-    help="Format of the files.",
-)
 @click.argument("queue")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
+@capture_files
 @click.pass_obj
 def command(console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...]) -> ExitCode:
     """Put the captured messages in FILEs, or on stdin, on QUEUE, whichever queue they were captured from.
@@ -44,7 +37,7 @@ def command(console: Console, *, qmgr: str, home: Path, form: str, queue: str, f
         putting = _Putting(console, store, queue)
         with console.progress("messages put") as advance:
             try:
-                for batch in _batches(_records(console, files or (Path("-"),), form)):
+                for batch in _batches(records(files, form)):
                     advance(putting.put_all(batch))
             except Exception as error:
                 if putting.done:
@@ -63,11 +56,11 @@ class _Putting:
         self.console, self.store, self.queue = console, store, queue
         self.done = self.problems = 0
 
-    def put_all(self, records: list[CaptureRecord]) -> int:
-        """Put *records* in one unit of work; returns how many. What a queue took before it refused more is kept."""
+    def put_all(self, batch: list[CaptureRecord]) -> int:
+        """Put *batch* in one unit of work; returns how many. What a queue took before it refused more is kept."""
         put, refusal = 0, None
         with self.store.unit_of_work() as unit:
-            for record in records:
+            for record in batch:
                 try:
                     put += self._put(unit, record)
                 except QueueError as error:
@@ -93,19 +86,11 @@ class _Putting:
         return True
 
 
-def _records(console: Console, files: Iterable[Path], form: str) -> Iterator[CaptureRecord]:
-    for file in files:
-        if str(file) == "-":
-            yield from read_captures(console.stdin, form, name="stdin")
-        else:
-            yield from read_captures(file, form)
-
-
-def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
+def _batches(found: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
     # Read before the unit of work begins: a slow reader must not keep other processes from the queues.
     batch: list[CaptureRecord] = []
     size = 0
-    for record in records:
+    for record in found:
         batch.append(record)
         size += 0 if record.message is None else len(record.message.body_hex) // 2
         if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:

@@ -107,6 +107,7 @@ def definitions_in(objects: Objects) -> list[Definition]:
         *objects.aliases.values(),
         *objects.namelists.values(),
         *objects.topics,
+        *objects.authorities.values(),
     ]
 
 

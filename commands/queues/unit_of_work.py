@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self, assert_never
+from typing import Any, Final, Self
 
 from commands.objects import (
     UNLIMITED_DEPTH,
@@ -27,6 +27,7 @@ from commands.queues import reading
 from commands.queues.database import Database, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
+from commands.queues.effects import save_effect
 from commands.queues.errors import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_GET_INHIBITED,
@@ -38,18 +39,10 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.port import LoadedState, StoredMessage
-from commands.queues.state import retained_row, subscription_state, to_microseconds
+from commands.queues.state import to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
-from streams.operations import (
-    Delivery,
-    Effect,
-    RetainedCleared,
-    RetainedStored,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
-)
+from streams.operations import Effect
 
 Row = tuple[Any, ...]
 
@@ -59,9 +52,6 @@ _PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent,
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
-_SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
-_SAVE_RETAINED: Final = """INSERT OR REPLACE INTO retained
-    (topic, published_at, expires_at, local, persistent, md, body) VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
 
@@ -220,26 +210,9 @@ class SqliteUnitOfWork:
     @telling
     def save_effects(self, effects: Iterable[Effect]) -> None:
         self._require_open()
-        execute = self._connection.execute
         for effect in effects:
-            match effect:
-                case Delivery():
-                    continue
-                case SubscriptionAdded(subscription):
-                    execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
-                case SubscriptionAltered(before, after):
-                    if before.sub_id != after.sub_id:
-                        execute("DELETE FROM subscriptions WHERE sub_id = ?", (before.sub_id,))
-                    execute(_SAVE_SUBSCRIPTION, (after.sub_id, subscription_state(after)))
-                case SubscriptionRemoved(subscription):
-                    execute("DELETE FROM subscriptions WHERE sub_id = ?", (subscription.sub_id,))
-                case RetainedStored(retained):
-                    execute(_SAVE_RETAINED, retained_row(retained))
-                case RetainedCleared(topic_string):
-                    execute("DELETE FROM retained WHERE topic = ?", (topic_string,))
-                case _:
-                    assert_never(effect)
-            self._state_changed()
+            if save_effect(self._connection, effect):
+                self._state_changed()
 
     @telling
     def save_definition(self, definition: Definition) -> None:

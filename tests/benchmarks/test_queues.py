@@ -59,7 +59,7 @@ def test_get_and_put(
     benchmark: BenchmarkFixture, tmp_path: Path, capsys: pytest.CaptureFixture[str], batch: int
 ) -> None:
     floor = bare(tmp_path / "floor")
-    rates = []
+    rates: list[float] = []
 
     def filled() -> tuple[tuple[QueueManagerStore], dict[str, object]]:
         store = store_in(tmp_path / str(len(rates)))
@@ -74,7 +74,7 @@ def test_get_and_put(
         rates.append(MESSAGES / (time.perf_counter() - begun))
         store.close()
 
-    benchmark.pedantic(moved, setup=filled, rounds=3)
+    benchmark.pedantic(moved, setup=filled, rounds=3)  # type: ignore[no-untyped-call]
     best = max(rates)
     benchmark.extra_info.update(get_and_put_per_s=round(best), bare_sqlite_per_s=round(floor))
     with capsys.disabled():
@@ -111,6 +111,6 @@ def test_getting_does_not_slow_down_with_depth(
             rates[depth] = 1_000 / (time.perf_counter() - begun)
             if depth == 1_000:
                 continue
-            benchmark.pedantic(store.depth, args=("IN",), rounds=5)
+            benchmark.pedantic(store.depth, args=("IN",), rounds=5)  # type: ignore[no-untyped-call]
     with capsys.disabled():
         print("\nget and put by depth: " + ", ".join(f"{d:,}: {rate:,.0f}/s" for d, rate in rates.items()))

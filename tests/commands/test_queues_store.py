@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.objects import SYSTEM_QUEUES, AliasQueue, LocalQueue, QueueManager
+from commands.objects import SYSTEM_QUEUES, AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager
 from commands.queues import (
     MessageRefusedError,
     QueueError,
@@ -573,7 +573,14 @@ def test_a_new_queue_manager_has_the_default_objects(store: QueueManagerStore) -
 
 
 def test_definitions_survive_and_deleted_defaults_stay_deleted(store: QueueManagerStore, clock: Clock) -> None:
-    made = [LocalQueue("Q", max_depth=7), AliasQueue("AL", "Q"), Namelist("NL", ("A", "B")), TopicObject("T", "t/1")]
+    record = AuthorityRecord("TOPIC", "T", "GROUP", "a group", ("PUB", "SUB"))
+    made: list[Definition] = [
+        LocalQueue("Q", max_depth=7),
+        AliasQueue("AL", "Q"),
+        Namelist("NL", ("A", "B")),
+        TopicObject("T", "t/1"),
+        record,
+    ]
     with store.unit_of_work() as unit:
         for definition in made:
             unit.save_definition(definition)
@@ -583,7 +590,8 @@ def test_definitions_survive_and_deleted_defaults_stay_deleted(store: QueueManag
 
     with again(store, clock) as other:
         objects = other.load_state()[0]
-    assert [objects.queues["Q"], objects.aliases["AL"], objects.namelists["NL"], objects.topics.get("T")] == made
+    kept = [objects.queues["Q"], objects.aliases["AL"], objects.namelists["NL"], objects.topics.get("T")]
+    assert [*kept, objects.authorities[record.name]] == made
     assert SUB_POINT_NAMELIST not in objects.namelists
     assert "SYSTEM.BROKER.ADMIN.STREAM" not in objects.queues
 
