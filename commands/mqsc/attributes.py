@@ -27,13 +27,12 @@ USER_DATA_LENGTH: Final = 10_240
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A keyword and the field of the definition that it sets. fixed: DEFINE sets it, ALTER does not change it."""
+    """A keyword and the field of the definition that it sets."""
 
     keyword: str
     field: str
     kind: ValueKind
     aliases: tuple[str, ...] = ()
-    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ TOPIC: Final = ObjectKind(
     "TOPIC",
     "LOCAL",
     (
-        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH), fixed=True),
+        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH)),
         _DESCRIPTION,
         Attribute("CLUSTER", "cluster", Name()),
         Attribute("DURSUB", "durable_subs", flag("YES", "NO", "ASPARENT")),

@@ -21,7 +21,7 @@ from commands.mqsc.model import Command, MqscError
 from commands.mqsc.parser import syntax_error
 from commands.mqsc.streams_in_use import deletion_notes, namelist_notes, used_by_broker
 from commands.mqsc.values import Shown, flag, object_name, single
-from commands.objects import AliasQueue, LocalQueue, Objects
+from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, Objects
 from rfh2.errors import CommandError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_objects import TopicObject
@@ -102,11 +102,6 @@ def alter(command: Command, administration: Administration, family: Family) -> A
     if existing is None:
         raise answers.not_found(name)
     settings = _settings(command, family, _ALTER_WORDS)
-    for attribute in family.kind.attributes:
-        if attribute.fixed and settings.fields.get(attribute.field, getattr(existing, attribute.field)) != getattr(
-            existing, attribute.field
-        ):
-            raise _cannot_change(family, name)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
     return done(family.changed, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
@@ -120,6 +115,7 @@ def delete(command: Command, administration: Administration, family: Family) -> 
     if existing is None:
         raise answers.not_found(name)
     _only(command, {"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"} if family is QLOCAL else {"AUTHREC"})
+    records = _records_of(name, family, objects) if _takes_authority(command) else []
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
         raise answers.in_use(name)
@@ -132,10 +128,7 @@ def delete(command: Command, administration: Administration, family: Family) -> 
         cleared = depth or None
     changes: list[Change] = [DefinitionDeleted(family.stored_as, name)]
     objects.delete(family.stored_as, name)
-    keep = command.keyword("AUTHREC")
-    profile = (_authority_type(family), name)
-    records = [r for r in objects.authorities.values() if (r.object_type, r.profile) == profile]
-    for record in records if keep is None or flag("YES", "NO").read(keep) else ():
+    for record in records:
         objects.delete("authrec", record.name)
         changes.append(DefinitionDeleted("authrec", record.name))
     return done(family.deleted, *changes, cleared=cleared, notes=deletion_notes(name, family.stored_as, objects))
@@ -282,5 +275,12 @@ def _no_name_here(command: Command) -> MqscError:
     return syntax_error(f"{command.verb} {command.target}({name}")
 
 
-def _authority_type(family: Family) -> str:
-    return {"qlocal": "QUEUE", "qalias": "QUEUE"}.get(family.stored_as, family.kind.word)
+def _takes_authority(command: Command) -> bool:
+    """Whether the authority records of what is deleted go with it, as they do unless AUTHREC(NO) is given."""
+    keyword = command.keyword("AUTHREC")
+    return keyword is None or bool(flag("YES", "NO").read(keyword))
+
+
+def _records_of(name: str, family: Family, objects: Objects) -> list[AuthorityRecord]:
+    object_type = {"qlocal": "QUEUE", "qalias": "QUEUE"}.get(family.stored_as, family.kind.word)
+    return [r for r in objects.authorities.values() if (r.object_type, r.profile) == (object_type, name)]

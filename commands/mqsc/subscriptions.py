@@ -70,8 +70,7 @@ def define(command: Command, administration: Administration) -> Answer:
     made = replace(made, admin=True)
     operation = Subscribe if existing is None else AlterSubscription
     changes = _apply_checked(operation(made, send_retained=existing is None), administration)
-    message = answers.SUB_CREATED if existing is None else answers.SUB_CHANGED
-    return done(message, *changes, notes=_ignored(settings))
+    return done(answers.SUB_CREATED, *changes, notes=_ignored(settings))
 
 
 def alter(command: Command, administration: Administration) -> Answer:
