@@ -15,7 +15,7 @@ from commands.deadletter import dead_letter, is_wanted
 from commands.forward import Forwarder
 from commands.model import Command
 
-# from commands.mqsc import run_setup
+from commands.mqsc import run_setup
 from commands.objects import Objects, QueueManager
 from commands.parse import parse
 from commands.plan import Plan, Warned
