@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,15 +12,21 @@ from rfh2.captures.hextext import read_hextext, write_hextext
 from rfh2.captures.jsonl import read_jsonl, write_jsonl
 from rfh2.captures.mqmd import read_mqmd, write_mqmd
 from rfh2.captures.parquet import read_parquet, write_parquet
-from rfh2.captures.pcap import read_pcap
 from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
-from rfh2.captures.record import Reader, Refusal
+from rfh2.captures.record import Item, Reader, Reading, Refusal
 
 Writer = Callable[[Iterable[CapturedMessage], BinaryIO, Refusal], int]
 
 _ALL = frozenset({"seq", "time", "qmgr", "queue", "user", "md", "body"})
 _DESCRIBED = frozenset({"md", "body"})
+
+
+def _read_pcap(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+    # dpkt takes as long to load as all the rest of this package.
+    from rfh2.captures.pcap import read_pcap  # noqa: PLC0415
+
+    return read_pcap(stream, reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,6 @@ FORMATS: dict[str, CaptureFormat] = {
         CaptureFormat(
             "amqsbcg", read_amqsbcg, None, frozenset(), "browse listing of the sample programs amqsbcg and amqsbcgc"
         ),
-        CaptureFormat("pcap", read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng"),
+        CaptureFormat("pcap", _read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng"),
     )
 }

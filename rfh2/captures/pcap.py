@@ -66,7 +66,8 @@ def _items(found: Iterator[_Found], reading: Reading) -> Iterator[Item]:
         if isinstance(one, Unreadable):
             yield one.position, reading.problem(one.position, one.why, "byte")
         else:
-            message = reading.message(one.body, one.md, queue=one.queue, qmgr=one.qmgr, user=one.user, time=one.time)
+            md, body = one.found.md, one.found.body
+            message = reading.message(body, md, queue=one.queue, qmgr=one.qmgr, user=one.user, time=one.time)
             yield one.position, message
 
 
