@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from rfh2.ccsid import text_codec
 from rfh2.chain import Header, decode_chain, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.frozen import maker
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
@@ -71,6 +72,9 @@ class Message:
             return None
 
 
+_make = maker(Message)
+
+
 def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
     """Decode a message from the bytes behind its descriptor.
 
@@ -86,7 +90,7 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
     else:
         descriptor = mqmd if isinstance(mqmd, Mqmd) else Mqmd.decode(mqmd)
     headers, at = decode_chain(body, descriptor.format, descriptor.coded_char_set_id)
-    return Message(descriptor, headers, body[at:])
+    return _make(descriptor, headers, body[at:])
 
 
 def encode(message: Message) -> bytes:

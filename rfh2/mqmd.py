@@ -16,6 +16,7 @@ from rfh2.constants import (
     MQRC_HEADER_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
+from rfh2.frozen import maker
 from rfh2.layouts import MQMD1, MQMD2
 
 _STRUC_ID = b"MD  "
@@ -41,7 +42,7 @@ def characters(value: str, size: int, charset: str, field: str) -> bytes:
         raise EncodeError(f"{field}: {value!r} has no form in {charset}") from error
     if len(data) > size:
         raise EncodeError(f"{field}: {value!r} is longer than {size} bytes")
-    return data + " ".encode(charset) * (size - len(data))
+    return data.ljust(size, b" " if charset == ASCII_FIELDS else " ".encode(charset))
 
 
 def identifier(value: bytes, size: int, field: str) -> bytes:
@@ -101,6 +102,14 @@ class Mqmd:
         return encode_mqmd(self)
 
 
+_make = maker(Mqmd)
+_SLICES = {name: slice(offset, offset + size) for name, offset, size in MQMD1.spans()}
+_FORMAT, _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["Format"], _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
+_USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
+_PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
+_NO_EXTENSION = (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
+
+
 def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
     """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError."""
     struc_id = data[offset : offset + 4]
@@ -118,16 +127,25 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
     if len(data) - offset < layout.size:
         raise _refused(len(data), f"{layout.size} bytes are needed, {len(data) - offset} are there", "short-header")
     v: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
-
-    def text(i: int) -> str:
-        return str(v[i], charset).rstrip(" ")
-
-    extension = v[24:29] if version == 2 else (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
-    names = (text(8), text(14), text(15), text(16), text(18), text(20), text(21), text(22), text(23))
-    fmt, reply_q, reply_qmgr, user, identity, put_name, put_date, put_time, origin = names
-    fields: list[Any] = [*v[1:8], fmt, *v[9:14], reply_q, reply_qmgr, user, v[17], identity, v[19]]
-    fields += [put_name, put_date, put_time, origin, *extension, order, charset]
-    mqmd = Mqmd(*fields)
+    text = str(data[offset : offset + layout.size], charset)
+    mqmd = _make(
+        *v[1:8],
+        text[_FORMAT].rstrip(" "),
+        *v[9:14],
+        text[_REPLY_TO_Q].rstrip(" "),
+        text[_REPLY_TO_QMGR].rstrip(" "),
+        text[_USER].rstrip(" "),
+        v[17],
+        text[_IDENTITY].rstrip(" "),
+        v[19],
+        text[_PUT_NAME].rstrip(" "),
+        text[_PUT_DATE].rstrip(" "),
+        text[_PUT_TIME].rstrip(" "),
+        text[_ORIGIN].rstrip(" "),
+        *(v[24:] if version == 2 else _NO_EXTENSION),
+        order,
+        charset,
+    )
     return mqmd, layout.size
 
 

@@ -16,6 +16,7 @@ from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, ByteOrder
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC_SOURCE_CCSID_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
+from rfh2.frozen import maker
 from rfh2.layouts import MQRFH2
 from rfh2.mqmd import characters
 
@@ -89,6 +90,10 @@ class Rfh2:
         return b"".join(parts)
 
 
+_make = maker(Rfh2)
+_make_folder = maker(Folder)
+
+
 def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     """The MQRFH2 at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header.
 
@@ -127,7 +132,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
         raise DecodeError(offset + 32, "MQRFH2", why, "bad-name-value-ccsid", MQRC_SOURCE_CCSID_ERROR)
     charset = field_codec(ccsid, ebcdic)
     folders = _folders(data, offset + FIXED_LENGTH, offset + length, order, codec)
-    return Rfh2(folders, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, nv_ccsid, order, charset)
+    return _make(folders, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, nv_ccsid, order, charset)
 
 
 def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
@@ -141,6 +146,7 @@ def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tu
         if size < 0 or size > end - at - 4:
             why = f"NameValueLength {size} does not fit the {end - at - 4} bytes that StrucLength leaves"
             raise DecodeError(at, "MQRFH2", why, "bad-name-value-length")
-        folders.append(Folder(data[at + 4 : at + 4 + size], codec, at + 4))
-        at += 4 + size
+        at += 4
+        folders.append(_make_folder(data[at : at + size], codec, at))
+        at += size
     return tuple(folders)

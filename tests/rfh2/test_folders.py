@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2.errors import DecodeError
-from rfh2.folders import MAX_DEPTH, Folder, write
+from rfh2.folders import MAX_DEPTH, Folder, _leaves, parse, write
 
 CHARSETS = ["utf-8", "utf-16-le", "utf-16-be"]
 
@@ -243,6 +243,48 @@ TAGS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True).filter(lam
 def test_what_is_written_is_read_back(name: str, pairs: list[tuple[str, str]], charset: str) -> None:
     folder = Folder.of(write(name, pairs), charset)
     assert (folder.name, folder.pairs()) == (name, pairs)
+
+
+TAG_TEXT = st.sampled_from(["a", "psc", "Topic", "_x", "a.b-c", "xml", "é", "1", "a:b", "", "²"])
+LEAF_TEXT = st.text("ab /#+>&;]\t\n\r\0\x1f\x7f\x85\ufffe\U0001f600é", max_size=4)
+LEAVES = st.lists(st.tuples(TAG_TEXT, LEAF_TEXT)).flatmap(
+    lambda pairs: st.builds(
+        lambda root, pad: f"<{root}>" + "".join(f"<{tag}>{text}</{tag}>{pad}" for tag, text in pairs) + f"</{root}>",
+        TAG_TEXT,
+        st.sampled_from(["", " "]),
+    )
+)
+
+
+@given(text=LEAVES)
+@example(text="<psc><Topic>a/b</Topic></psc>")
+@example(text="<psc><a></a><b>\t\n</b></psc>")
+@example(text="<a><a></a></a>")
+@example(text="<a></a>")
+def test_the_short_cut_for_leaves_agrees_with_the_xml_parser(text: str) -> None:
+    leaves = _leaves(text)
+    if leaves is not None:
+        (root,) = parse(Folder(text.encode()))
+        assert leaves == [(child.tag, child.text or "") for child in root]
+        assert not any(len(child) or child.attrib or child.tail for child in root)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("<psc><Command>Publish</Command><Topic>a/ü 1</Topic></psc>", True),
+        ("<psc><Topic></Topic></psc>", True),
+        ("<psc></psc>", True),
+        ("<psc><Topic>A &amp; B</Topic></psc>", False),
+        ("<usr><a dt='i4'>1</a></usr>", False),
+        ("<psc> <Topic>a</Topic></psc>", False),
+        ("<psc><Topic/></psc>", False),
+        ("<psc><Topic>a\rb</Topic></psc>", False),
+        ("<psc><Topic>" + "a" * 100_000 + "</Topic></psc>", False),
+    ],
+)
+def test_the_short_cut_takes_what_programs_write(text: str, taken: bool) -> None:
+    assert (_leaves(text) is not None) is taken
 
 
 MARKUP = st.lists(
