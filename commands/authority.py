@@ -1,35 +1,105 @@
-"""Who may publish and subscribe where: asked for each topic, answered from what the edge provides."""
+"""Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
+
+Checking is off until the first record is set: then everything that no record allows is refused. Rights on topics are
+those of topic objects, and go down the tree: what the object at a topic, or any object above it, up to SYSTEM.BASE.TOPIC,
+grants is granted, and nothing below can take it away. A user has the rights of his own records, of his groups', and of
+group ``nobody``, which everybody is in; ``mqm``, as user or group, may do everything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Protocol
+
+from commands.objects import AuthorityRecord, Objects
+
+GroupsOf = Callable[[str], Collection[str]]
+
+_EVERYBODY = "nobody"
+_ADMINISTRATOR = "mqm"
 
 
 class Action(StrEnum):
-    """What is to be done: to a topic, or to a queue."""
+    """What is to be done to a topic; RESUME is what ReqUpdate needs, and whoever may subscribe may do it."""
 
-    PUBLISH = "pub"
-    SUBSCRIBE = "sub"
-    RESUME = "resume"
-    PUT = "put"
+    PUBLISH = "PUB"
+    SUBSCRIBE = "SUB"
+    RESUME = "RESUME"
 
 
 class Authority(Protocol):
     """The answers of an object authority manager."""
 
     def may_use_topic(self, user: str, action: Action, topic_string: str) -> bool:
-        """Whether *user* may do *action* at this topic (guide 5)."""
+        """Whether *user* may do *action* at this topic, which holds no wildcards."""
 
     def may_put(self, user: str, queue: str) -> bool:
         """Whether *user* may put to *queue*."""
 
 
-class NoAuthority:
-    """Authority checking switched off, as it is until the first authority record is set."""
+def no_groups(_user: str) -> Collection[str]:
+    """For where nobody is known to be in a group: a replay."""
+    return ()
+
+
+class RecordedAuthority:
+    """Authority as the records in *objects* have it now. groups_of: the groups of a user, as the edge knows them."""
+
+    def __init__(self, objects: Objects, groups_of: GroupsOf = no_groups) -> None:
+        self._objects, self._groups_of = objects, groups_of
 
     def may_use_topic(self, user: str, action: Action, topic_string: str) -> bool:
-        return True
+        """Guide 5.1: the topic objects at and above the topic are asked in turn."""
+        entities = self._entities(user)
+        if entities is None:
+            return True
+        enough = {action.value, Action.SUBSCRIBE.value} if action is Action.RESUME else {action.value}
+        covering = self._objects.topics.covering(topic_string)
+        return any(enough & self._granted("TOPIC", topic_object, entities) for topic_object in covering)
 
     def may_put(self, user: str, queue: str) -> bool:
-        return True
+        """Whether a record for the queue, or a generic one that fits it, has PUT."""
+        entities = self._entities(user)
+        return entities is None or "PUT" in self._granted("QUEUE", queue, entities)
+
+    def _entities(self, user: str) -> set[tuple[str, str]] | None:
+        """The entities whose records hold for *user*; None where nothing needs to be checked."""
+        if not self._objects.authorities:
+            return None
+        groups = {*self._groups_of(user), _EVERYBODY}
+        if user == _ADMINISTRATOR or _ADMINISTRATOR in groups:
+            return None
+        return {("PRINCIPAL", user), *(("GROUP", group) for group in groups)}
+
+    def _granted(self, object_type: str, name: str, entities: Collection[tuple[str, str]]) -> set[str]:
+        granted: set[str] = set()
+        for entity in entities:
+            fitting = [
+                record
+                for record in self._objects.authorities.values()
+                if (record.entity_type, record.entity) == entity
+                and record.object_type == object_type
+                and _fits(record.profile, name)
+            ]
+            granted.update(_most_specific(fitting))
+        return granted
+
+
+def _fits(profile: str, name: str) -> bool:
+    """Whether a profile, generic or not, stands for the object of that name; brackets are ordinary characters."""
+    if "*" in profile or "?" in profile:
+        return fnmatchcase(name, profile.replace("[", "[[]"))
+    return profile == name
+
+
+def _most_specific(records: Iterable[AuthorityRecord]) -> tuple[str, ...]:
+    """The authorities of the record with the longest part before its first wildcard: only that one counts."""
+    found = max(records, key=lambda record: (_literal_length(record.profile), record.profile), default=None)
+    return () if found is None else found.authorities
+
+
+def _literal_length(profile: str) -> int:
+    positions = [at for at in (profile.find("*"), profile.find("?")) if at >= 0]
+    return min(positions) if positions else len(profile) + 1

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from commands.authority import Authority, NoAuthority
+from commands.authority import Authority, RecordedAuthority
 from commands.context import Context, Place, Semantics
 from commands.deadletter import dead_letter, is_wanted
 from commands.forward import Forwarder
 from commands.model import Command
-
 from commands.mqsc import run_setup
 from commands.objects import Objects, QueueManager
 from commands.parse import parse
@@ -102,7 +101,7 @@ class Broker:
         self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
         self.semantics = Semantics(semantics)
         self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
-        self.authority = authority if authority is not None else NoAuthority()
+        self.authority = authority if authority is not None else RecordedAuthority(self.objects)
         self._now = EPOCH
         if setup:
             run_setup(setup, self.objects, self.space, EPOCH)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from commands.authority import Authority
+from commands.authority import Action, Authority
 from commands.model import QueuedCommand
 from commands.objects import CONTROL_QUEUE, Objects, is_object_name
 from rfh2.constants import (
@@ -22,7 +22,8 @@ from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.subscriptions import MQCI_NONE
+from streams.patterns import parse_pattern
+from streams.subscriptions import MQCI_NONE, WildcardScheme
 from streams.topic_space import TopicSpace
 
 
@@ -111,6 +112,10 @@ class Context:
             return self.mqmd.persistence
         queue = self.objects.queues.get(self.queue)
         return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
+
+    def may(self, action: Action, pattern: str, scheme: WildcardScheme) -> bool:
+        """Whether the sender may do *action* where *pattern* is: at its levels before the first wildcard (2.5.4, 5)."""
+        return self.authority.may_use_topic(self.user, action, parse_pattern(pattern, scheme).literal_topic)
 
     def subscriber_queue(self, command: QueuedCommand, correl_as_id: bool, needed: bool = True) -> Destination:
         """The subscriber queue that *command* names, by its tags or by the descriptor's defaults (guide 6.7.2).

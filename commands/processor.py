@@ -6,8 +6,8 @@ What the broker has in memory and what the store has on disk are one: a unit of 
 broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do.
 
 Delivery that fails is decided here, by what guide 6.5.1 and 6.7.6 say of it: a publication that its queue refuses goes
-to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the command
-is backed out and tried again, ever more slowly; what was done before it stands.
+to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the
+command is backed out and tried again, ever more slowly; what was done before it stands.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Protocol
 
+from commands.authority import GroupsOf, RecordedAuthority, no_groups
 from commands.broker import Arrival, Broker, Outcome
 from commands.deadletter import dead_letter
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -81,7 +82,8 @@ class UndeliverableError(StoreError):
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most.
+    clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
+    groups of a user, for authority records.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class Processor:
         clock: Callable[[], datetime],
         record: Callable[[Put], None] | None = None,
         batch: int = BATCH,
+        groups_of: GroupsOf = no_groups,
     ) -> None:
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
+        self._groups_of = groups_of
         self._broker: Broker | None = None
         self._version = -1
         self.tally = Tally()
@@ -160,7 +164,8 @@ class Processor:
             objects, subscriptions, retained = unit.load_state()
             space = TopicSpace(objects.topics, selects)
             space.restore(subscriptions, retained)
-            self._broker = Broker(self._store.name, objects=objects, space=space)
+            authority = RecordedAuthority(objects, self._groups_of)
+            self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
         return self._broker
 
     def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:

@@ -25,6 +25,7 @@ from rfh2.constants import (
     MQRCCF_CORREL_ID_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_DUPLICATE_SUBSCRIPTION,
+    MQRCCF_NOT_AUTHORIZED,
     MQRCCF_SUB_NAME_ERROR,
     MQRCCF_TOPIC_ERROR,
 )
@@ -75,6 +76,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
     if destination.queue:
         context.check_reachable(destination)
+        _check_may_put(destination, context)
     topics = tuple(dict.fromkeys(command.topics))
     if command.sub_name is not None and len(topics) > 1:
         why = "one SubName cannot name the subscriptions to several topics"
@@ -87,7 +89,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
             ignored = True
             continue
         request = _Request(command, topic, full_topic(prefix, topic, check_topic_string), prefix, destination)
-        if not context.authority.may_use_topic(context.user, Action.SUBSCRIBE, request.full):
+        if not context.may(Action.SUBSCRIBE, request.full, scheme_of(command.header)):
             refused.append(not_authorized(topic))
             continue
         _check_topic_object(request, context)
@@ -95,6 +97,12 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     warnings = warnings_or_error(refused, bool(operations) or ignored)
     full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None  # type: ignore[union-attr]
     return Plan(tuple(operations), warnings, full)
+
+
+def _check_may_put(destination: Destination, context: Context) -> None:
+    if destination.qmgr == context.qmgr and not context.authority.may_put(context.user, destination.queue):
+        why = f"user {context.user} may not put to {destination.queue}"
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
 
 
 def sub_point_prefix(sub_point: str | None, context: Context) -> str:

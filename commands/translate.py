@@ -94,11 +94,11 @@ def _publish(command: Publish, context: Context) -> Plan:
     refused: list[Warned] = []
     for topic in command.topics:
         full = full_topic(prefix, topic, check_publication_topic)
-        if not context.objects.topics.resolve(full).pub:
-            raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
             refused.append(not_authorized(topic))
             continue
+        if not context.objects.topics.resolve(full).pub:
+            raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
         operations.append(
             PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), destination.key if own else None)
         )
@@ -112,7 +112,7 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
     for topic in command.topics:
         full = full_topic(context.stream_prefix, topic, check_topic_string)
         parse_pattern(full, scheme)
-        if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
+        if not context.may(Action.PUBLISH, full, scheme):
             refused.append(not_authorized(topic))
             continue
         operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options))
@@ -228,7 +228,7 @@ def _request_update(command: RequestUpdate, context: Context) -> Plan:
     if not found:
         raise _not_registered(topic, command.filter, command.sub_point)
     subscription = found[0]
-    if not context.authority.may_use_topic(context.user, Action.RESUME, subscription.topic_string):
+    if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
     return Plan((RequestRetained(subscription),))
 

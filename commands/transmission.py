@@ -1,7 +1,7 @@
 """Messages for queues of other queue managers: they wait on a transmission queue, behind an MQXQH.
 
-The transmission queue is the one that bears the queue manager's name, as in MQ; a channel, ours or a real one, takes it from
-there (wire formats 5).
+The transmission queue is the one that bears the queue manager's name, as in MQ; a channel, ours or a real one, takes it
+from there (wire formats 5).
 """
 
 from __future__ import annotations

@@ -231,6 +231,10 @@ class TopicObjects:
         """The object at the topic or at the nearest topic above; None where only SYSTEM.BASE.TOPIC is left."""
         return next(self._upwards(topic_string), None)
 
+    def covering(self, topic_string: str) -> list[str]:
+        """The names of the objects at the topic and above it, SYSTEM.BASE.TOPIC at last: where rights come from (5.1)."""
+        return [*(topic_object.name for topic_object in self._upwards(topic_string)), BASE_TOPIC]
+
     def resolve(self, topic_string: str) -> ResolvedTopic:
         """The attributes that hold at a topic, inherited where objects do not give them (guide 2.5.4, 2.5.4.1)."""
         resolved = self._resolved.get(topic_string)
