@@ -1,9 +1,9 @@
 """Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
 
 Checking is off until the first record is set: then everything that no record allows is refused. Rights on topics are
-those of topic objects, and go down the tree: what the object at a topic, or any object above it, up to SYSTEM.BASE.TOPIC,
-grants is granted, and nothing below can take it away. A user has the rights of his own records, of his groups', and of
-group ``nobody``, which everybody is in; ``mqm``, as user or group, may do everything.
+those of topic objects, and go down the tree: what the object at a topic, or any object above it up to
+SYSTEM.BASE.TOPIC, grants is granted, and nothing below can take it away. A user has the rights of his own records, of
+his groups', and of group ``nobody``, which everybody is in; ``mqm``, as user or group, may do everything.
 """
 
 from __future__ import annotations
