@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from commands.explain.command_text import command_text, is_response
 from commands.explain.problems import command_problems
-from commands.model import Command
+from commands.model import Command, Publish, PubOpt
 from commands.parse import parse
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
@@ -36,11 +37,29 @@ def explained(captured: CapturedMessage) -> Explained:
 
 
 def command_of(partial: PartialMessage) -> Command | None:
-    """The command that a message carries; None where there is none that can be parsed."""
+    """The command that a message carries; None where there is none that can be parsed.
+
+    A response may carry the command that it answers, but is none. A publication from a queue manager may say that it
+    was retained, which no program may: it is shown all the same.
+    """
+    message = partial.message
+    if is_response(message):
+        return None
     try:
-        return parse(partial.message)
+        return parse(message)
+    except QPubSubError:
+        text = command_text(message)
+        if text is None:
+            return None
+    marks = [pair for pair in text.pairs if (pair.tag, pair.text) == ("PubOpt", PubOpt.IS_RETAINED_PUB)]
+    if not marks:
+        return None
+    try:
+        command = parse(text.without(marks))
     except QPubSubError:
         return None
+    assert isinstance(command, Publish)
+    return command.model_copy(update={"options": (PubOpt.IS_RETAINED_PUB, *command.options)})
 
 
 def command_json(command: Command | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from commands.explain.response_text import response_sentence
 from commands.explain.sentence import sentence
 from commands.model import Command
 from rfh2.captured import iso
@@ -37,6 +38,8 @@ def view(
         yield ", ".join(where)
     if command is not None:
         yield paint(Role.VALUE, sentence(command, partial.message))
+    elif (said := response_sentence(partial.message)) is not None:
+        yield paint(Role.VALUE, said)
     yield chain(partial)
     if not how.brief:
         yield from layout_lines(annotate(partial, how.body_limit), paint)

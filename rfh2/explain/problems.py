@@ -1,48 +1,46 @@
-"""What is wrong with a message on the wire, with stable codes (docs/problems.md)."""
+"""What is wrong with a message on the wire: everything that can be told without knowing what a command means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from rfh2.errors import DecodeError
-from rfh2.explain.form import Problem, Severity
+from rfh2.explain.body_problems import body_problems
+from rfh2.explain.codes import CODES, Part, problem
+from rfh2.explain.field_problems import descriptor_problems, header_problems
+from rfh2.explain.folder_problems import folder_problems, string_problems
+from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 
 def wire_problems(partial: PartialMessage) -> list[Problem]:
-    """Everything wrong with the bytes of a message, part by part; what a command means is not looked at."""
+    """Everything wrong with the bytes of a message: descriptor, headers in their order, body."""
     return list(_problems(partial))
 
 
-def of_error(error: DecodeError, severity: Severity = "error") -> Problem:
+def of_error(error: DecodeError) -> Problem:
     """The problem that a decoding error is."""
-    return Problem(
-        code=error.code,
-        severity=severity,
-        offset=error.offset,
-        message=f"{error.header}: {error.why}",
-        part="mqmd" if error.header == "MQMD" else "body",
-        reason=error.reason,
-    )
+    code = error.code if error.code in CODES else "malformed-header"
+    part: Part = "mqmd" if error.header == "MQMD" else "body"
+    return problem(code, error.offset, f"{error.header}: {error.why}", part, error.reason)
 
 
 def _problems(partial: PartialMessage) -> Iterator[Problem]:
     if partial.mqmd_fault is not None:
         yield of_error(partial.mqmd_fault)
+    else:
+        yield from descriptor_problems(partial)
     for located in partial.headers:
-        header = located.header
-        if isinstance(header, Rfh2):
-            for folder in header.folders:
-                try:
-                    folder.values()
-                except DecodeError as error:
-                    yield of_error(error, "error" if folder.name in ("psc", "pscr", "") else "warning")
-        elif isinstance(header, Rfh1):
-            try:
-                header.pairs()
-            except DecodeError as error:
-                yield of_error(error)
+        yield from header_problems(located, partial)
+        if isinstance(located.header, Rfh2):
+            yield from folder_problems(located.header)
+        elif isinstance(located.header, Rfh1):
+            yield from string_problems(located.header)
     if partial.fault is not None:
-        yield of_error(partial.fault)
+        # Offsets of an MQMD that is embedded in a header count with the rest.
+        found = of_error(partial.fault)
+        yield found.model_copy(update={"part": "body"})
+    else:
+        yield from body_problems(partial)

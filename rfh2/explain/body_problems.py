@@ -1,0 +1,56 @@
+"""What is wrong with the body of a message: whether it is what its last header says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rfh2.ccsid import byte_order, text_codec
+from rfh2.chain import DECODERS, sniffed
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
+from rfh2.errors import DecodeError
+from rfh2.explain.codes import problem
+from rfh2.explain.form import Problem
+from rfh2.explain.reading import PartialMessage
+from rfh2.pcf import FORMATS as PCF_FORMATS
+from rfh2.pcf import decode_pcf
+
+_MARKS = {b"\xfe\xff": "big", b"\xff\xfe": "little"}
+_UTF16 = ("utf-16-be", "utf-16-le")
+
+
+def body_problems(partial: PartialMessage) -> Iterator[Problem]:
+    """What is wrong with a body that has all its headers decoded."""
+    message, at = partial.message, partial.rest_offset
+    if not message.body:
+        return
+    if message.body_format == MQFMT_STRING:
+        yield from _text(partial)
+    elif message.body_format in PCF_FORMATS:
+        try:
+            decode_pcf(message.body, message.body_ccsid, at)
+        except DecodeError as error:
+            yield problem("bad-pcf", error.offset, f"{error.header}: {error.why}", reason=error.reason)
+    elif message.body_format not in DECODERS and (found := sniffed(message.body)) is not None:
+        why = f"the data begins like the header that Format {found[0]} announces, but Format is {message.body_format!r}"
+        yield problem("unannounced-header", at, why)
+
+
+def _text(partial: PartialMessage) -> Iterator[Problem]:
+    message, at = partial.message, partial.rest_offset
+    ccsid = message.body_ccsid
+    unnamed = ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT)
+    codec = "ascii" if unnamed else text_codec(ccsid, message.body_encoding)
+    if codec is None:
+        return  # whoever named the CCSID is told that it is not known
+    mark = _MARKS.get(message.body[:2])
+    if codec in _UTF16 and mark is not None and mark != byte_order(message.body_encoding):
+        why = f"a byte order mark says {mark}-endian, Encoding {message.body_encoding} the other"
+        yield problem("byte-order-mark-contradicts", at, why)
+    try:
+        message.body.decode(codec)
+    except UnicodeDecodeError as error:
+        if unnamed:
+            why = f"not US-ASCII, and no header names a CCSID: {error.reason}"
+        else:
+            why = f"the data is not in CCSID {ccsid} ({codec}): {error.reason}"
+        yield problem("undecodable-text", at + error.start, why)

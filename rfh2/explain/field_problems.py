@@ -1,0 +1,160 @@
+"""What is wrong with the fields of descriptors and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
+from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
+from rfh2.explain.codes import Part, problem
+from rfh2.explain.fields import BYTE_STRINGS, descriptor_layout, layout_of
+from rfh2.explain.form import FieldValue, Problem
+from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
+from rfh2.explain.reading import Located, PartialMessage
+from rfh2.layouts import Layout
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.xqh import Xqh
+
+_RESERVED_FLAGS: Final = 0xFFFF0000
+_PRIORITIES: Final = range(-3, 10)
+_PERSISTENCES: Final = range(-1, 3)
+_FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
+
+
+def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
+    """What is wrong with the fields of the MQMD; nothing where there is none."""
+    mqmd, md = partial.mqmd, partial.captured.md
+    if mqmd is None or md is None:
+        return
+    if len(md) > partial.mqmd_length:
+        why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
+        yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
+    yield from _mqmd(mqmd, md, 0, "mqmd")
+
+
+def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
+    layout = descriptor_layout(mqmd.version)
+    at = {name: base + offset for name, offset, _ in layout.spans()}
+    yield from _nulls(layout, data, base, mqmd.charset, part)
+    yield from _description(
+        {"Encoding": mqmd.encoding, "CodedCharSetId": mqmd.coded_char_set_id, "Format": mqmd.format}, at, part
+    )
+    if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
+        yield problem("unknown-msg-type", at["MsgType"], f"MsgType {mqmd.msg_type} is none of IBM's", part)
+    _, rest = bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)
+    if rest:
+        yield problem("unknown-report-option", at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
+    if mqmd.persistence not in _PERSISTENCES:
+        yield problem("unknown-persistence", at["Persistence"], f"Persistence is {mqmd.persistence}", part)
+    if mqmd.priority not in _PRIORITIES:
+        yield problem("unknown-priority", at["Priority"], f"Priority is {mqmd.priority}", part)
+    if mqmd.expiry == 0 or mqmd.expiry < -1:
+        yield problem("bad-expiry", at["Expiry"], f"Expiry is {mqmd.expiry}, neither -1 nor a time", part)
+
+
+def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
+    """What is wrong with the fixed part of a header, and between it and what stands before it."""
+    header, offset = located.header, located.offset
+    yield from _contradictions(located, partial)
+    layout = layout_of(header.kind)
+    order: ByteOrder | None = getattr(header, "order", None)
+    charset: str | None = getattr(header, "charset", None)
+    if layout is None or order is None or charset is None:
+        return
+    data = partial.captured.body[offset : offset + header.length]
+    at = {name: offset + start for name, start, _ in layout.spans()}
+    yield from _nulls(layout, data, offset, charset, "body")
+    if "StrucLength" in at and header.length % 4:
+        why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
+        yield problem("length-not-multiple-of-4", at["StrucLength"], why)
+    flags = getattr(header, "flags", 0)
+    if "Flags" in at and flags & _RESERVED_FLAGS:
+        yield problem("reserved-flags", at["Flags"], f"Flags 0x{flags & 0xFFFFFFFF:08X} has reserved bits")
+    if isinstance(header, Xqh):
+        yield from _mqmd(header.mqmd, data[layout.size :], offset + layout.size, "body")
+        return
+    described: dict[str, FieldValue] = {
+        "Encoding": header.encoding,
+        "CodedCharSetId": header.coded_char_set_id,
+        "Format": header.format,
+    }
+    if offset + header.length == len(partial.captured.body):
+        return  # what describes nothing can be anything
+    if "Encoding" in at:
+        yield from _description(described, at, "body")
+        yield from _chained_ccsid(header.coded_char_set_id, at["CodedCharSetId"], partial)
+
+
+def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
+    """Nulls in character fields: names end at the first one, whatever stands behind it."""
+    for name, start, size in layout.spans():
+        field = data[start : start + size]
+        if name in BYTE_STRINGS or name == "StrucId" or not isinstance(_raw(layout, name), bytes):
+            continue
+        text = field.decode(charset)
+        null = text.find("\0")
+        if null < 0:
+            continue
+        if name == "Format" and text.strip(" \0"):
+            why = f"{layout.name} Format {text[:null]!r} is padded with nulls, not with blanks"
+            yield problem("null-in-format", base + start + null, why, part)
+        if text[null:].strip(" \0") and name not in ("ApplIdentityData", "ApplOriginData"):
+            why = f"{layout.name} {name} ends at a null, {text[:null]!r}, with other bytes behind it"
+            yield problem("bytes-behind-null", base + start + null, why, part)
+
+
+def _raw(layout: Layout, name: str) -> object:
+    """A value of the field's Python type."""
+    zeros = layout.fast["big"].unpack(bytes(layout.size))
+    return zeros[layout.names.index(name)]
+
+
+def _description(described: Mapping[str, FieldValue], at: Mapping[str, int], part: Part) -> Iterator[Problem]:
+    """What a header says of the bytes behind it, taken by itself."""
+    encoding, ccsid, fmt = (
+        int(described["Encoding"]),
+        int(described["CodedCharSetId"]),
+        name_of(str(described["Format"])),
+    )
+    if fmt and byte_order(encoding) is None:
+        why = f"Encoding {encoding} says nothing of the byte order of integers"
+        yield problem("unknown-encoding", at["Encoding"], why, part)
+    if ccsid > 0 and text_codec(ccsid, encoding) is None:
+        severe = " although the Format says that it is text" if fmt == MQFMT_STRING else ""
+        yield problem("unknown-ccsid", at["CodedCharSetId"], f"CCSID {ccsid} is not known here{severe}", part)
+    if fmt.startswith("MQ") and fmt not in FORMATS and fmt != "MQRFH2":
+        why = f"Format {fmt!r} begins like IBM's own, but is none of them"
+        yield problem("unknown-format", at["Format"], why, part)
+
+
+def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Problem]:
+    if ccsid == MQCCSI_DEFAULT:
+        yield problem("default-ccsid", at, "CodedCharSetId is 0: taken to be that of what precedes the header")
+    elif ccsid == MQCCSI_INHERIT and partial.assumed.put_appl_type == MQAT_BROKER:
+        why = "CodedCharSetId is -2 (inherit), which a message that publish/subscribe put must not have"
+        yield problem("inherited-ccsid-from-broker", at, why)
+
+
+def _contradictions(located: Located, partial: PartialMessage) -> Iterator[Problem]:
+    """Between what the preceding header says and what the bytes of this one show."""
+    header, at = located.header, located.offset
+    before = [other.header for other in partial.headers if other.offset < at]
+    if not before and partial.mqmd is None:
+        return
+    speaker = before[-1] if before else partial.assumed
+    name = before[-1].kind if before else "MQMD"
+    order: ByteOrder | None = getattr(header, "order", None)
+    said = byte_order(speaker.encoding)
+    if order is not None and said is not None and order != said:
+        why = f"the Encoding {speaker.encoding} of the {name} says {said}-endian, the {header.kind} is {order}-endian"
+        yield problem("encoding-contradicts", at + 4, why)
+    charset: str | None = getattr(header, "charset", None)
+    ccsid = speaker.coded_char_set_id
+    if charset is not None and ccsid > 0 and text_codec(ccsid, 0) is not None:
+        found = " ".encode(charset) == b"\x40"
+        if is_ebcdic(ccsid) is not found:
+            why = (
+                f"the CCSID {ccsid} of the {name} is {_FAMILY[is_ebcdic(ccsid)]}, the {header.kind} is {_FAMILY[found]}"
+            )
+            yield problem("ccsid-contradicts", at, why)

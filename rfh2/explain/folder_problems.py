@@ -1,0 +1,81 @@
+"""What is wrong with folders, and with the string of an MQRFH, as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rfh2.errors import DecodeError
+from rfh2.explain.codes import CODES, problem
+from rfh2.explain.form import Problem
+from rfh2.folders import Folder, parse
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import Rfh2
+
+# Folders that decide what happens to the message: broken ones are errors, others are passed on as they are.
+_DECISIVE: Final = ("psc", "pscr", "")
+# Those of which an MQRFH2 may have one (wire formats 3.2).
+_ONCE: Final = ("pscr", "mcd", "jms", "usr", "mqps", "mqpse")
+_BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
+_NULLS: Final = re.compile(r"[ \0]*\0[ \0]*\Z")
+
+
+def folder_problems(header: Rfh2) -> Iterator[Problem]:
+    """What is wrong with the folders of a header."""
+    seen: set[str] = set()
+    names = [folder.name for folder in header.folders]
+    for folder in header.folders:
+        yield from _folder(folder)
+        if folder.name in seen and folder.name in _ONCE:
+            yield problem("repeated-folder", folder.offset, f"a second folder {folder.name}; one is allowed")
+        seen.add(folder.name)
+    if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
+        at = header.folders[names.index("pscr")].offset
+        yield problem("pscr-in-command", at, "a pscr folder in a command is ignored")
+
+
+def string_problems(header: Rfh1) -> Iterator[Problem]:
+    """What is wrong with the NameValueString of an MQRFH."""
+    try:
+        header.pairs()
+    except DecodeError as error:
+        yield problem(_known(error.code), error.offset, f"{error.header}: {error.why}", reason=error.reason)
+
+
+def _folder(folder: Folder) -> Iterator[Problem]:
+    if len(folder.data) % 4:
+        why = f"NameValueLength {len(folder.data)} is not a multiple of four"
+        yield problem("length-not-multiple-of-4", folder.offset - 4, why)
+    text = folder.data.decode(folder.charset, "replace")
+    padding = _NULLS.search(text)
+    if padding:
+        at = folder.offset + len(text[: padding.start()].encode(folder.charset))
+        yield problem("null-padding", at, f"folder {folder.name} is padded with nulls, not with blanks")
+    if not text.strip(" \0"):
+        yield problem("empty-folder", folder.offset - 4, "a NameValueData without a folder")
+        return
+    try:
+        roots = parse(folder)
+    except DecodeError as error:
+        yield _broken(folder, error)
+        return
+    if len(roots) > 1:
+        names = ", ".join(str(root.tag).rpartition("}")[2] for root in roots)
+        yield problem("several-roots", folder.offset, f"one NameValueData holds several folders: {names}")
+    if ampersand := _BARE_AMPERSAND.search(text):
+        at = folder.offset + len(text[: ampersand.start()].encode(folder.charset))
+        yield problem("bare-ampersand", at, "an & that should be &amp; is taken as it is")
+
+
+def _broken(folder: Folder, error: DecodeError) -> Problem:
+    why = f"{error.header}: {error.why}"
+    if error.why == "text outside any element" and error.offset > folder.offset and folder.name in _DECISIVE:
+        return problem("text-after-folder", error.offset, why, reason=error.reason)
+    if folder.name in _DECISIVE:
+        return problem(_known(error.code), error.offset, why, reason=error.reason)
+    return problem("opaque-folder", error.offset, f"{why}; the folder is passed on as it is")
+
+
+def _known(code: str) -> str:
+    return code if code in CODES else "bad-folder"
