@@ -64,7 +64,9 @@ def execute(statement: Statement, administration: Administration) -> Answer:
 
 def _handler(command: Command) -> Handler:
     """What carries the command out. Raises MqscError AMQ8405 where verb and object do not go together."""
-    targets = _HANDLERS[command.verb]
+    targets = _HANDLERS.get(command.verb)
+    if targets is None:
+        raise answers.failed(f"The bridge has nothing to {command.verb}: this command was not done.")
     handler = targets.get(command.target)
     if handler is not None:
         return handler
@@ -85,6 +87,13 @@ def _refresh_security(command: Command, _administration: Administration) -> Answ
         if keyword.name not in {"TYPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
     return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: authority records count at once",))
+
+
+def _refresh_qmgr(command: Command, _administration: Administration) -> Answer:
+    for keyword in command.keywords:
+        if keyword.name not in {"TYPE", "CMDSCOPE"}:
+            raise unexpected_keyword(command, keyword)
+    return Answer(True, None, "No links to other queue managers are kept up: there is nothing to refresh.")
 
 
 def _of_families(act: Callable[[Command, Administration, definitions.Family], Answer]) -> dict[str, Handler]:
@@ -116,5 +125,5 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
     "SET": {"AUTHREC": authority_records.set_record},
     "PING": {"QMGR": _ping},
-    "REFRESH": {"SECURITY": _refresh_security},
+    "REFRESH": {"SECURITY": _refresh_security, "QMGR": _refresh_qmgr},
 }

@@ -20,7 +20,7 @@ from commands.mqsc.subscription_display import shown_sub_id, sub_type
 from commands.mqsc.values import Shown, words
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import TopicPattern, parse_topic_pattern
 
@@ -108,7 +108,8 @@ def display_topic_status(command: Command, administration: Administration) -> An
 def clear_topic_string(command: Command, administration: Administration) -> Answer:
     """CLEAR TOPICSTR CLRTYPE(RETAINED): the topic string may hold ``#`` and ``+``; it is no error if nothing is there.
 
-    Guide 2.5.3.1 prints CLTRTYPE once, which is taken for CLRTYPE.
+    WILDCARD(BLOCK) is about subscriptions and keeps nothing from being cleared. Guide 2.5.3.1 prints CLTRTYPE once,
+    which is taken for CLRTYPE.
     """
     pattern = _pattern(command)
     kind = command.keyword("CLRTYPE") or command.keyword("CLTRTYPE")
@@ -121,11 +122,9 @@ def clear_topic_string(command: Command, administration: Administration) -> Answ
     for keyword in command.keywords:
         if keyword.name not in {"CLRTYPE", "CLTRTYPE", "SCOPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
-    try:
-        operation = ClearRetained(pattern.text, WildcardScheme.TOPIC, local=True)
-        effects = administration.topic_space.apply(operation, administration.now)
-    except CommandError as error:
-        raise answers.failed_with(error) from error
+    space, now = administration.topic_space, administration.now
+    topics = [kept.topic_string for kept in space.retained_publications() if pattern.matches(kept.topic_string)]
+    effects = [effect for topic in topics for effect in space.apply(ClearRetained(topic, local=True), now)]
     count = len(effects)
     text = f"Topic string cleared: {count} retained publication{'' if count == 1 else 's'} removed."
     return Answer(True, None, text, changes=tuple(effects), cleared=count)

@@ -204,11 +204,12 @@ ANSWERS = [
     ("pubsub-display", "", "DISPLAY PUBSUB", "AMQ8723"),
     ("authrec-set", "", "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('g') AUTHADD(PUT)", "AMQ8862"),
     ("security", "", "REFRESH SECURITY(*)", "AMQ8560"),
+    ("proxies", "", "REFRESH QMGR TYPE(PROXYSUB)", None),
 ]
 
 
 @pytest.mark.parametrize(("before", "command", "amq"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
-def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str) -> None:
+def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str | None) -> None:
     desk.must(before)
     answer = desk.ask(command)
     assert (answer.ok, answer.amq) == (True, amq)
@@ -254,6 +255,7 @@ REFUSED = [
     ("qmgr-define", "", "DEFINE QMGR", "AMQ8405"),
     ("psmode-7.4.2-misprint", "", "ALTER QMGR PSMODE(ENABLE)", "AMQ8425"),
     ("object-not-here", "", "DEFINE CHANNEL(TO.QM2) CHLTYPE(SDR)", "AMQ8404"),
+    ("verb-not-here", "", "START LISTENER(LST1)", "AMQ8404"),
     ("object-unknown", "", "DEFINE NOTHING(X)", "AMQ8405"),
     ("verb-and-object", "", "CLEAR TOPIC(T)", "AMQ8405"),
     ("sub-without-topic", "", "DEFINE SUB(S) DEST(Q)", "AMQ8421"),
@@ -845,6 +847,13 @@ def test_clear_topicstr(desk: Desk, pattern: str, expected: list[str], keyword: 
     answer = desk.ask(f"CLEAR TOPICSTR('{pattern}') {keyword}(RETAINED)")
     assert (answer.ok, answer.cleared) == (True, len(expected))
     assert answer.changes == tuple(RetainedCleared(topic) for topic in expected)
+
+
+def test_clear_topicstr_does_not_heed_block(desk: Desk) -> None:
+    desk.must("DEFINE TOPIC(T) TOPICSTR('Sport') WILDCARD(BLOCK)")
+    desk.publish("Sport/Soccer", retain=True)
+    assert desk.ask("CLEAR TOPICSTR('#') CLRTYPE(RETAINED)").cleared == 1
+    assert desk.space.retained_publications() == ()
 
 
 def test_display_pubsub_counts(desk: Desk) -> None:
