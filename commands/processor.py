@@ -7,7 +7,9 @@ broker is loaded again from the store. One message never waits for a batch to fi
 
 Delivery that fails is decided here, by what guide 6.5.1 and 6.7.6 say of it: a publication that its queue refuses goes
 to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the
-command is backed out and tried again, ever more slowly; what was done before it stands.
+command is backed out and tried again, ever more slowly; what was done before it stands, and what comes after it waits.
+Only a non-persistent command is ever given up, after PSRTYCNT tries, with PSNPMSG(DISCARD). Every command is processed
+under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ class Tally:
     responses: int = 0
     dead_letters: int = 0
     errors: int = 0
+    discarded: int = 0
 
     def add(self, other: Tally) -> None:
         """Count what *other* counted as well."""
@@ -76,7 +79,17 @@ class _Batch:
 
 
 class UndeliverableError(StoreError):
-    """A put that neither its queue nor the dead-letter queue took: the command has to wait."""
+    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
+
+    for_ever: PSNPRES asks for it to be tried until it works.
+    """
+
+    def __init__(self, why: str, for_ever: bool = False) -> None:
+        super().__init__(why, for_ever)
+        self.why, self.for_ever = why, for_ever
+
+    def __str__(self) -> str:
+        return self.why
 
 
 class Processor:
@@ -97,6 +110,7 @@ class Processor:
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._groups_of = groups_of
         self._broker: Broker | None = None
+        self._space: TopicSpace | None = None
         self._version = -1
         self.tally = Tally()
 
@@ -144,7 +158,9 @@ class Processor:
                             if message is not None:
                                 self._one(unit, message, batch)
                     except UndeliverableError as error:
-                        waiting = error
+                        self._broker = None
+                        if not self._gives_up(unit, queues, message, error, batch):
+                            waiting = error
                     if message is None:
                         break
                 version = unit.state_version
@@ -153,17 +169,38 @@ class Processor:
             raise
         self._version = version
         self._count(batch)
-        if waiting is not None:
-            self._broker = None
-            if batch.tally.commands == 0:
-                raise waiting
+        if waiting is not None and batch.tally.commands == 0:
+            raise waiting
         return batch.tally.commands
+
+    def _gives_up(
+        self,
+        unit: UnitOfWork,
+        queues: tuple[str, ...],
+        message: StoredMessage | None,
+        error: UndeliverableError,
+        batch: _Batch,
+    ) -> bool:
+        """Discard a command that cannot be carried out, if its sender and PSNPMSG allow for it; whether it was."""
+        qmgr = self._loaded(unit).objects.qmgr
+        if message is None or message.persistent or error.for_ever or qmgr.psnpmsg != "DISCARD":
+            return False
+        if message.backout_count < qmgr.psrtycnt:
+            return False
+        with unit.savepoint():
+            again = unit.get_next(queues)
+            assert again is not None
+            assert again.seq == message.seq
+        _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error)
+        batch.add(_Batch(Tally(commands=1, errors=1, discarded=1)))
+        return True
 
     def _loaded(self, unit: UnitOfWork) -> Broker:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
             space = TopicSpace(objects.topics, selects)
-            space.restore(subscriptions, retained)
+            space.restore(subscriptions, retained, self._space)
+            self._space = space
             authority = RecordedAuthority(objects, self._groups_of)
             self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
         return self._broker
@@ -210,7 +247,10 @@ class Processor:
             except QueueError as second:
                 if put.kind is PutKind.RESPONSE and _may_drop(broker, put):
                     return None
-                raise UndeliverableError(f"{refusal}; and the dead-letter queue does not take it: {second}") from second
+                safe = put.kind is PutKind.RESPONSE and broker.objects.qmgr.psnpres == "SAFE"
+                raise UndeliverableError(
+                    f"{refusal}; the dead-letter queue does not take it: {second}", safe
+                ) from second
             return instead
         return put
 
@@ -222,7 +262,7 @@ class Processor:
             if mode == "DISCARD":
                 return None
             if mode == "KEEP":
-                raise UndeliverableError(str(refusal))
+                raise UndeliverableError(str(refusal), for_ever=True)
         if put.kind is PutKind.DEADLETTER:
             raise UndeliverableError(str(refusal))
         origin = Origin.of(broker.qmgr, arrival.now)

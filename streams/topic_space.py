@@ -17,6 +17,7 @@ from typing import Literal
 
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
+from streams.blocking import BlockSet
 from streams.choosing import choose
 from streams.holdings import Several, flatten, with_added, with_removed
 from streams.index import SubscriptionIndex
@@ -153,8 +154,16 @@ class TopicSpace:
         effects.extend(RetainedCleared(topic_string) for topic_string in self._retained.expire(now))
         return effects
 
-    def restore(self, subscriptions: Iterable[Subscription], retained: Iterable[RetainedPublication]) -> None:
+    def restore(
+        self,
+        subscriptions: Iterable[Subscription],
+        retained: Iterable[RetainedPublication],
+        running: TopicSpace | None = None,
+    ) -> None:
         """Become what was kept: what a queue manager does when it starts; blocks are evaluated anew (guide 2.5.4).
+
+        running: the topic space that this one takes over from while the queue manager runs; the subscriptions that it
+        has keep the blocks that they were made under.
 
         Raises CommandError 3072 or 3152, or ValueError, where what was kept contradicts itself; the topic space is
         then empty.
@@ -163,12 +172,15 @@ class TopicSpace:
         try:
             for subscription in subscriptions:
                 self._check_new(subscription)
-                self._put_in(subscription)
+                self._put_in(subscription, None if running is None else running._blocks_of(subscription.sub_id))
         except (CommandError, ValueError):
             self._reset()
             raise
         for publication in retained:
             self._retained.store(publication)
+
+    def _blocks_of(self, sub_id: bytes) -> BlockSet | None:
+        return self._index.blocks(sub_id) if sub_id in self._subscriptions else None
 
     def reevaluate_blocks(self) -> None:
         """Have all subscriptions heed WILDCARD(BLOCK) as it is now: what a restart does (guide 2.5.4)."""
@@ -271,8 +283,8 @@ class TopicSpace:
             why = f"subscription name {subscription.name} is in use"
             raise CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, subscription.topic_string, why)
 
-    def _put_in(self, subscription: Subscription) -> None:
-        self._index.add(subscription, self.topic_objects.blocks())
+    def _put_in(self, subscription: Subscription, blocks: BlockSet | None = None) -> None:
+        self._index.add(subscription, self.topic_objects.blocks() if blocks is None else blocks)
         self._remember(subscription)
 
     def _take_out(self, subscription: Subscription) -> None:

@@ -17,6 +17,7 @@ from commands.objects import LocalQueue, QueueManager
 from commands.processor import Processor, UndeliverableError
 from commands.queues import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
+from streams.topic_objects import TopicObject, Wildcard
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -110,6 +111,93 @@ def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue(tmp_path: Pa
             unit.save_definition(LocalQueue("S"))
         processor.drain()
         assert _depths(store, STREAM, "S", "T", DEAD) == [0, 1, 2, 0]
+
+
+def _stuck(store: QueueManagerStore, **mqmd: object) -> Processor:
+    """A publication that neither its queue nor the dead-letter queue takes, and one behind it that could go."""
+    with store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("S", put_enabled=False))
+        unit.save_definition(LocalQueue(DEAD, put_enabled=False))
+        _register(unit, "S")
+        _register(unit, "T", "b")
+    processor = Processor(store, lambda: NOW)
+    processor.drain()
+    with store.unit_of_work() as unit:
+        _publish(unit, "a", **mqmd)
+        _publish(unit, "b")
+    return processor
+
+
+def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_tries(tmp_path: Path) -> None:
+    with _store(tmp_path, psrtycnt=3) as store:
+        processor = _stuck(store, persistence=0)
+        for _ in range(3):
+            with pytest.raises(UndeliverableError):
+                processor.drain()
+        assert processor.drain() == 2
+        assert (processor.tally.discarded, _depths(store, STREAM, "T")) == (1, [0, 1])
+
+
+@pytest.mark.parametrize(("attributes", "persistence"), [({"psnpmsg": "KEEP"}, 0), ({}, 1)], ids=["KEEP", "persistent"])
+def test_6_5_1_other_commands_wait_however_often_they_were_tried(
+    tmp_path: Path, attributes: dict[str, object], persistence: int
+) -> None:
+    with _store(tmp_path, psrtycnt=2, **attributes) as store:
+        processor = _stuck(store, persistence=persistence)
+        for _ in range(5):
+            with pytest.raises(UndeliverableError):
+                processor.drain()
+        assert _depths(store, STREAM, "T") == [2, 0]
+
+
+# PSNPRES: what becomes of a non-persistent response that the reply queue refuses (6.5.1).
+PSNPRES = [
+    ("NORMAL", True, {"waits": False, "dead": 1}),
+    ("NORMAL", False, {"waits": False, "dead": 0}),
+    ("SAFE", True, {"waits": False, "dead": 1}),
+    ("SAFE", False, {"waits": True, "dead": 0}),
+    ("DISCARD", True, {"waits": False, "dead": 0}),
+    ("KEEP", True, {"waits": True, "dead": 0}),
+]
+
+
+@pytest.mark.parametrize(("mode", "dead_letter_queue", "wanted"), PSNPRES)
+def test_6_5_1_psnpres(tmp_path: Path, mode: str, dead_letter_queue: bool, wanted: dict[str, object]) -> None:
+    with _store(tmp_path, psnpres=mode) as store:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("REPLY", put_enabled=False))
+            unit.save_definition(LocalQueue(DEAD, put_enabled=dead_letter_queue))
+            psc = "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>"
+            _put(unit, CONTROL, psc, persistence=0, msg_type=1, reply_to_q="REPLY")
+        processor = Processor(store, lambda: NOW)
+        waits = False
+        try:
+            processor.drain()
+        except UndeliverableError:
+            waits = True
+        depths = _depths(store, CONTROL, DEAD)
+        assert {"waits": waits, "dead": depths[1]} == wanted
+        assert depths[0] == int(waits)
+        with store.unit_of_work() as unit:
+            assert len(unit.load_state()[1]) == (0 if waits else 1)
+
+
+def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restart(tmp_path: Path) -> None:
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            _register(unit, "OLD", "a/#")
+        processor = Processor(store, lambda: NOW)
+        processor.drain()
+        with store.unit_of_work() as unit:
+            unit.save_definition(TopicObject("B", "a/b", wildcard=Wildcard.BLOCK))
+            _register(unit, "NEW", "a/#")
+            _publish(unit, "a/b/c")
+        processor.drain()
+        assert _depths(store, "OLD", "NEW") == [1, 0]
+        with store.unit_of_work() as unit:
+            _publish(unit, "a/b/c")
+        Processor(store, lambda: NOW).drain()
+        assert _depths(store, "OLD", "NEW") == [1, 0]
 
 
 def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(tmp_path: Path) -> None:
