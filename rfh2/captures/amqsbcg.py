@@ -41,7 +41,7 @@ _STRING_AND_NUMBER = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: (-?\d+)\s*\Z"
 _STRING = re.compile(rb"\s*(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
 _HEX = re.compile(rb"\s*(\w+)\s*: X'([0-9A-Fa-f]*)'\s*\Z")
 _HEX_BELOW = re.compile(rb"\s*X'([0-9A-Fa-f]*)'\s*\Z")
-_NUMBERS = re.compile(rb"(\w+)\s*: (-?\d+)")
+_NUMBERS = re.compile(rb"\s*(\w+)\s*: (-?\d+)(?:\s+(\w+)\s*: (-?\d+))?\s*\Z")
 
 
 class _Part(Enum):
@@ -134,9 +134,10 @@ class _Message:
             _set(descriptor, found[3], found[4])
         elif found := _STRING.match(line) or _HEX.match(line):
             _set(descriptor, found[1], found[2])
-        elif pairs := _NUMBERS.findall(line):
-            for name, value in pairs:
-                _set(descriptor, name, value)
+        elif found := _NUMBERS.match(line):
+            _set(descriptor, found[1], found[2])
+            if found[3]:
+                _set(descriptor, found[3], found[4])
         elif not line.strip().startswith(b"**"):
             raise ValueError("not a line of a message descriptor")
 
@@ -174,6 +175,8 @@ class _Message:
             raise ValueError(f"{len(self._data)} of {shown} bytes are there")
         if shown < length:
             raise ValueError(f"the program showed {shown} of {length} bytes; dmpmqmsg unloads messages whole")
+        if missing := self._descriptor.missing():
+            raise ValueError(f"the message descriptor lacks {missing[0]}")
         return self._descriptor.finish()
 
 

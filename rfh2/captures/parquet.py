@@ -35,7 +35,7 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
     try:
         file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_PAGE_BYTES)
         names = [name for name in COLUMNS if name in file.schema_arrow.names]
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         yield 0, reading.problem(None, f"not readable as Parquet: {_first_line(error)}", "row")
         return
     if "body" not in names:
@@ -51,7 +51,7 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
                 for given in _dicts(batch, arrow):
                     yield row, _message(given, reading, row)
                     row += 1
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             yield row, reading.problem(row, f"rows up to {end - 1} are not readable: {_first_line(error)}", "row")
 
 
@@ -100,7 +100,10 @@ def _dicts(batch: Any, arrow: Any) -> Iterator[dict[str, Any]]:
         column = batch.column(name)
         if arrow.types.is_timestamp(column.type):
             column = column.cast(arrow.timestamp("us", tz="UTC"), safe=False)
-        columns[name] = column.to_pylist()
+        try:
+            columns[name] = column.to_pylist()
+        except UnicodeDecodeError:
+            columns[name] = column.cast(arrow.binary()).to_pylist()  # for the model to refuse, row by row
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))
 

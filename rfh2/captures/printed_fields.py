@@ -35,6 +35,7 @@ class PrintedDescriptor:
         for name in CHARACTERS - {"StrucId", "Format"}:
             offset, length = SPANS[name]
             self._data[offset : offset + length] = bytes(length)
+        self._given: set[str] = set()
 
     def set_number(self, name: str, text: bytes) -> None:
         """Set the MQLONG *name* to the decimal *text*. Raises ValueError."""
@@ -61,15 +62,25 @@ class PrintedDescriptor:
         if len(value) != length:
             raise ValueError(f"{name} is longer than {length} bytes")
         self._data[offset : offset + length] = value
+        self._given.add(name)
+
+    def missing(self) -> tuple[str, ...]:
+        """The fields of this version that were not given."""
+        end = MQMD1.size if self._version == 1 else MQMD2.size
+        return tuple(name for name, (offset, _) in SPANS.items() if offset < end and name not in self._given)
 
     def finish(self) -> bytes:
         """The descriptor's bytes: 364, or 324 for version 1. Raises ValueError for another version."""
-        version = int.from_bytes(self._data[4:8], "little", signed=True)
+        version = self._version
         if version not in (1, 2):
             raise ValueError(f"Version is {version}, neither 1 nor 2")
         if version == 1:
             return bytes(self._data[: MQMD1.size])
         return bytes(self._data)
+
+    @property
+    def _version(self) -> int:
+        return int.from_bytes(self._data[4:8], "little", signed=True)
 
 
 def printable(md: bytes) -> bytes:
