@@ -19,7 +19,7 @@ def test_6_7_2_a_subscription_goes_by_its_topic(world: Scenario) -> None:
     assert world.publish("a/x").publications == []
 
 
-NOT_REGISTERED = [
+NOT_REGISTERED: list[tuple[str, str, tuple[tuple[str, str], ...], dict[str, str], tuple[tuple[str, str], ...]]] = [
     ("6.7.2-nothing", "c", (), {}, (("Topic", "c"),)),
     ("6.7.2-wildcards-match-as-text", "a/b", (), {}, (("Topic", "a/b"),)),
     ("6.7.2-other-queue", "a/#", (("QName", "OTHER.Q"),), {}, (("Topic", "a/#"),)),

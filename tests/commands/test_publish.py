@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from commands.authority import Action
@@ -123,7 +125,7 @@ def test_7_5_scope(
 # OtherSubsOnly
 
 
-OTHERS = [
+OTHERS: list[tuple[str, list[str], dict[str, Any], list[str]]] = [
     # the publisher's queue is (QM1, CHAT.Q), with or without CorrelId; who receives
     ("6.7.3-without-CorrelAsId", ["OtherSubsOnly"], {"reply_to": "CHAT.Q"}, ["with-id", "other"]),
     (
@@ -153,14 +155,10 @@ OTHERS = [
     ("options", "settings", "received"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS]
 )
 def test_6_7_3_othersubsonly(
-    world: Scenario, options: list[str], settings: dict[str, object], received: list[str]
+    world: Scenario, options: list[str], settings: dict[str, Any], received: list[str]
 ) -> None:
-    for name, queue, extra in (
-        ("plain", "CHAT.Q", {}),
-        ("with-id", "CHAT.Q", {"options": ["CorrelAsId"], "correl_id": CORREL_ID}),
-        ("other", "OTHER.Q", {}),
-    ):
-        world.register("chat", tags=[("SubName", name)], reply_to=queue, **extra)
+    for name, queue, own in (("plain", "CHAT.Q", ()), ("with-id", "CHAT.Q", ("CorrelAsId",)), ("other", "OTHER.Q", ())):
+        world.register("chat", tags=[("SubName", name)], reply_to=queue, options=own, correl_id=CORREL_ID)
     result = world.publish("chat", options=options, **settings)
     assert [p.put.sub_name for p in result.publications] == received
 
