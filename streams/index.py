@@ -33,54 +33,42 @@ _SUB_ID: Final = attrgetter("sub_id")
 JOURNAL_LENGTH: Final = 32
 
 
-class _Generation:
-    """Answers kept by topic string. The garbage collector's work grows with the containers that it has to look through,
-    and would cost more than matching: so a single match is kept bare, no match is the one empty tuple, and how far an
-    answer is good is a number of its own, written only where it differs from the journal's end when this was made.
-    """
-
-    __slots__ = ("answers", "born", "good_until")
-
-    def __init__(self, born: int) -> None:
-        self.born = born
-        self.answers: dict[str, Subscription | tuple[Subscription, ...]] = {}
-        self.good_until: dict[str, int] = {}
-
-
 class SubscriptionIndex:
     """All subscriptions of a queue manager, by the topics they match.
 
-    cached_topics, cached_matches: bounds of the cache, in topics and in subscriptions over all topics; 0 topics is no
-    cache.
+    cached_topics, cached_matches: bounds of the cache, in topics and in subscriptions over all topics.
     """
 
     __slots__ = (
+        "_answers",
+        "_answers_since",
         "_blocked_under",
         "_bound_matches",
         "_bound_topics",
         "_chars",
         "_exact",
+        "_good_until",
         "_journal",
         "_journal_end",
         "_matches_kept",
-        "_older",
-        "_recent",
         "_tree",
     )
 
-    def __init__(self, cached_topics: int = 50_000, cached_matches: int = 1_000_000) -> None:
+    def __init__(self, cached_topics: int = 200_000, cached_matches: int = 2_000_000) -> None:
         self._exact: dict[str, Subscription | Several] = {}
         self._tree = TopicTree()
         self._chars = CharIndex()
         # By sub_id: the blocks that a wildcard subscription was made under, if any, and its literal depth.
         self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
-        # The cache is two generations: when the recent one is full it becomes the older one, and what is asked for
-        # from there comes back. So what is in use stays, at the cost of a dict look-up and no bookkeeping.
-        self._recent = _Generation(0)
-        self._older = _Generation(0)
+        # What topics matched. The garbage collector's work grows with the containers that it has to look through, and
+        # would cost more than matching: so a single match is kept bare, and no match is the one empty tuple.
+        self._answers: dict[str, Subscription | tuple[Subscription, ...]] = {}
+        # How far into the journal an answer is good, where that is not _answers_since.
+        self._good_until: dict[str, int] = {}
+        self._answers_since = 0
         self._matches_kept = 0
-        self._bound_topics = cached_topics // 2
-        self._bound_matches = cached_matches // 2
+        self._bound_topics = cached_topics
+        self._bound_matches = cached_matches
         self._journal: deque[Pattern] = deque(maxlen=JOURNAL_LENGTH)
         self._journal_end = 0
 
@@ -118,9 +106,7 @@ class SubscriptionIndex:
     def reblock(self, subscriptions: list[Subscription], blocks: BlockSet) -> None:
         """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
         self._blocked_under.clear()
-        self._recent = _Generation(self._journal_end)
-        self._older = _Generation(self._journal_end)
-        self._matches_kept = 0
+        self._forget_answers()
         if not blocks:
             return
         for subscription in subscriptions:
@@ -135,20 +121,23 @@ class SubscriptionIndex:
 
     def match(self, topic_string: str) -> tuple[Subscription, ...]:
         """The subscriptions that a publication on *topic_string* reaches, in ascending order of sub_id."""
-        recent = self._recent
-        kept = recent.answers.get(topic_string)
+        kept = self._answers.get(topic_string)
         if kept is not None:
-            good_until = recent.good_until.get(topic_string, recent.born) if recent.good_until else recent.born
-            if good_until == self._journal_end:
+            good_until = self._answers_since
+            if self._good_until:
+                good_until = self._good_until.get(topic_string, good_until)
+            if good_until == self._journal_end or self._still_good(topic_string, good_until):
                 return kept if isinstance(kept, tuple) else (kept,)
-        else:
-            kept = self._older.answers.get(topic_string)
-            good_until = self._older.good_until.get(topic_string, self._older.born)
-        if kept is not None and self._still_good(topic_string, good_until):
-            matches = kept if isinstance(kept, tuple) else (kept,)
-        else:
-            matches = self.match_uncached(topic_string)
-        self._keep(topic_string, matches)
+        matches = self.match_uncached(topic_string)
+        if len(self._answers) >= self._bound_topics or self._matches_kept >= self._bound_matches:
+            # What is in use comes back at the price of one match each; ageing would cost every match something.
+            self._forget_answers()
+        if not self._answers:
+            self._answers_since = self._journal_end
+        self._answers[topic_string] = matches[0] if len(matches) == 1 else matches
+        if self._answers_since != self._journal_end:
+            self._good_until[topic_string] = self._journal_end
+        self._matches_kept += len(matches)
         return matches
 
     def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
@@ -156,15 +145,18 @@ class SubscriptionIndex:
         found: list[Subscription | Several] = self._tree.match(topic_string)
         if self._chars:
             found += self._chars.match(topic_string)
-        wild = flatten(found)
-        if wild and self._blocked_under:
-            wild = self._unblocked(topic_string, wild)
+        if found and self._blocked_under:
+            found = list(self._unblocked(topic_string, flatten(found)))
         exact = self._exact.get(topic_string)
         if exact is not None:
-            wild += flatten((exact,))
-        if len(wild) > 1:
-            wild.sort(key=_SUB_ID)
-        return tuple(wild)
+            found.append(exact)
+        if not found:
+            return ()
+        if len(found) == 1 and not isinstance(found[0], dict):
+            return (found[0],)
+        subscriptions = flatten(found)
+        subscriptions.sort(key=_SUB_ID)
+        return tuple(subscriptions)
 
     def _put(self, pattern: Pattern, subscription: Subscription) -> None:
         if isinstance(pattern, TopicPattern) and pattern.is_wild:
@@ -195,8 +187,8 @@ class SubscriptionIndex:
             self._journal.append(pattern)
             self._journal_end += 1
         else:
-            self._recent.answers.pop(pattern.literal, None)
-            self._older.answers.pop(pattern.literal, None)
+            self._answers.pop(pattern.literal, None)
+            self._good_until.pop(pattern.literal, None)
 
     def _still_good(self, topic_string: str, good_until: int) -> bool:
         since = self._journal_end - good_until
@@ -205,17 +197,10 @@ class SubscriptionIndex:
         for place in range(len(self._journal) - since, len(self._journal)):
             if self._journal[place].matches(topic_string):
                 return False
+        self._good_until[topic_string] = self._journal_end
         return True
 
-    def _keep(self, topic_string: str, matches: tuple[Subscription, ...]) -> None:
-        recent = self._recent
-        if len(recent.answers) >= self._bound_topics or self._matches_kept > self._bound_matches:
-            if not self._bound_topics:
-                return
-            self._older = recent
-            recent = self._recent = _Generation(self._journal_end)
-            self._matches_kept = 0
-        recent.answers[topic_string] = matches[0] if len(matches) == 1 else matches
-        if recent.born != self._journal_end:
-            recent.good_until[topic_string] = self._journal_end
-        self._matches_kept += len(matches)
+    def _forget_answers(self) -> None:
+        self._answers.clear()
+        self._good_until.clear()
+        self._matches_kept = 0

@@ -63,11 +63,12 @@ class Subscription:
 
     sub_id: 24 bytes, unique in the queue manager, ascending in the order of registration (deliveries go in that order).
     topic_string: complete, the prefix of a stream or a subscription point included. prefix: that prefix, taken off
-    again from what goes back to the subscriber; empty where there is none. correl_id: MQCI_NONE unless it is part of the
-    identity. selector: the Filter. identities: the identity set (JoinShared, JoinExcl). sub_level, grouped, destination
-    class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone, too: topic_object,
-    the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as published, -1 as the queue's
-    default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the subscriber.
+    again from what goes back to the subscriber; empty where there is none. correl_id: MQCI_NONE unless it is part
+    of the identity. selector: the Filter. identities: the identity set (JoinShared, JoinExcl). sub_level, grouped,
+    destination class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone,
+    too: topic_object, the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as
+    published, -1 as the queue's default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the
+    subscriber.
     """
 
     sub_id: bytes

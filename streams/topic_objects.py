@@ -232,7 +232,7 @@ class TopicObjects:
         return next(self._upwards(topic_string), None)
 
     def covering(self, topic_string: str) -> list[str]:
-        """The names of the objects at the topic and above it, SYSTEM.BASE.TOPIC at last: where rights come from (5.1)."""
+        """The names of the objects at the topic and above it, SYSTEM.BASE.TOPIC last: where rights come from (5.1)."""
         return [*(topic_object.name for topic_object in self._upwards(topic_string)), BASE_TOPIC]
 
     def resolve(self, topic_string: str) -> ResolvedTopic:

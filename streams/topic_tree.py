@@ -91,11 +91,22 @@ class TopicTree:
         return self._match_revisiting(levels) if self._more_nodes else self._match_once(levels)
 
     def _match_once(self, levels: list[str]) -> list[Subscription | Several]:
+        # What a publication on a new topic costs, so each attribute is read once, and the node that is reached by
+        # literal levels alone, mostly the only one, is not put in a list.
         found: list[Subscription | Several] = []
-        nodes = [self._root]
+        literal: _Node | None = self._root
+        nodes: list[_Node] = []
         for level in levels:
             following: list[_Node] = []
-            # Each attribute is read once: this loop is what a publication on a new topic costs.
+            if literal is not None:
+                tail, children, plus = literal.tail, literal.children, literal.plus
+                if tail is not None:
+                    found.append(tail)
+                if plus is not None:
+                    following.append(plus)
+                literal = children.get(level) if children is not None else None
+            elif not nodes:
+                return found
             for node in nodes:
                 tail, children, plus = node.tail, node.children, node.plus
                 if tail is not None:
@@ -104,9 +115,9 @@ class TopicTree:
                     following.append(children[level])
                 if plus is not None:
                     following.append(plus)
-            if not following:
-                return found
             nodes = following
+        if literal is not None:
+            nodes.append(literal)
         for node in nodes:
             if node.here is not None:
                 found.append(node.here)

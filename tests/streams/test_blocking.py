@@ -91,7 +91,7 @@ ISOLATED = [
 
 
 @pytest.mark.parametrize(("pattern", "scheme", "topics"), ISOLATED)
-def test_streams_are_isolated(  # noqa: PLR0917
+def test_streams_are_isolated(
     pattern: str, scheme: WildcardScheme, topics: list[str], subscription: Make, publication: Publish, now: datetime
 ) -> None:
     """2.5.4, "Wildcards and streams"."""

@@ -88,7 +88,7 @@ def test_what_a_pattern_finds(
     pattern=PATTERNS,
     blocking=st.frozensets(joined("a", "b"), max_size=2),
 )
-def test_a_look_up_finds_what_the_guides_words_find(  # noqa: PLR0917
+def test_a_look_up_finds_what_the_guides_words_find(
     reaches: Reaches,
     publication: Publish,
     now: datetime,
