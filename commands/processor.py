@@ -30,7 +30,7 @@ from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
 from commands.selection import selects
 from commands.stamps import Origin
 from commands.transmission import transmitted
-from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED
+from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
 from streams.namelists import QUEUE_NAMELIST
 from streams.topic_space import TopicSpace
@@ -58,6 +58,10 @@ class Tally:
     dead_letters: int = 0
     errors: int = 0
     discarded: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Name and count, in order."""
+        return {field_.name: getattr(self, field_.name) for field_ in fields(self)}
 
     def add(self, other: Tally) -> None:
         """Count what *other* counted as well."""
@@ -96,7 +100,7 @@ class Processor:
     """Processes the commands of one queue manager.
 
     clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
-    groups of a user, for authority records.
+    groups of a user, for authority records. committed: told what was done so far, after each commit.
     """
 
     def __init__(
@@ -106,8 +110,10 @@ class Processor:
         record: Callable[[Put], None] | None = None,
         batch: int = BATCH,
         groups_of: GroupsOf = no_groups,
+        committed: Callable[[Tally], None] | None = None,
     ) -> None:
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
+        self._committed = committed
         self._groups_of = groups_of
         self._broker: Broker | None = None
         self._space: TopicSpace | None = None
@@ -191,7 +197,8 @@ class Processor:
             again = unit.get_next(queues)
             assert again is not None
             assert again.seq == message.seq
-        _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error)
+        about = {"seq": message.seq, "queue": message.queue}
+        _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.add(_Batch(Tally(commands=1, errors=1, discarded=1)))
         return True
 
@@ -222,14 +229,17 @@ class Processor:
         part.tally.errors = int(outcome.completion is Completion.ERROR)
         batch.add(part)
         if outcome.completion is Completion.ERROR:
-            _log.warning("message %d on %s: %s", message.seq, message.queue, outcome.why)
+            about = {"seq": message.seq, "queue": message.queue, "reason": outcome.reason}
+            level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
+            _log.log(level, "message %d on %s: %s", message.seq, message.queue, outcome.why, extra=about)
 
     def _processed(self, unit: UnitOfWork, broker: Broker, arrival: Arrival) -> Outcome:
         try:
             return broker.process(arrival)
         except Exception as error:
             # A fault of ours must not stop the queue: the message is set aside, and memory is read anew from the store.
-            _log.exception("message %d on %s: internal error", arrival.seq, arrival.queue)
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": MQRCCF_COMMAND_FAILED}
+            _log.exception("message %d on %s: internal error", arrival.seq, arrival.queue, extra=about)
             self._broker = None
             return self._loaded(unit).set_aside(arrival, MQRCCF_COMMAND_FAILED, f"internal error: {error!r}")
 
@@ -283,6 +293,8 @@ class Processor:
         if self._record is not None:
             for put in batch.puts:
                 self._record(put)
+        if self._committed is not None and batch.tally.commands:
+            self._committed(self.tally)
 
 
 def input_queues(broker: Broker) -> tuple[str, ...]:

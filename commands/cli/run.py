@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import grp
-import logging
 import os
 import pwd
 import signal
@@ -17,10 +16,11 @@ from types import FrameType
 import click
 
 from commands.cli.console import Console, ExitCode
+from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
 from commands.processor import Processor, Tally
 from commands.puts import Put
-from commands.queues import QueueManagerStore
+from commands.queues import Durability, QueueManagerStore
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub run -m QM1\n  qpubsub run -m QM1 --once --record puts.jsonl")
@@ -32,20 +32,39 @@ from commands.queues import QueueManagerStore
     metavar="FILE",
     help="Append every put to this file, as JSON Lines, once it is committed.",
 )
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Append what happens to this file: a JSON object a line.",
+)
+@click.option(
+    "--durability",
+    type=click.Choice([level.name.lower() for level in Durability]),
+    default=Durability.FULL.name.lower(),
+    show_default=True,
+    help="When a commit is safe: from a power failure, or (normal) only from a crash of this program.",
+)
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, once: bool, record: Path | None) -> ExitCode:
+def command(
+    console: Console, qmgr: str, home: Path, once: bool, record: Path | None, log: Path | None, durability: str
+) -> ExitCode:
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
-    A command and all that it causes are committed together: killed at any moment and started again, no persistent message
-    is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C, SIGTERM).
-    Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
+    A command and all that it causes are committed together: killed at any moment and started again, no persistent
+    message is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C,
+    SIGTERM). Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
     """
-    _log_to(console)
     stop = threading.Event()
-    with QueueManagerStore.open(home, qmgr) as store, store.processor_lock(), _recorder(record) as write:
-        processor = Processor(store, lambda: datetime.now(UTC), write, groups_of=_groups_of)
-        processor.start()
-        with _stopping(stop):
+    with (
+        QueueManagerStore.open(home, qmgr, durability=Durability[durability.upper()]) as store,
+        store.processor_lock(),
+        _recorder(record) as write,
+    ):
+        journal = Journal(console, store.directory, log)
+        processor = Processor(store, lambda: datetime.now(UTC), write, groups_of=_groups_of, committed=journal.batch)
+        with journal.following(), _stopping(stop):
+            processor.start()
             if once:
                 processor.drain(stop)
             else:
@@ -98,19 +117,3 @@ def _stopping(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _ToConsole(logging.Handler):
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.warn(record.getMessage())
-
-
-def _log_to(console: Console) -> None:
-    log = logging.getLogger("qpubsub")
-    log.handlers = [_ToConsole(console)]
-    log.setLevel(logging.WARNING if console.quiet else logging.INFO)
-    log.propagate = False
