@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.authority import Action
 from commands.objects import LocalQueue, Objects, QueueManager
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, SubscriptionOptions, WildcardScheme
 from streams.topic_objects import TopicObject
@@ -97,7 +98,7 @@ def test_6_7_4_several_topics_are_as_many_subscriptions(world: Scenario) -> None
 
 def test_6_7_4_topics_without_authority_are_a_warning_each_and_the_rest_is_done() -> None:
     world = Scenario()
-    world.authority.topics = {("app1", "sub", "b"), ("app1", "sub", "d")}
+    world.authority.topics = {("app1", Action.SUBSCRIBE, "b"), ("app1", Action.SUBSCRIBE, "d")}
     result = world.register("a", "b", "c", "d")
     warned(result, Answer(3081, (("Topic", "b"),)), Answer(3081, (("Topic", "d"),)))
     assert [made.topic_string for made in world.subscriptions] == ["a", "c"]
@@ -105,7 +106,7 @@ def test_6_7_4_topics_without_authority_are_a_warning_each_and_the_rest_is_done(
 
 def test_6_7_4_no_topic_with_authority_is_an_error() -> None:
     world = Scenario()
-    world.authority.topics = {("app1", "sub", "a"), ("app1", "sub", "b")}
+    world.authority.topics = {("app1", Action.SUBSCRIBE, "a"), ("app1", Action.SUBSCRIBE, "b")}
     refused(world.register("a", "b"), 3081, ("Topic", "a"))
 
 
