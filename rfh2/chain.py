@@ -21,7 +21,7 @@ from rfh2.constants import (
 from rfh2.dlh import decode_dlh
 from rfh2.layouts import MQDLH
 from rfh2.mqmd import name_of
-from rfh2.prologue import STEPPED_OVER, Kind, decode_stepped, version_at
+from rfh2.prologue import STEPPED_OVER, Kind, decode_stepped
 from rfh2.rfh2 import FIXED_LENGTH, STRUC_ID, decode_rfh2
 
 
@@ -104,7 +104,7 @@ def sniffed(data: bytes) -> tuple[str, int, int] | None:
     if ebcdic:
         struc_id = struc_id.decode(EBCDIC_FIELDS).encode(ASCII_FIELDS, "replace")
     for kind in _BY_STRUC_ID.get(struc_id, ()):
-        found = version_at(kind, data, 0)
+        found = kind.versions.get(data[4:8])
         if found is not None:
             return kind.format, _ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
     if struc_id == STRUC_ID:

@@ -11,6 +11,7 @@ they are stepped over and kept as they came.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
@@ -22,7 +23,8 @@ from rfh2.mqmd import characters
 LENGTH: Final = MQRFH.size
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class Kind:
     """A header by its IBM name. sizes: the least StrucLength of each version, in bytes. reason: for a malformed one."""
 
     name: str
@@ -30,6 +32,17 @@ class Kind(NamedTuple):
     format: str
     sizes: dict[int, int]
     reason: int = MQRC_HEADER_ERROR
+
+    @cached_property
+    def families(self) -> dict[bytes, bool]:
+        """StrucId as it is in ASCII and in EBCDIC, to whether it is EBCDIC."""
+        return {self.struc_id.encode(ASCII_FIELDS): False, self.struc_id.encode(EBCDIC_FIELDS): True}
+
+    @cached_property
+    def versions(self) -> dict[bytes, tuple[int, ByteOrder]]:
+        """The bytes of Version in either byte order, to the version and the order."""
+        orders: tuple[ByteOrder, ...] = ("big", "little")
+        return {version.to_bytes(4, order): (version, order) for version in self.sizes for order in orders}
 
 
 class Prologued(Protocol):
@@ -122,10 +135,10 @@ def decode_prologue(kind: Kind, data: bytes, offset: int, ccsid: int) -> Prologu
         return DecodeError(at, kind.name, why, code, kind.reason)
 
     struc_id = data[offset : offset + 4]
-    ebcdic = struc_id == kind.struc_id.encode(EBCDIC_FIELDS)
-    if not ebcdic and struc_id != kind.struc_id.encode(ASCII_FIELDS):
+    ebcdic = kind.families.get(struc_id)
+    if ebcdic is None:
         raise refused(offset, f"StrucId is {struc_id!r}, not {kind.struc_id!r}", "bad-struc-id")
-    found = version_at(kind, data, offset)
+    found = kind.versions.get(data[offset + 4 : offset + 8])
     if found is None:
         versions = " or ".join(map(str, kind.sizes))
         raise refused(offset + 4, f"Version is not {versions} in either byte order", "unknown-version")
@@ -139,17 +152,6 @@ def decode_prologue(kind: Kind, data: bytes, offset: int, ccsid: int) -> Prologu
         raise refused(offset + 8, why, "bad-struc-length")
     charset = field_codec(ccsid, ebcdic)
     return Prologue(version, length, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, order, charset)
-
-
-def version_at(kind: Kind, data: bytes, offset: int) -> tuple[int, ByteOrder] | None:
-    """Version and byte order of the header at *offset*; None where it is no version of that kind in either order."""
-    raw = data[offset + 4 : offset + 8]
-    for version in kind.sizes:
-        if raw == version.to_bytes(4, "big"):
-            return version, "big"
-        if raw == version.to_bytes(4, "little"):
-            return version, "little"
-    return None
 
 
 def prologue_fields(kind: Kind, header: Prologued) -> tuple[bytes | int, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, text_codec
@@ -23,6 +24,7 @@ from rfh2.constants import (
     MQRC_RFH_STRING_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
+from rfh2.frozen import maker
 from rfh2.layouts import MQRFH
 from rfh2.name_values import NameValue, parse, write
 from rfh2.prologue import Kind, decode_prologue, prologue_fields
@@ -85,6 +87,11 @@ class Rfh1:
 
     def pairs(self) -> list[tuple[str, str]]:
         """(name, value) in order. Raises DecodeError (2335)."""
+        text = self.text
+        if '"' not in text:
+            tokens = [token for token in text.split(" ") if token]
+            if len(tokens) % 2 == 0:
+                return list(zip(tokens[::2], tokens[1::2], strict=True))
         return [(name, value) for name, value, _ in self.name_values()]
 
     def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Rfh1:
@@ -110,16 +117,23 @@ class Rfh1:
         return DecodeError(self.offset + position, "MQRFH", why, code, MQRC_RFH_STRING_ERROR)
 
 
+_make = maker(Rfh1)
+
+
 def decode_rfh1(data: bytes, offset: int, ccsid: int) -> Rfh1:
     """The MQRFH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
     p = decode_prologue(KIND, data, offset, ccsid)
     string, start = data[offset + FIXED_LENGTH : offset + p.length], offset + FIXED_LENGTH
     described = (p.encoding, p.coded_char_set_id, p.format, p.flags)
-    return Rfh1(string, *described, p.order, p.charset, _string_codec(ccsid, p.charset), start)
+    return _make(string, *described, p.order, p.charset, string_codec(ccsid, p.charset), start)
 
 
-def _string_codec(ccsid: int, charset: str) -> str:
-    """The exact codec of the string where the fixed part's is only a stand-in for it, as for UTF-8."""
+@lru_cache(maxsize=256)
+def string_codec(ccsid: int, charset: str) -> str:
+    """The codec of a NameValueString: *charset*, save where that only stands in for the exact one, as for UTF-8.
+
+    ccsid: CodedCharSetId of the preceding header. charset: the codec of the fixed part.
+    """
     exact = text_codec(ccsid, MQENC_NATIVE)
     same_family = exact is not None and " ".encode(exact) == " ".encode(charset)
     return exact if exact is not None and same_family else charset

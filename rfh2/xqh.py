@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
+from rfh2.ccsid import ASCII_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD1, MQXQH
 from rfh2.mqmd import Mqmd, characters, decode_mqmd
-from rfh2.prologue import Kind, version_at
+from rfh2.prologue import Kind
 
 KIND: Final = Kind("MQXQH", "XQH ", MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
 
@@ -72,10 +72,10 @@ class Xqh:
 def decode_xqh(data: bytes, offset: int, ccsid: int) -> Xqh:
     """The MQXQH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
     struc_id = data[offset : offset + 4]
-    ebcdic = struc_id == KIND.struc_id.encode(EBCDIC_FIELDS)
-    if not ebcdic and struc_id != KIND.struc_id.encode(ASCII_FIELDS):
+    ebcdic = KIND.families.get(struc_id)
+    if ebcdic is None:
         raise _refused(offset, f"StrucId is {struc_id!r}, not {KIND.struc_id!r}", "bad-struc-id")
-    found = version_at(KIND, data, offset)
+    found = KIND.versions.get(data[offset + 4 : offset + 8])
     if found is None:
         raise _refused(offset + 4, "Version is not 1 in either byte order", "unknown-version")
     there = len(data) - offset
