@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
+from commands.cli.users import current_user, groups_of
 from commands.mqsc import Administration, Answer, Statement, Tally, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import UnitQueues, keep
@@ -24,7 +24,6 @@ from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 
 _BATCH: Final = 100
-_USER_LENGTH: Final = 12
 
 
 @click.command(
@@ -92,7 +91,7 @@ class _Runner:
     def __init__(self, store: QueueManagerStore) -> None:
         self._store = store
         self._known: tuple[int, Administration] | None = None
-        self._user = _user()
+        self._user = current_user()
 
     def run(self, some: list[Statement]) -> list[tuple[Statement, Answer]]:
         """Some statements in one unit of work; their answers are true once this returns."""
@@ -126,14 +125,7 @@ class _Runner:
             objects, subscriptions, retained = unit.load_state()
             space = TopicSpace(objects.topics, selects)
             space.restore(subscriptions, retained)
-            return Administration.of(objects, space, now, UnitQueues(unit), self._user)
+            return Administration.of(objects, space, now, UnitQueues(unit), self._user, groups_of)
         administration = self._known[1]
         administration.now, administration.queues = now, UnitQueues(unit)
         return administration
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()[:_USER_LENGTH]
-    except (KeyError, OSError, ImportError):
-        return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from commands.authority import GroupsOf, no_groups
 from commands.objects import Objects
 from commands.stamps import message_id
 from streams.topic_space import TopicSpace
@@ -41,6 +42,7 @@ class Administration:
 
     topic_space shares its topic objects with objects. now: UTC, the moment of all that is done. new_sub_id: 24 bytes,
     unique in the queue manager, above those of all subscriptions that there are. user: the administrator's user id.
+    groups_of: the groups of a user, for authority records.
     """
 
     objects: Objects
@@ -49,6 +51,7 @@ class Administration:
     queues: QueueAdmin
     new_sub_id: Callable[[], bytes]
     user: str = ""
+    groups_of: GroupsOf = no_groups
 
     @classmethod
     def of(
@@ -58,9 +61,11 @@ class Administration:
         now: datetime,
         queues: QueueAdmin | None = None,
         user: str = "",
+        groups_of: GroupsOf = no_groups,
     ) -> Administration:
         """An administration whose subscriptions come after all those that *topic_space* has."""
-        return cls(objects, topic_space, now, queues or NoMessages(), SubIds(objects.qmgr.name, topic_space), user)
+        new_sub_id = SubIds(objects.qmgr.name, topic_space)
+        return cls(objects, topic_space, now, queues or NoMessages(), new_sub_id, user, groups_of)
 
 
 class SubIds:

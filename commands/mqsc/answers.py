@@ -156,6 +156,11 @@ def in_use(name: str) -> MqscError:
     return MqscError("AMQ8148", f"{PRODUCT} object {name} in use.")
 
 
+def not_authorized(why: str) -> MqscError:
+    """AMQ8135, with who may not do what."""
+    return MqscError("AMQ8135", "Not authorized.", (f"{why[:1].upper()}{why[1:]}",))
+
+
 def missing_keyword(keyword: str) -> MqscError:
     """AMQ8421: the command needs *keyword*."""
     return MqscError("AMQ8421", "A required keyword was not specified.", (f"{keyword} is required.",))

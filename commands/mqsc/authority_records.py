@@ -50,8 +50,10 @@ def set_record(command: Command, administration: Administration) -> Answer:
         raise MqscError("AMQ8425", "Attribute value error.", ("AUTHADD and AUTHRMV have values in common.",))
     before = objects.authorities.get(record.name, record)
     made = replace(before, authorities=tuple(sorted((set(before.authorities) | added) - removed)))
+    first = not objects.authorities
     objects.put(made)
-    return done(answers.AUTHREC_SET, DefinitionStored(made))
+    notes = ("authority is checked from now on: what no record allows is refused",) if first else ()
+    return done(answers.AUTHREC_SET, DefinitionStored(made), notes=notes)
 
 
 def delete_record(command: Command, administration: Administration) -> Answer:
@@ -61,7 +63,12 @@ def delete_record(command: Command, administration: Administration) -> Answer:
     if record.name not in objects.authorities:
         raise answers.not_found(record.profile)
     objects.delete("authrec", record.name)
-    return done(answers.AUTHREC_DELETED, DefinitionDeleted("authrec", record.name))
+    return done(answers.AUTHREC_DELETED, DefinitionDeleted("authrec", record.name), notes=notes_after_deletion(objects))
+
+
+def notes_after_deletion(objects: Objects) -> tuple[str, ...]:
+    """What to say once a record is gone: without any record nothing is checked."""
+    return () if objects.authorities else ("that was the last authority record: authority is no longer checked",)
 
 
 def display_records(command: Command, administration: Administration) -> Answer:

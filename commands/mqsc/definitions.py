@@ -16,6 +16,7 @@ from commands.mqsc import answers, attributes
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
 from commands.mqsc.attributes import ObjectKind, Settings, read_settings, shown
+from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.parser import syntax_error
@@ -131,7 +132,8 @@ def delete(command: Command, administration: Administration, family: Family) -> 
     for record in records:
         objects.delete("authrec", record.name)
         changes.append(DefinitionDeleted("authrec", record.name))
-    return done(family.deleted, *changes, cleared=cleared, notes=deletion_notes(name, family.stored_as, objects))
+    notes = deletion_notes(name, family.stored_as, objects) + (notes_after_deletion(objects) if records else ())
+    return done(family.deleted, *changes, cleared=cleared, notes=notes)
 
 
 def display(command: Command, administration: Administration, families: Iterable[Family]) -> Answer:

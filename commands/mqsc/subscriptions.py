@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from commands.authority import RecordedAuthority
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
@@ -69,6 +70,7 @@ def define(command: Command, administration: Administration) -> Answer:
         made = replace(made, sub_id=administration.new_sub_id())
     made = replace(made, admin=True)
     operation = Subscribe if existing is None else AlterSubscription
+    _check_authority(made, administration)
     changes = _apply_checked(operation(made, send_retained=existing is None), administration)
     return done(answers.SUB_CREATED, *changes, notes=_ignored(settings))
 
@@ -83,6 +85,8 @@ def alter(command: Command, administration: Administration) -> Answer:
         made = replace(made, topic_string=_topic_string(Settings(given, ()), made.wildcard, administration))
     _check_same_place(existing, made)
     made = replace(made, topic_object=existing.topic_object, admin=True)
+    if (made.user, made.dest_qmgr, made.dest_queue) != (existing.user, existing.dest_qmgr, existing.dest_queue):
+        _check_authority(made, administration)
     changes = _apply_checked(AlterSubscription(made, send_retained=False), administration)
     return done(answers.SUB_CHANGED, *changes, notes=_ignored(settings))
 
@@ -128,7 +132,16 @@ def _pattern(command: Command, administration: Administration) -> Subscription:
         found = administration.topic_space.by_name(source)
         if found is None:
             raise answers.not_found(source)
-        return replace(found, correl_id=MQCI_NONE, stream=None, sub_point=None, prefix="", identities=())
+        lifetime = None if found.expires_at is None else found.expires_at - found.created
+        return replace(
+            found,
+            expires_at=None if lifetime is None else administration.now + lifetime,
+            stream=None,
+            sub_point=None,
+            prefix="",
+            identities=(),
+            exclusive=False,
+        )
     return Subscription(
         sub_id=b"",
         topic_string="",
@@ -223,6 +236,15 @@ def _check(made: Subscription, administration: Administration, new: bool) -> Non
     if new and not resolved.durable_subs:
         why = f"Topic object {resolved.object_name} is DURSUB(NO) (reason {MQRC_DURABILITY_NOT_ALLOWED})."
         raise answers.failed(why)
+
+
+def _check_authority(made: Subscription, administration: Administration) -> None:
+    """Whether SUBUSER may put on DEST (guide 5, table 2); an administrator could grant it to himself: he always may."""
+    if made.user == administration.user or made.dest_qmgr != administration.objects.qmgr.name:
+        return
+    authority = RecordedAuthority(administration.objects, administration.groups_of)
+    if not authority.may_put(made.user, made.dest_queue):
+        raise answers.not_authorized(f"{made.user or 'no user'} may not put on {made.dest_queue}.")
 
 
 def _missing_queue(made: Subscription, administration: Administration) -> LocalQueue | None:

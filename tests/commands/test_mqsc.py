@@ -907,6 +907,54 @@ def test_authority_records_go_with_their_object(desk: Desk, keyword: str, left: 
     assert len(answer.changes) == 2 - left
 
 
+def test_the_first_record_switches_checking_on_and_the_last_one_off(desk: Desk) -> None:
+    grant = "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('{}') AUTHADD(PUT)"
+    first, second = desk.must(f"{grant.format('a')}\n{grant.format('b')}")
+    assert (len(first.notes), len(second.notes)) == (1, 0)
+    one, other = desk.must("\n".join(f"DELETE AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('{g}')" for g in "ab"))
+    assert (len(one.notes), len(other.notes)) == (0, 1)
+
+
+SUBUSERS = [
+    ("DEFINE-completed", "DEFINE SUB(N) TOPICSTR('t') DEST(Q) SUBUSER('fred')", "AMQ8135"),
+    ("DEFINE-completed-allowed", "DEFINE SUB(N) TOPICSTR('t') DEST(Q) SUBUSER('ann')", "AMQ8094"),
+    ("DEFINE-allowed-by-group", "DEFINE SUB(N) TOPICSTR('t') DEST(Q) SUBUSER('bob')", "AMQ8094"),
+    ("DEFINE-blank", "DEFINE SUB(N) TOPICSTR('t') DEST(Q) SUBUSER('')", "AMQ8094"),
+    ("DEFINE-not-specified", "DEFINE SUB(N) TOPICSTR('t') DEST(Q)", "AMQ8094"),
+    ("DEFINE-elsewhere", "DEFINE SUB(N) TOPICSTR('t') DEST(Q) DESTQMGR(QM2) SUBUSER('fred')", "AMQ8094"),
+    ("ALTER-completed", "ALTER SUB(S) SUBUSER('fred')", "AMQ8135"),
+    ("ALTER-blank", "ALTER SUB(S) SUBUSER('') DEST(R)", "AMQ8095"),
+    ("ALTER-not-specified", "ALTER SUB(S) DEST(R)", "AMQ8135"),
+    ("ALTER-something-else", "ALTER SUB(S) USERDATA('x')", "AMQ8095"),
+]
+
+
+@pytest.mark.parametrize(("command", "amq"), [c[1:] for c in SUBUSERS], ids=[f"5-table-2-{c[0]}" for c in SUBUSERS])
+def test_the_subscriptions_user_must_be_allowed_to_put_on_its_queue(desk: Desk, command: str, amq: str) -> None:
+    desk.administration.groups_of = lambda user: {"bob": ("apps",)}.get(user, ())
+    desk.must(
+        "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) PRINCIPAL('ann') AUTHADD(PUT)\n"
+        "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('apps') AUTHADD(PUT)\n"
+        "DEFINE SUB(S) TOPICSTR('s') DEST(Q) SUBUSER('ann')"
+    )
+    assert desk.ask(command).amq == amq
+
+
+def test_like_copies_a_subscription_but_not_its_place(desk: Desk) -> None:
+    desk.must("DEFINE SUB(S) TOPICSTR('a') DEST(Q) EXPIRY(600) USERDATA('u') DESTCORL('AB') SUBLEVEL(2)")
+    desk.administration.now = NOW + timedelta(seconds=30)
+    desk.must("DEFINE SUB(N) LIKE(S) TOPICSTR('b')")
+    source, made = _sub(desk), _sub(desk, "N")
+    assert made == replace(
+        source,
+        sub_id=made.sub_id,
+        name="N",
+        topic_string="b",
+        created=NOW + timedelta(seconds=30),
+        expires_at=NOW + timedelta(seconds=90),
+    )
+
+
 def test_definitions_come_back_from_their_json(desk: Desk) -> None:
     answers = desk.must(
         "DEFINE TOPIC(T) TOPICSTR('t') DEFPRTY(3)\nDEFINE QLOCAL(Q)\nDEFINE QALIAS(A) TARGET(T) TARGTYPE(TOPIC)\n"

@@ -53,9 +53,12 @@ class Running:
             while unit.find_queue(queue) is not None and (message := unit.get(queue)) is not None:
                 header = decode(message.body, message.md).rfh2
                 assert header is not None
-                folder = header.folder("psc")
-                assert folder is not None
-                topics.append(str(dict(folder.pairs())["Topic"]))
+                told, properties = header.folder("psc"), header.folder("mqps")
+                if told is not None:
+                    topics.append(dict(told.pairs())["Topic"])
+                else:
+                    assert properties is not None
+                    topics.append(dict(properties.pairs())["Top"])
         return topics
 
 

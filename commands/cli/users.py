@@ -1,0 +1,28 @@
+"""Who is at the keyboard, and in which groups a user is: what authority records are asked about."""
+
+from __future__ import annotations
+
+import getpass
+import grp
+import os
+import pwd
+from typing import Final
+
+_USER_LENGTH: Final = 12
+
+
+def current_user() -> str:
+    """The user id that an MQMD has room for; "" where the system does not say."""
+    try:
+        return getpass.getuser()[:_USER_LENGTH]
+    except (KeyError, OSError):
+        return ""
+
+
+def groups_of(user: str) -> tuple[str, ...]:
+    """The names of a user's groups on this machine; none for a user whom it does not know."""
+    try:
+        own = pwd.getpwnam(user).pw_gid
+        return tuple(grp.getgrgid(number).gr_name for number in os.getgrouplist(user, own))
+    except (KeyError, OSError):
+        return ()
