@@ -73,13 +73,21 @@ class Context:
         """Which kind of queue the command came to (guide 6.7.7, 3079)."""
         if self.queue == CONTROL_QUEUE:
             return Place.CONTROL
+        return Place.STREAM if self.is_stream(self.queue) else Place.OTHER
+
+    def is_stream(self, queue: str) -> bool:
+        """Whether publications are taken from *queue* (guide 6.1)."""
         namelist = self.objects.namelists.get(QUEUE_NAMELIST)
-        return Place.STREAM if namelist is not None and is_stream_queue(self.queue, namelist) else Place.OTHER
+        return namelist is not None and is_stream_queue(queue, namelist)
 
     @property
     def stream_prefix(self) -> str:
         """The prefix that publications on this queue get (guide 6.1)."""
-        return stream_topic(self.queue, self.objects.topics).prefix
+        return self.prefix_of_stream(self.queue)
+
+    def prefix_of_stream(self, stream: str) -> str:
+        """The prefix of a stream's topics (guide 6.1)."""
+        return stream_topic(stream, self.objects.topics).prefix
 
     def sub_point_prefix(self, sub_point: str | None) -> str | None:
         """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
@@ -93,9 +101,14 @@ class Context:
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the command message, and what it publishes or registers, expires."""
+        """When the command message, and what it publishes or registers, expires; None for never."""
         expiry = self.mqmd.expiry
-        return self.now + timedelta(milliseconds=100 * expiry) if expiry > 0 else None
+        if expiry <= 0:
+            return None
+        try:
+            return self.now + timedelta(milliseconds=100 * expiry)
+        except OverflowError:
+            return None  # later than any date there is: a capture's clock may say anything
 
     @property
     def priority(self) -> int:
