@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from commands.authority import Authority, RecordedAuthority
 from commands.context import Context, Place, Semantics
 from commands.deadletter import dead_letter, is_wanted
+from commands.families.table import is_command
 from commands.forward import Forwarder
+from commands.identity import topic_of
 from commands.model import Command
 from commands.mqsc import run_setup
 from commands.objects import Objects, QueueManager
@@ -30,7 +32,6 @@ from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery, Effect, RequestRetained
 from streams.topic_space import TopicSpace
-from streams.topic_strings import remove_prefix
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -56,7 +57,8 @@ class Outcome:
     """What one arrival came to.
 
     puts, effects: in order. command: None where the message could not be read as one. completion is None where the
-    message was no command and was passed over. reason: the first one. undecodable: it could not be read.
+    message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
+    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7).
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -66,6 +68,7 @@ class Outcome:
     reason: int | None = None
     why: str = ""
     undecodable: bool = False
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ class _Work:
     ids: Ids
     effects: list[Effect] = field(default_factory=list)
     puts: list[Outgoing] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
 
 class Broker:
@@ -182,7 +186,8 @@ class Broker:
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
         reason = plan.warnings[0].reason if plan.warnings else None
-        return Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+        outcome = Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+        return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
 
     def _apply(self, work: _Work, plan: Plan) -> list[Delivery]:
         deliveries: list[Delivery] = []
@@ -190,8 +195,7 @@ class Broker:
             effects = self.space.apply(operation, work.arrival.now)
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
-                topic = remove_prefix(subscription.prefix, subscription.topic_string)
-                raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "nothing is retained there")
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, topic_of(subscription), "nothing is retained there")
             for effect in effects:
                 if isinstance(effect, Delivery):
                     deliveries.append(effect)
@@ -220,6 +224,7 @@ class Broker:
                     expires_at=delivery.publication.expires_at,
                 )
             )
+        work.lost += forwarder.lost
 
     def _respond(
         self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: Plan | None = None
@@ -294,7 +299,4 @@ class Broker:
 
 def _is_command(message: Message) -> bool:
     """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
-    header = message.rfh2
-    if header is None or message.mqmd.put_appl_type == MQAT_BROKER:
-        return False
-    return header.folder("psc") is not None
+    return message.mqmd.put_appl_type != MQAT_BROKER and is_command(message)

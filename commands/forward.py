@@ -1,74 +1,74 @@
-"""Publications on their way to subscribers: the new psc folder, and the descriptor of guide 6.7.9.
+"""Publications on their way to subscribers: told in each one's format, with the descriptor of guide 6.7.9.
 
-The psc folder is written anew and stands first; every other folder, every other header and the body go on byte for
-byte. Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and
+Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and
 telling.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from datetime import datetime
 
-from commands.model import Publish, PubOpt
-from commands.parse import parse
-from commands.psc_folder import split_psc
+from commands.families.content import Content, Telling, Told
+from commands.families.table import content_of, tell
+from commands.objects import DEFAULT_STREAM
 from commands.stamps import Origin, fitting
-from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
-from rfh2.errors import QPubSubError
-from rfh2.folders import Folder, write
+from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery
-from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
+from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_strings import remove_prefix
 
 
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    """What a forwarded psc folder depends on, beside the publication."""
-
-    message: int
-    topic: str
-    sub_point: str | None
-    is_retained: bool
-
-
 class Forwarder:
-    """Makes the messages that the deliveries of one command come to."""
+    """Makes the messages that the deliveries of one command come to.
+
+    lost: what of the publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).
+    """
 
     def __init__(self, qmgr: str, now: datetime, origin: Origin) -> None:
         self._qmgr, self._now, self._origin = qmgr, now, origin
-        self._made: dict[_Telling, tuple[Message, bytes]] = {}
+        self._contents: dict[int, Content] = {}
+        self._made: dict[tuple[int, Telling], tuple[Told, bytes]] = {}
+        self.lost: list[str] = []
 
-    def forward(self, delivery: Delivery, msg_id: bytes, queue_default: int) -> tuple[Message, bytes]:
-        """The message for one subscriber, and its body. queue_default: DEFPSIST of its queue, for PersAsQueue."""
-        subscription = delivery.subscription
-        telling = _Telling(
-            id(delivery.publication),
-            remove_prefix(subscription.prefix, delivery.topic_string),
-            subscription.sub_point,
-            delivery.from_retained and subscription.options.inform_if_ret,
-        )
-        made = self._made.get(telling)
+    def forward(
+        self, delivery: Delivery, msg_id: bytes, queue_default: int, *others: Delivery
+    ) -> tuple[Message, bytes]:
+        """The message for one subscriber, and its body. queue_default: DEFPSIST of its queue, for PersAsQueue.
+
+        others: deliveries of the same publication to that subscriber under further topics, which the message names too.
+        """
+        publication = delivery.publication
+        telling = telling_of((delivery, *others))
+        key = (id(publication), telling)
+        made = self._made.get(key)
         if made is None:
-            message = _retold(delivery.publication.message, telling)
-            made = self._made[telling] = (message, encode(message))
-        message, body = made
-        return Message(self._descriptor(delivery, msg_id, queue_default), message.headers, message.body), body
+            content = self._contents.get(id(publication))
+            if content is None:
+                content = self._contents[id(publication)] = content_of(publication.message)
+            told = tell(content, telling)
+            made = self._made[key] = (told, encode(told.message))
+        told, body = made
+        self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in told.lost]
+        mqmd = self._descriptor(delivery, told.message.mqmd, msg_id, queue_default)
+        return Message(mqmd, told.message.headers, told.message.body), body
 
-    def _descriptor(self, delivery: Delivery, msg_id: bytes, queue_default: int) -> Mqmd:
-        """Guide 6.7.9; the publication's priority and persistence were resolved when it was published."""
+    def _descriptor(self, delivery: Delivery, told: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
+        """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
+
+        told: describes the body.
+        """
         subscription, publication = delivery.subscription, delivery.publication
         published = publication.message.mqmd
         own_correl_id = subscription.correl_id != MQCI_NONE
         return Mqmd(
             msg_type=MQMT_DATAGRAM,
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
-            encoding=published.encoding,
-            coded_char_set_id=published.coded_char_set_id,
-            format=_format(publication.message),
+            encoding=told.encoding,
+            coded_char_set_id=told.coded_char_set_id,
+            format=told.format,
             priority=published.priority,
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
@@ -94,12 +94,6 @@ def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:
     return max(expiry - max(elapsed, 0), 1)
 
 
-def _format(message: Message) -> str:
-    """MQFMT_RF_HEADER_2; what the publisher said where something else comes before the MQRFH2, or there is none."""
-    first = message.headers[0] if message.headers else None
-    return MQFMT_RF_HEADER_2 if isinstance(first, Rfh2) else message.mqmd.format
-
-
 def _persistence(subscription: Subscription, published: int, queue_default: int) -> int:
     wanted = subscription.options.persistence
     if wanted is DeliveryPersistence.AS_PUBLISHED:
@@ -109,30 +103,18 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
-def _retold(message: Message, telling: _Telling) -> Message:
-    """*message* with the psc folder that a subscriber is to see."""
-    header = message.rfh2
-    if header is None:
-        return message
-    _, others = split_psc(header)
-    charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
-    new = header.with_folders((Folder.of(_psc(message, telling), charset), *others))
-    at = message.headers.index(header)
-    return replace(message, headers=(*message.headers[:at], new, *message.headers[at + 1 :]))
-
-
-def _psc(message: Message, telling: _Telling) -> str:
-    pairs = [("Command", Publish.word)]
-    if telling.is_retained:
-        pairs.append(("PubOpt", PubOpt.IS_RETAINED_PUB.value))
-    pairs.append(("Topic", telling.topic))
-    if telling.sub_point:
-        pairs.append(("SubPoint", telling.sub_point))
-    try:
-        command = parse(message)
-    except QPubSubError:
-        return write("psc", pairs)
-    if isinstance(command, Publish):
-        passed = (("PubTime", command.pub_time), ("SeqNum", command.seq_num))
-        pairs += [(tag, value) for tag, value in passed if value]
-    return write("psc", pairs)
+def telling_of(deliveries: Sequence[Delivery]) -> Telling:
+    """What the subscriber of these deliveries is to be told."""
+    first = deliveries[0]
+    subscription, options = first.subscription, first.subscription.options
+    topics = tuple(remove_prefix(subscription.prefix, delivery.topic_string) for delivery in deliveries)
+    if subscription.format is PublicationFormat.PROPERTIES:
+        return Telling(subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained)
+    return Telling(
+        subscription.format,
+        topics,
+        sub_point=subscription.sub_point,
+        stream=(subscription.stream or DEFAULT_STREAM) if options.incl_stream_name else None,
+        is_retained=first.from_retained and options.inform_if_ret,
+        keep_pcf=subscription.admin and subscription.format is PublicationFormat.RFH1,
+    )

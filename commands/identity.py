@@ -23,8 +23,8 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
-from streams.subscriptions import Subscription
-from streams.topic_strings import remove_prefix
+from streams.patterns import parse_pattern, remove_pattern_prefix
+from streams.subscriptions import Subscription, WildcardScheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Wanted:
     """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
 
     topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
-    for registered without one. sub_point, stream: "" for the default one.
+    for registered without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic.
     """
 
     destination: Destination
@@ -41,15 +41,29 @@ class Wanted:
     sub_point: str | None = ""
     stream: str | None = ""
     variable_user: bool = False
+    scheme: WildcardScheme = WildcardScheme.TOPIC
 
     def fits(self, subscription: Subscription) -> bool:
         """Whether *subscription*, found by its traditional identity, is one of those meant."""
         return (
-            (self.topic is None or remove_prefix(subscription.prefix, subscription.topic_string) == self.topic)
+            (self.topic is None or self._is_topic_of(subscription))
             and (self.selector is None or (subscription.selector or "") == self.selector)
             and (self.sub_point is None or (subscription.sub_point or "") == self.sub_point)
             and (self.stream is None or (subscription.stream or "") == self.stream)
         )
+
+    def _is_topic_of(self, subscription: Subscription) -> bool:
+        """Whether the topics are the same: written the same, and meaning the same where the schemes differ."""
+        if topic_of(subscription) != self.topic:
+            return False
+        if subscription.wildcard is self.scheme:
+            return True
+        return not any(parse_pattern(subscription.topic_string, scheme).is_wild for scheme in WildcardScheme)
+
+
+def topic_of(subscription: Subscription) -> str:
+    """The topic as the subscriber wrote it, without the prefix of a stream or a subscription point."""
+    return remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard)
 
 
 def by_name(context: Context, name: str) -> Subscription | None:

@@ -119,7 +119,7 @@ class RequestUpdate(_ByName):
 
 
 class Publish(QueuedCommand):
-    """Publish (guide 6.7.3)."""
+    """Publish (guide 6.7.3). anonymous, direct_requests: Anon and DirectReq, which MQRFH and PCF alone have."""
 
     word = "Publish"
     on_control_queue = False
@@ -128,6 +128,8 @@ class Publish(QueuedCommand):
     sub_point: str | None = None
     pub_time: str | None = None
     seq_num: str | None = None
+    anonymous: bool = False
+    direct_requests: bool = False
 
     def has(self, option: PubOpt) -> bool:
         """Whether the program asked for *option*."""

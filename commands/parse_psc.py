@@ -182,7 +182,7 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
             raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
     if options is not None:
         fields["options"] = tuple(options)
-    _check(word, fields, options or ())
+    check_fields(word, fields, options or ())
     for blank in ("q_name", "qmgr_name", "sub_point", "filter"):
         if fields.get(blank) == "":
             del fields[blank]  # an empty element asks for the default
@@ -202,7 +202,7 @@ def _command(pairs: Sequence[tuple[str, str]]) -> str:
     return words[0]
 
 
-def _check(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> None:
+def check_fields(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> None:
     """The rules that hold between tags, and the lengths."""
     if not fields.get("topics") and RegOpt.DEREG_ALL not in options:
         raise CommandError(MQRC_RFH_PARM_MISSING, why=f"{word} needs a Topic")

@@ -17,6 +17,7 @@ from commands.context import Context, Destination, Semantics
 from commands.identity import Wanted, by_identity, by_name, named_twin, variable_user
 from commands.model import RegisterSubscriber, RegOpt
 from commands.plan import Plan, Warned, not_authorized, warnings_or_error
+from commands.stream_names import stream_of
 from rfh2.constants import (
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
@@ -32,6 +33,7 @@ from rfh2.constants import (
 from rfh2.errors import CommandError
 from rfh2.mqmd import name_of
 from streams.operations import AlterSubscription, Operation, Subscribe
+from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import (
     MQCI_NONE,
@@ -60,6 +62,7 @@ class _Request:
     topic: str
     full: str
     prefix: str
+    stream: str | None
     destination: Destination
 
 
@@ -70,7 +73,8 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
         raise no_correl_id("RegOpt")
     if command.filter is not None:
         compile_selector(command.filter)
-    prefix = sub_point_prefix(command.sub_point, context)
+    stream = stream_of(command, context)
+    prefix = subscriber_prefix(stream, command.sub_point, context)
     named = by_name(context, command.sub_name) if command.sub_name is not None else None
     moves = bool(command.q_name or name_of(context.mqmd.reply_to_q))
     destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
@@ -88,7 +92,8 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
         if is_metatopic(topic):
             ignored = True
             continue
-        request = _Request(command, topic, full_topic(prefix, topic, check_topic_string), prefix, destination)
+        topic_string = full_pattern(prefix, topic, scheme_of(command.header))
+        request = _Request(command, topic, topic_string, prefix, stream, destination)
         if not context.may(Action.SUBSCRIBE, request.full, scheme_of(command.header)):
             refused.append(not_authorized(topic))
             continue
@@ -112,6 +117,24 @@ def sub_point_prefix(sub_point: str | None, context: Context) -> str:
         why = "there is no such subscription point"
         raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
     return prefix
+
+
+def subscriber_prefix(stream: str | None, sub_point: str | None, context: Context) -> str:
+    """The prefix of a subscriber's topics: its stream's or its subscription point's; no header has both."""
+    return sub_point_prefix(sub_point, context) if stream is None else context.prefix_of_stream(stream)
+
+
+def full_pattern(prefix: str, topic: str, scheme: WildcardScheme) -> str:
+    """*topic*, which may have wildcards, as it lies below *prefix*, which has none.
+
+    Raises CommandError 3072, with *topic* as the culprit, where it is none.
+    """
+    try:
+        full = check_topic_string(add_pattern_prefix(prefix, check_topic_string(topic), scheme))
+        parse_pattern(full, scheme)
+    except CommandError as error:
+        raise CommandError(error.reason, topic, error.why, (("Topic", topic),)) from error
+    return full
 
 
 def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
@@ -174,7 +197,9 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
         request.topic,
         command.filter or "",
         command.sub_point or "",
+        request.stream or "",
         variable_user=variable_user(command.options),
+        scheme=scheme_of(command.header),
     )
     existing = _existing(context, wanted)
     if command.sub_name is None:
@@ -214,7 +239,7 @@ def _create(request: _Request, context: Context) -> Subscribe:
         name=command.sub_name,
         wildcard=scheme_of(command.header),
         prefix=request.prefix,
-        stream=command.stream_name,
+        stream=request.stream,
         sub_point=command.sub_point,
         correl_id=request.destination.correl_id,
         user=context.user,
@@ -246,7 +271,8 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
             topic_string=request.full,
             prefix=request.prefix,
             sub_point=command.sub_point,
-            stream=command.stream_name,
+            stream=request.stream,
+            wildcard=scheme_of(command.header),
         )
     if command.filter is not None and command.filter != named.selector:
         if context.semantics is Semantics.V7:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from commands.families.reply import Reply
+from commands.families.table import FAMILIES, family_of
+from commands.identity import topic_of
 from commands.model import RegOpt
 from commands.plan import Tags, Warned
-from commands.psc_folder import split_psc
 from commands.puts import Completion
 from commands.stamps import Origin
-from rfh2.ccsid import byte_order, field_codec, is_ebcdic
 from rfh2.constants import (
-    MQFMT_RF_HEADER_2,
     MQMT_REPLY,
     MQMT_REQUEST,
     MQRO_NAN,
@@ -17,14 +19,9 @@ from rfh2.constants import (
     MQRO_PASS_CORREL_ID,
     MQRO_PASS_MSG_ID,
 )
-from rfh2.folders import Folder, write
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from rfh2.rfh2 import Rfh2
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
-from streams.topic_strings import remove_prefix
-
-_UTF8 = 1208
 
 
 def is_due(mqmd: Mqmd, completion: Completion) -> bool:
@@ -48,48 +45,25 @@ def response(
     origin: Origin,
     full: Subscription | None = None,
 ) -> Message:
-    """The response to *command*, in its byte order, code page and NameValueCCSID.
+    """The response to *command*, in its header, byte order and code page.
 
     answers: one for an error, one for each warning, none for ok. full: the subscription whose attributes FullResp asks
-    for. The psc folder of the command follows a warning or an error as it came (guide 6.7.6).
+    for.
     """
-    asked = command.rfh2
-    header = asked if asked is not None else _header_for(command.mqmd)
-    charset = "utf-8" if header.name_value_ccsid == _UTF8 else f"utf-16-{header.order[0]}e"
-    pairs = [("Completion", completion.value)]
-    text = write("pscr", pairs)[: -len("</pscr>")]
-    text += "".join(write("Response", (("Reason", str(answer.reason)), *answer.tags)) for answer in answers)
-    if full is not None and completion is not Completion.ERROR:
-        text += write("x", attributes(full))[len("<x>") : -len("</x>")]
-    folders = [Folder.of(text + "</pscr>", charset)]
-    if completion is not Completion.OK and asked is not None:
-        folders += split_psc(asked)[0][:1]
-    encoding = command.mqmd.encoding
-    if byte_order(encoding) != header.order:
-        encoding = 273 if header.order == "big" else 546
-    rfh2 = Rfh2(
-        tuple(folders),
-        encoding,
-        _UTF8,
-        name_value_ccsid=header.name_value_ccsid,
-        order=header.order,
-        charset=header.charset,
-    )
-    return Message(_descriptor(command.mqmd, encoding, msg_id, priority, persistence, origin), (rfh2,))
-
-
-def _header_for(command: Mqmd) -> Rfh2:
-    """An empty header in the byte order and the characters that the sender of an unreadable message uses."""
-    ccsid = command.coded_char_set_id
-    return Rfh2(order=byte_order(command.encoding) or "little", charset=field_codec(ccsid, is_ebcdic(ccsid)))
+    asked = full is not None and completion is not Completion.ERROR
+    says = Reply(completion, answers, attributes(full) if full is not None and asked else ())
+    made = FAMILIES[family_of(command)].reply(command, says)
+    return replace(made, mqmd=_descriptor(command.mqmd, made.mqmd, msg_id, priority, persistence, origin))
 
 
 def attributes(subscription: Subscription) -> Tags:
     """All attributes of a subscription as psc properties, for FullResp (guide 6.7.4)."""
     options = subscription.options
     words = [
+        (RegOpt.ANON, options.anonymous),
         (RegOpt.CORREL_AS_ID, subscription.correl_id != MQCI_NONE),
         (RegOpt.DUPS_OK, options.dups_ok),
+        (RegOpt.INCL_STREAM_NAME, options.incl_stream_name),
         (RegOpt.INFORM_IF_RET, options.inform_if_ret),
         (RegOpt.LOCAL, options.local),
         (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only),
@@ -110,7 +84,8 @@ def attributes(subscription: Subscription) -> Tags:
         ("SubUserData", subscription.user_data),
     )
     return (
-        ("Topic", remove_prefix(subscription.prefix, subscription.topic_string)),
+        ("Topic", topic_of(subscription)),
+        *((("StreamName", subscription.stream),) if subscription.stream else ()),
         ("QMgrName", subscription.dest_qmgr),
         ("QName", subscription.dest_queue),
         ("UserId", subscription.user),
@@ -120,14 +95,14 @@ def attributes(subscription: Subscription) -> Tags:
     )
 
 
-def _descriptor(command: Mqmd, encoding: int, msg_id: bytes, priority: int, persistence: int, origin: Origin) -> Mqmd:
-    """Guide 6.7.10; identity context is passed on, all other fields have their defaults."""
+def _descriptor(command: Mqmd, made: Mqmd, msg_id: bytes, priority: int, persistence: int, origin: Origin) -> Mqmd:
+    """Guide 6.7.10; identity context is passed on, all other fields have their defaults. made: describes the body."""
     return Mqmd(
         msg_type=MQMT_REPLY,
         expiry=command.expiry,
-        encoding=encoding,
-        coded_char_set_id=command.coded_char_set_id,
-        format=MQFMT_RF_HEADER_2,
+        encoding=made.encoding,
+        coded_char_set_id=made.coded_char_set_id,
+        format=made.format,
         priority=priority,
         persistence=persistence,
         msg_id=command.msg_id if command.report & MQRO_PASS_MSG_ID else msg_id,

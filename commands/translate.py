@@ -25,13 +25,16 @@ from commands.model import (
 )
 from commands.plan import Plan, Warned, not_authorized, warnings_or_error
 from commands.registration import (
+    full_pattern,
     full_topic,
     is_metatopic,
     no_correl_id,
     register,
     scheme_of,
     sub_point_prefix,
+    subscriber_prefix,
 )
+from commands.stream_names import check_stream, stream_of
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
     MQRCCF_DUPLICATE_IDENTITY,
@@ -51,10 +54,9 @@ from streams.operations import (
     RequestRetained,
     Unsubscribe,
 )
-from streams.patterns import parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import MQCI_NONE, Subscription
-from streams.topic_strings import add_prefix, check_topic_string
+from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
 
@@ -79,6 +81,7 @@ def translate(command: Command, context: Context) -> Plan:
 
 
 def _publish(command: Publish, context: Context) -> Plan:
+    check_stream(command, context)
     correl_as_id = command.has(PubOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
         raise no_correl_id("PubOpt")
@@ -106,12 +109,12 @@ def _publish(command: Publish, context: Context) -> Plan:
 
 
 def _delete(command: DeletePublication, context: Context) -> Plan:
+    check_stream(command, context)
     operations = []
     refused: list[Warned] = []
     scheme = scheme_of(command.header)
     for topic in command.topics:
-        full = full_topic(context.stream_prefix, topic, check_topic_string)
-        parse_pattern(full, scheme)
+        full = full_pattern(context.stream_prefix, topic, scheme)
         if not context.may(Action.PUBLISH, full, scheme):
             refused.append(not_authorized(topic))
             continue
@@ -238,7 +241,15 @@ def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> 
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
         raise no_correl_id("RegOpt")
     destination = context.subscriber_queue(command, correl_as_id, needed=command.sub_name is None)
-    prefix = sub_point_prefix(command.sub_point, context)
+    stream, scheme = stream_of(command, context), scheme_of(command.header)
+    prefix = subscriber_prefix(stream, command.sub_point, context)
     for topic in command.topics:
-        full_topic(prefix, topic, check_topic_string)
-    return Wanted(destination, None, sub_point=command.sub_point or "", variable_user=variable_user(command.options))
+        full_pattern(prefix, topic, scheme)
+    return Wanted(
+        destination,
+        None,
+        sub_point=command.sub_point or "",
+        stream=stream or "",
+        variable_user=variable_user(command.options),
+        scheme=scheme,
+    )

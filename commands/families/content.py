@@ -1,0 +1,181 @@
+"""What a publication says, apart from how its header says it, and its place among the message's headers.
+
+A subscriber is told about a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). So each family reads its
+header into ``Content`` and writes one of a ``Content`` and a ``Telling``; what has no place in the format is named in
+``Told.lost``.
+
+                MQRFH2                        MQRFH                          PCF
+    user pairs  folder usr                    as they are                    lost
+    usr         as it is                      user pairs                     lost
+    folders     as they are                   lost                           lost
+    data items  property mqpse.Sid            MQPSIntData, MQPSStringData    IntegerData, StringData
+    body        as it is                      as it is                       behind the parameters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
+from rfh2.chain import Header
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.folders import Folder
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from streams.subscriptions import PublicationFormat
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What one subscriber is to be told, beside the publication itself.
+
+    topics: without the prefix of a stream or subscription point; several under version 6's semantics only. stream: its
+    name, for subscribers that asked for it. is_retained: for subscribers that asked for it. keep_pcf: PSPROP(COMPAT),
+    which leaves PCF as it is. user_data, retain, from_retained: for message properties (guide 4.4, table 1).
+    """
+
+    format: PublicationFormat
+    topics: tuple[str, ...]
+    sub_point: str | None = None
+    stream: str | None = None
+    is_retained: bool = False
+    keep_pcf: bool = False
+    user_data: str | None = None
+    from_retained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message with a gap where the header of publish/subscribe stands, or would stand.
+
+    order, charset, ccsid: of the numbers and characters in the gap. encoding, coded_char_set_id, format, flags: what
+    the header in the gap says of the bytes behind it.
+    """
+
+    mqmd: Mqmd
+    before: tuple[Header, ...]
+    after: tuple[Header, ...]
+    body: bytes
+    order: ByteOrder
+    charset: str
+    ccsid: int
+    encoding: int
+    coded_char_set_id: int
+    format: str
+    flags: int = 0
+
+    @property
+    def ccsid_behind(self) -> int:
+        """CodedCharSetId of what stands behind the gap, inherited or not."""
+        own = self.coded_char_set_id
+        return self.ccsid if own in (MQCCSI_INHERIT, MQCCSI_DEFAULT) else own
+
+    def with_header(self, header: Header, ccsid: int | None = None) -> Message:
+        """The message with *header* in the gap. ccsid: of the header's characters, where it is not that of the gap."""
+        announced = self._announced({"format": header.own_format, **({} if ccsid is None else _ccsid(ccsid))})
+        return replace(announced, headers=(*announced.headers, header, *self.after), body=self.body)
+
+    def closed(self) -> Message:
+        """The message without the gap."""
+        described: dict[str, Any] = {"format": self.format, "encoding": self.encoding}
+        if self.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
+            described |= _ccsid(self.coded_char_set_id)
+        announced = self._announced(described)
+        return replace(announced, headers=(*announced.headers, *self.after), body=self.body)
+
+    def with_body(self, data: bytes, fmt: str) -> Message:
+        """The message with *data* from the gap on; what stood behind it follows."""
+        behind = b"".join([*(header.encode() for header in self.after), self.body])
+        return replace(self._announced({"format": fmt}), body=data + behind)
+
+    def _announced(self, described: dict[str, Any]) -> Message:
+        """What stands before the gap, the last of it describing what stands in it."""
+        if not self.before:
+            return Message(replace(self.mqmd, **described))
+        *first, last = self.before
+        names = {field.name for field in fields(last)}  # type: ignore[arg-type]
+        last = replace(last, **{name: value for name, value in described.items() if name in names})  # type: ignore[type-var]
+        return Message(self.mqmd, (*first, last))
+
+
+def _ccsid(ccsid: int) -> dict[str, int]:
+    return {"coded_char_set_id": ccsid}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A publication as any header may say it.
+
+    form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
+    subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
+    in an MQRFH. folders: those of an MQRFH2 other than psc. put_options: MQPMO_* that the publisher's options come to.
+    """
+
+    form: PublicationFormat | None
+    frame: Frame
+    header: Header | None = None
+    pub_time: str | None = None
+    seq_num: str | None = None
+    publisher: Pairs = ()
+    data: Pairs = ()
+    user: Pairs = ()
+    folders: tuple[Folder, ...] = ()
+    put_options: int = 0
+
+    @property
+    def stamps(self) -> Pairs:
+        """PubTime and SeqNum, which pass through (guide 6.7.3)."""
+        stamps = (("PubTime", self.pub_time), ("SeqNum", self.seq_num))
+        return tuple((tag, value) for tag, value in stamps if value)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A publication in a subscriber's format. Of the descriptor only what describes the body counts.
+
+    lost: what had no place in the format, for people.
+    """
+
+    message: Message
+    lost: tuple[str, ...] = ()
+
+
+def frame_around(message: Message, at: int) -> Frame:
+    """The frame of *message* around its header number *at*."""
+    header: Any = message.headers[at]
+    before = message.headers[:at]
+    return Frame(
+        *(message.mqmd, before, message.headers[at + 1 :], message.body),
+        *(header.order, header.charset, _ccsid_after(message.mqmd, before)),
+        *(header.encoding, header.coded_char_set_id, header.format, header.flags),
+    )
+
+
+def frame_before(message: Message) -> Frame:
+    """The frame of a message without such a header: the gap is in front of all it has."""
+    mqmd = message.mqmd
+    ccsid = mqmd.coded_char_set_id
+    return Frame(
+        *(mqmd, (), message.headers, message.body),
+        *(byte_order(mqmd.encoding) or "little", field_codec(ccsid, is_ebcdic(ccsid)), ccsid),
+        *(mqmd.encoding, ccsid, mqmd.format),
+    )
+
+
+def frame_of_body(message: Message, rest: bytes) -> Frame:
+    """The frame of a message whose body begins with a PCF message, and then *rest*, of which nothing is known."""
+    ccsid = message.body_ccsid
+    order = byte_order(message.body_encoding) or "little"
+    charset = field_codec(ccsid, is_ebcdic(ccsid))
+    return Frame(message.mqmd, message.headers, (), rest, order, charset, ccsid, message.body_encoding, ccsid, "")
+
+
+def _ccsid_after(mqmd: Mqmd, headers: Sequence[Header]) -> int:
+    for header in reversed(headers):
+        if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
+            return header.coded_char_set_id
+    return mqmd.coded_char_set_id
