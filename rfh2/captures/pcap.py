@@ -78,6 +78,7 @@ class _Connection:
         self._ends = (one, other)
         self._flows = (Flow(), Flow())
         self._streams: list[TshStream | None] = [None, None]
+        self._gaps: list[tuple[int, int] | None] = [None, None]  # position, size; to be told once the flow proves MQ
         self._channel = Channel()
         self._position = 0
         self._time: datetime | None = None
@@ -116,23 +117,30 @@ class _Connection:
         for piece in pieces:
             stream = self._streams[direction]
             if isinstance(piece, Gap):
-                if stream is not None and stream.is_mq:
-                    why = f"{piece.size_bytes} bytes of {self._label(direction)} were not captured"
-                    begun = stream.position if stream.is_partial else self._position
-                    yield Unreadable(begun, why)
+                begun = stream.position if stream is not None and stream.is_partial else self._position
+                self._gaps[direction] = self._gaps[direction] or (begun, piece.size_bytes)
                 if stream is not None:
+                    if stream.is_mq:
+                        yield from self._told_gap(direction)
                     stream.lose()
                 self._channel.lose(direction)
                 continue
             if stream is None:
-                stream = self._streams[direction] = TshStream(from_start=self._flows[direction].saw_syn)
+                from_start = self._flows[direction].saw_syn and self._gaps[direction] is None
+                stream = self._streams[direction] = TshStream(from_start=from_start)
                 yield from self._encryption(direction, piece)
             for found in stream.feed(piece, self._position):
+                yield from self._told_gap(direction)
                 if isinstance(found, OutOfStep):
                     self._channel.lose(direction)
                     yield Unreadable(found.position, f"no segment begins where one is due in {self._label(direction)}")
                 else:
                     yield from self._channel.take(found, direction, self._time)
+
+    def _told_gap(self, direction: int) -> Iterator[Unreadable]:
+        gap, self._gaps[direction] = self._gaps[direction], None
+        if gap is not None:
+            yield Unreadable(gap[0], f"{gap[1]} bytes of {self._label(direction)} were not captured")
 
     def _encryption(self, direction: int, first: bytes) -> Iterator[Unreadable]:
         if first.startswith(_TLS_HANDSHAKE) and not self._said_encrypted and _MQ_PORT in (p for _, p in self._ends):

@@ -84,8 +84,8 @@ class TshStream:
 
     @property
     def is_mq(self) -> bool:
-        """Whether there was a segment in this flow."""
-        return self._seen
+        """Whether there was a segment in this flow, or the header of one."""
+        return self._seen or self._state is _State.IN_STEP
 
     @property
     def is_foreign(self) -> bool:
