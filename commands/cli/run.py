@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import grp
-import os
-import pwd
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +15,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
+from commands.cli.users import groups_of
 from commands.processor import Processor, Tally
 from commands.puts import Put
 from commands.queues import Durability, QueueManagerStore
@@ -62,7 +60,7 @@ def command(
         _recorder(record) as write,
     ):
         journal = Journal(console, store.directory, log)
-        processor = Processor(store, lambda: datetime.now(UTC), write, groups_of=_groups_of, committed=journal.batch)
+        processor = Processor(store, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch)
         with journal.following(), _stopping(stop):
             processor.start()
             if once:
@@ -72,15 +70,6 @@ def command(
                 processor.run(stop)
     console.say(_sum(processor.tally))
     return ExitCode.PROBLEMS if processor.tally.dead_letters else ExitCode.DONE
-
-
-def _groups_of(user: str) -> tuple[str, ...]:
-    """The operating system's groups of *user*, as MQ's own authority manager asks for them; none for a stranger."""
-    try:
-        gid = pwd.getpwnam(user).pw_gid
-        return tuple(grp.getgrgid(number).gr_name for number in os.getgrouplist(user, gid))
-    except KeyError:
-        return ()
 
 
 def _sum(tally: Tally) -> str:

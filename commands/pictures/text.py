@@ -1,0 +1,37 @@
+"""The topic tree in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.outline import Outline, marks
+
+SIGNS = {"object": "■", "subscription": "●", "retained": "◆", "hidden": "…"}
+_COLOURS = {"object": "35", "subscription": "32", "retained": "33", "hidden": "2"}
+_MARKS_SHOWN = 4
+_MARKS_COLUMN = 36
+
+
+def text_tree(root: Outline, title: str, colour: bool = False) -> Iterator[str]:
+    """The lines of the picture. colour: with the terminal's colours."""
+    yield _line(title, root, colour)
+    yield from _below(root, "", colour)
+
+
+def _below(node: Outline, indent: str, colour: bool) -> Iterator[str]:
+    for n, child in enumerate(node.children, 1):
+        last = n == len(node.children)
+        yield _line(f"{indent}{'└── ' if last else '├── '}{child.label or '(empty level)'}", child, colour)
+        yield from _below(child, indent + ("    " if last else "│   "), colour)
+
+
+def _line(start: str, node: Outline, colour: bool) -> str:
+    shown = [_mark(kind, text, colour) for kind, text in marks(node)]
+    if len(shown) > _MARKS_SHOWN:
+        shown = [*shown[: _MARKS_SHOWN - 1], f"and {len(shown) - _MARKS_SHOWN + 1} more"]
+    return f"{start:<{_MARKS_COLUMN}}  {'  '.join(shown)}".rstrip()
+
+
+def _mark(kind: str, text: str, colour: bool) -> str:
+    plain = f"{SIGNS[kind]} {text}"
+    return f"\x1b[{_COLOURS[kind]}m{plain}\x1b[0m" if colour else plain

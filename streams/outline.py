@@ -1,0 +1,141 @@
+"""The topic space as a tree to look at: levels, and the topic objects, subscriptions and retained publications at each.
+
+Wildcards stand in it as the levels that subscribers wrote; a chain of levels with nothing at them is one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_objects import TopicObject
+from streams.topic_strings import SEPARATOR, is_within
+
+
+@dataclass(slots=True)
+class Outline:
+    """One node. label: the levels that lead here from the node above; topic_string: from the root."""
+
+    label: str
+    topic_string: str
+    objects: list[TopicObject] = field(default_factory=list)
+    subscriptions: list[Subscription] = field(default_factory=list)
+    retained: bool = False
+    children: list[Outline] = field(default_factory=list)
+    hidden: int = 0
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is here but what lies below."""
+        return not (self.objects or self.subscriptions or self.retained or self.hidden)
+
+    def walk(self) -> Iterator[Outline]:
+        """This node and all below it, top down."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def outline(
+    objects: Iterable[TopicObject],
+    subscriptions: Iterable[Subscription],
+    retained_topics: Iterable[str],
+    under: str = "",
+    depth: int | None = None,
+) -> Outline:
+    """The tree of everything at and below topic string *under*, at most *depth* levels deep.
+
+    What lies deeper is counted in ``hidden`` of the node above it. Children are in order of their labels.
+    """
+    root = _Node()
+    for topic_object in objects:
+        if topic_object.topic_string:
+            root.add(topic_object.topic_string, topic_object, under, depth)
+    for subscription in subscriptions:
+        root.add(subscription.topic_string, subscription, under, depth)
+    for topic_string in retained_topics:
+        root.add(topic_string, None, under, depth)
+    return _outlined(root, under, under)
+
+
+def marks(node: Outline) -> list[tuple[str, str]]:
+    """What is at a node, in words: (``object`` | ``subscription`` | ``retained`` | ``hidden``, text)."""
+    out = [("object", _about_object(topic_object)) for topic_object in node.objects]
+    out += [("subscription", _about_subscription(subscription)) for subscription in node.subscriptions]
+    if node.retained:
+        out.append(("retained", "retained"))
+    if node.hidden:
+        out.append(("hidden", f"{node.hidden} more below"))
+    return out
+
+
+class _Node:
+    """A level while the tree is being built; ``here`` has None for a retained publication."""
+
+    __slots__ = ("children", "here", "hidden")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.here: list[TopicObject | Subscription | None] = []
+        self.hidden = 0
+
+    def add(self, topic_string: str, thing: TopicObject | Subscription | None, under: str, depth: int | None) -> None:
+        if not is_within(under, topic_string):
+            return
+        rest = topic_string.removeprefix(under) if under else SEPARATOR + topic_string
+        levels = rest.split(SEPARATOR)[1:]
+        node = self
+        for level in levels[:depth]:
+            node = node.children.setdefault(level, _Node())
+        if len(levels[:depth]) < len(levels):
+            node.hidden += 1
+        else:
+            node.here.append(thing)
+
+
+def _outlined(node: _Node, label: str, topic_string: str) -> Outline:
+    made = Outline(
+        label,
+        topic_string,
+        [thing for thing in node.here if isinstance(thing, TopicObject)],
+        [thing for thing in node.here if isinstance(thing, Subscription)],
+        None in node.here,
+        hidden=node.hidden,
+    )
+    for level, child in sorted(node.children.items()):
+        below = topic_string + SEPARATOR + level if label or topic_string else level
+        made.children.append(_joined(_outlined(child, level, below)))
+    return made
+
+
+def _joined(node: Outline) -> Outline:
+    while node.is_bare and len(node.children) == 1:
+        (child,) = node.children
+        child.label = node.label + SEPARATOR + child.label
+        node = child
+    return node
+
+
+def _about_object(topic_object: TopicObject) -> str:
+    given = [f"WILDCARD({topic_object.wildcard.value})"] if topic_object.wildcard.value != "PASSTHRU" else []
+    given += [f"{word}({'ENABLED' if value else 'DISABLED'})" for word, value in _switches(topic_object)]
+    return " ".join([topic_object.name, *given])
+
+
+def _switches(topic_object: TopicObject) -> list[tuple[str, bool]]:
+    switches = (("PUB", topic_object.pub), ("SUB", topic_object.sub))
+    return [(word, value) for word, value in switches if value is not None]
+
+
+def _about_subscription(subscription: Subscription) -> str:
+    words = [subscription.name or subscription.dest_queue]
+    if subscription.name:
+        words.append(f"to {subscription.dest_queue}")
+    if subscription.options.pub_on_req_only:
+        words.append("on request")
+    if subscription.selector:
+        words.append("filtered")
+    if subscription.wildcard is WildcardScheme.CHAR:
+        words.append("by characters")
+    return " ".join(words)
