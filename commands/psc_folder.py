@@ -13,9 +13,11 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
     """The psc folders of *header*, and all its other folders, each in order.
 
     A NameValueData that holds a psc folder among others is taken apart; every other one stays as it is, byte for byte.
+    Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it tells the fault.
     """
     commands: list[Folder] = []
     others: list[Folder] = []
+    doubtful: list[Folder] = []
     for folder in header.folders:
         if _is_psc_alone(folder):
             commands.append(folder)
@@ -27,9 +29,13 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
         found = [part for part in parts if part.name == PSC]
         if not found:
             others.append(folder)
+            if folder.name[:1] in ("", "!", "?"):
+                doubtful.append(folder)
             continue
         commands += found
         others += [part for part in parts if part.name != PSC]
+    if doubtful and not commands:
+        return tuple(doubtful[:1]), tuple(folder for folder in others if folder is not doubtful[0])
     return tuple(commands), tuple(others)
 
 

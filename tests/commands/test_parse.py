@@ -348,6 +348,7 @@ PLACES: list[tuple[str, tuple[str | bytes, ...]]] = [
     ("field-undeclared-prefix-beside-it", ("<usr><x xsi:nil='true'/></usr>", PUBLISH_A)),
     ("6.6.2-pscr-is-ignored", ("<pscr><Completion>ok</Completion></pscr>", PUBLISH_A)),
     ("6.6.2-broken-folder-of-somebody-else", ("<usr><x></usr>", PUBLISH_A)),
+    ("text-that-mentions-psc-beside-it", ("so: <psc> is a folder", PUBLISH_A)),
     ("a-psc-within-another-folder-is-not-one", ("<usr><psc>x</psc></usr>", PUBLISH_A)),
 ]
 
