@@ -75,12 +75,12 @@ L = TypeVar("L")
 
 
 class CharIndex:
-    """Wildcard subscriptions of the character-based scheme."""
+    """Wildcard subscriptions of the character-based scheme; by_text has one entry for each distinct pattern."""
 
-    __slots__ = ("_always", "_begins", "_by_text", "_ends", "_pairs", "_pieces")
+    __slots__ = ("_always", "_begins", "_ends", "_pairs", "_pieces", "by_text")
 
     def __init__(self) -> None:
-        self._by_text: dict[str, _Entry] = {}
+        self.by_text: dict[str, _Entry] = {}
         # By length, then by text.
         self._begins: dict[int, dict[str, _Bucket]] = {}
         self._ends: dict[int, dict[str, _Bucket]] = {}
@@ -89,22 +89,19 @@ class CharIndex:
         self._pieces: Counter[_Piece] = Counter()
         self._always: dict[str, _Entry] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._by_text)
-
     def add(self, pattern: CharPattern, subscription: Subscription) -> None:
         """Add a subscription under its wildcard pattern; one of the same sub_id and pattern is replaced."""
-        entry = self._by_text.get(pattern.text)
+        entry = self.by_text.get(pattern.text)
         if entry is None:
-            entry = self._by_text[pattern.text] = self._file(pattern)
+            entry = self.by_text[pattern.text] = self._file(pattern)
         entry.holding = with_added(entry.holding, subscription)
 
     def remove(self, pattern: CharPattern, sub_id: bytes) -> None:
         """Take a subscription out again. Raises KeyError where it is not under this pattern."""
-        entry = self._by_text[pattern.text]
+        entry = self.by_text[pattern.text]
         entry.holding = with_removed(entry.holding, sub_id)
         if entry.holding is None:
-            del self._by_text[pattern.text]
+            del self.by_text[pattern.text]
             self._unfile(pattern.text, entry)
 
     def match(self, topic_string: str) -> list[Subscription | Several]:

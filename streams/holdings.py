@@ -5,7 +5,7 @@ Several are a dict by sub_id, so that one among many thousands on the same topic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import cast
 
 from streams.subscriptions import Subscription
 
@@ -35,8 +35,10 @@ def with_removed(holding: Holding, sub_id: bytes) -> Holding:
     return None
 
 
-def flatten(holdings: Iterable[Subscription | Several]) -> list[Subscription]:
+def flatten(holdings: list[Subscription | Several]) -> list[Subscription]:
     """All subscriptions of several places, in the places' order."""
+    if dict not in map(type, holdings):
+        return cast(list[Subscription], holdings)
     subscriptions: list[Subscription] = []
     for holding in holdings:
         if isinstance(holding, dict):

@@ -29,6 +29,11 @@ from streams.topic_wildcards import TopicPattern
 
 _SUB_ID: Final = attrgetter("sub_id")
 
+_NONE: Final = range(0)
+
+# In matches.
+_TOPIC_COST: Final = 10
+
 # A journal longer than this costs a returning topic more than finding its answer anew.
 JOURNAL_LENGTH: Final = 32
 
@@ -36,39 +41,38 @@ JOURNAL_LENGTH: Final = 32
 class SubscriptionIndex:
     """All subscriptions of a queue manager, by the topics they match.
 
-    cached_topics, cached_matches: bounds of the cache, in topics and in subscriptions over all topics.
+    cached_topics: for how many topics the answer is kept; ten subscriptions in answers count as one topic more.
     """
 
     __slots__ = (
         "_answers",
         "_answers_since",
         "_blocked_under",
-        "_bound_matches",
-        "_bound_topics",
+        "_cache_size",
         "_chars",
         "_exact",
         "_good_until",
         "_journal",
         "_journal_end",
-        "_matches_kept",
+        "_room",
+        "_several",
         "_tree",
     )
 
-    def __init__(self, cached_topics: int = 200_000, cached_matches: int = 2_000_000) -> None:
+    def __init__(self, cached_topics: int = 200_000) -> None:
         self._exact: dict[str, Subscription | Several] = {}
         self._tree = TopicTree()
         self._chars = CharIndex()
         # By sub_id: the blocks that a wildcard subscription was made under, if any, and its literal depth.
         self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
-        # What topics matched. The garbage collector's work grows with the containers that it has to look through, and
-        # would cost more than matching: so a single match is kept bare, and no match is the one empty tuple.
-        self._answers: dict[str, Subscription | tuple[Subscription, ...]] = {}
+        # What topics matched. A tuple for each would be another container for the garbage collector to look through,
+        # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
+        self._answers: dict[str, Subscription | range] = {}
+        self._several: list[Subscription] = []
         # How far into the journal an answer is good, where that is not _answers_since.
         self._good_until: dict[str, int] = {}
         self._answers_since = 0
-        self._matches_kept = 0
-        self._bound_topics = cached_topics
-        self._bound_matches = cached_matches
+        self._cache_size = self._room = cached_topics * _TOPIC_COST
         self._journal: deque[Pattern] = deque(maxlen=JOURNAL_LENGTH)
         self._journal_end = 0
 
@@ -127,23 +131,29 @@ class SubscriptionIndex:
             if self._good_until:
                 good_until = self._good_until.get(topic_string, good_until)
             if good_until == self._journal_end or self._still_good(topic_string, good_until):
-                return kept if isinstance(kept, tuple) else (kept,)
+                return tuple(self._several[kept.start : kept.stop]) if isinstance(kept, range) else (kept,)
         matches = self.match_uncached(topic_string)
-        if len(self._answers) >= self._bound_topics or self._matches_kept >= self._bound_matches:
+        count = len(matches)
+        if self._room < _TOPIC_COST + count:
             # What is in use comes back at the price of one match each; ageing would cost every match something.
             self._forget_answers()
-        if not self._answers:
-            self._answers_since = self._journal_end
-        self._answers[topic_string] = matches[0] if len(matches) == 1 else matches
+        self._room -= _TOPIC_COST + count
+        if count == 1:
+            self._answers[topic_string] = matches[0]
+        elif count:
+            start = len(self._several)
+            self._several += matches
+            self._answers[topic_string] = range(start, start + count)
+        else:
+            self._answers[topic_string] = _NONE
         if self._answers_since != self._journal_end:
             self._good_until[topic_string] = self._journal_end
-        self._matches_kept += len(matches)
         return matches
 
     def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
         """The same answer as match, found anew."""
         found: list[Subscription | Several] = self._tree.match(topic_string)
-        if self._chars:
+        if self._chars.by_text:
             found += self._chars.match(topic_string)
         if found and self._blocked_under:
             found = list(self._unblocked(topic_string, flatten(found)))
@@ -152,10 +162,9 @@ class SubscriptionIndex:
             found.append(exact)
         if not found:
             return ()
-        if len(found) == 1 and not isinstance(found[0], dict):
-            return (found[0],)
         subscriptions = flatten(found)
-        subscriptions.sort(key=_SUB_ID)
+        if len(subscriptions) > 1:
+            subscriptions.sort(key=_SUB_ID)
         return tuple(subscriptions)
 
     def _put(self, pattern: Pattern, subscription: Subscription) -> None:
@@ -186,6 +195,8 @@ class SubscriptionIndex:
         if pattern.is_wild:
             self._journal.append(pattern)
             self._journal_end += 1
+            if not self._answers:
+                self._answers_since = self._journal_end
         else:
             self._answers.pop(pattern.literal, None)
             self._good_until.pop(pattern.literal, None)
@@ -202,5 +213,7 @@ class SubscriptionIndex:
 
     def _forget_answers(self) -> None:
         self._answers.clear()
+        self._several.clear()
         self._good_until.clear()
-        self._matches_kept = 0
+        self._answers_since = self._journal_end
+        self._room = self._cache_size

@@ -48,8 +48,9 @@ class TopicTree:
         self._root = _Node()
         self._more_nodes = 0
 
-    def __bool__(self) -> bool:
-        return not self._root.is_empty()
+    def is_empty(self) -> bool:
+        """Whether nothing is held, and no node is left over."""
+        return self._root.is_empty()
 
     def add(self, pattern: TopicPattern, subscription: Subscription) -> None:
         """Add a subscription under its wildcard pattern; one of the same sub_id and pattern is replaced."""
