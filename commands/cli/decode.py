@@ -10,6 +10,7 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
+from commands.explain.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
 from commands.explain.view import View, problem_lines, view
 from rfh2.captures import CaptureRecord
@@ -42,11 +43,20 @@ Exit codes: 0 no message has an error, 1 one has (warnings do not count), 2 a fi
 @click.command(epilog=_HELP_EPILOG)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a message, for programs.")
 @click.option("--brief", is_flag=True, help="No fields: what the message asks for, its headers, its problems.")
+@click.option("--explain", is_flag=True, help="What each message would lead to on an empty queue manager.")
 @click.option("--all-bytes", is_flag=True, help="Show the data to its end, not only how it begins.")
 @capture_files
 @click.pass_obj
 def command(
-    console: Console, *, as_json: bool, brief: bool, all_bytes: bool, form: str, files: tuple[Path, ...]
+    console: Console,
+    /,
+    *,
+    as_json: bool,
+    brief: bool,
+    explain: bool,
+    all_bytes: bool,
+    form: str,
+    files: tuple[Path, ...],
 ) -> ExitCode:
     """Explain the captured messages in FILEs, or on stdin.
 
@@ -63,11 +73,11 @@ def command(
     tally = _Tally()
     for record in records(files, form):
         if as_json:
-            console.data(_json(record, tally))
+            console.data(_json(record, tally, explain))
         else:
             if tally.messages:
                 console.data("")
-            for line in _view(record, how, tally):
+            for line in _view(record, how, tally, explain):
                 console.data(line)
     console.say(tally.text())
     return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
@@ -94,16 +104,18 @@ class _Tally:
         )
 
 
-def _json(record: CaptureRecord, tally: _Tally) -> str:
+def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> str:
     if record.message is None:
         form = _unreadable(record)
     else:
         form = explained(record.message).form(record.source, record.index)
+        if explain:
+            form.explain = consequence_json(consequences(record.message))
     tally.count(form.problems)
     return form.json_line()
 
 
-def _view(record: CaptureRecord, how: View, tally: _Tally) -> Iterable[str]:
+def _view(record: CaptureRecord, how: View, tally: _Tally, explain: bool) -> Iterable[str]:
     title = f"{record.source}, message {record.index + 1}"
     if record.message is None:
         problems = _unreadable(record).problems
@@ -111,7 +123,10 @@ def _view(record: CaptureRecord, how: View, tally: _Tally) -> Iterable[str]:
         return [how.paint(Role.TITLE, f"== {title} =="), *problem_lines(problems, how.paint)]
     found = explained(record.message)
     tally.count(found.problems)
-    return view(found.partial, title, found.command, found.problems, how)
+    lines = list(view(found.partial, title, found.command, found.problems, how))
+    if explain:
+        lines += ["", *consequence_lines(consequences(record.message))]
+    return lines
 
 
 def _unreadable(record: CaptureRecord) -> DecodedMessage:

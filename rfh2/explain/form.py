@@ -96,6 +96,7 @@ class DecodedBody(_Form):
 
 class DecodedMessage(_Form):
     """One message. source, index: the file and the record in it. command: the parsed command with its word, or None.
+    explain: what it would lead to, if that was asked for.
 
     mqmd: its fields in IBM's names, byte strings as hex, or None where there is none that can be read.
     """
@@ -108,3 +109,4 @@ class DecodedMessage(_Form):
     body: DecodedBody | None = None
     problems: list[Problem] = []
     captured: CapturedMessage | None = None
+    explain: dict[str, Any] | None = None

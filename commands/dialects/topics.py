@@ -1,0 +1,22 @@
+"""The topics that a ClearRetained is about: administrators and programs clear one topic at a time."""
+
+from __future__ import annotations
+
+from commands.dialects.occasions import Scene
+from streams.char_wildcards import has_char_wildcards
+from streams.operations import ClearRetained
+from streams.patterns import parse_pattern
+from streams.subscriptions import WildcardScheme
+from streams.topic_wildcards import has_topic_wildcards
+
+
+def topics_cleared(operation: ClearRetained, scene: Scene) -> tuple[tuple[str, ...], bool]:
+    """The topic strings to clear, and whether they come from wildcards.
+
+    Wildcards stand for the topics that had a retained publication when the command came.
+    """
+    topic = operation.topic_string
+    wild = has_topic_wildcards(topic) if operation.wildcard is WildcardScheme.TOPIC else has_char_wildcards(topic)
+    if wild:
+        return scene.cleared, True
+    return (parse_pattern(topic, operation.wildcard).literal_topic,), False
