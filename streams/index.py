@@ -162,9 +162,10 @@ class SubscriptionIndex:
             found.append(exact)
         if not found:
             return ()
+        if len(found) == 1 and not isinstance(found[0], dict):
+            return (found[0],)
         subscriptions = flatten(found)
-        if len(subscriptions) > 1:
-            subscriptions.sort(key=_SUB_ID)
+        subscriptions.sort(key=_SUB_ID)
         return tuple(subscriptions)
 
     def _put(self, pattern: Pattern, subscription: Subscription) -> None:

@@ -89,9 +89,8 @@ class TopicTree:
     def match(self, topic_string: str) -> list[Subscription | Several]:
         """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
         levels = topic_string.split(SEPARATOR)
-        return self._match_revisiting(levels) if self._more_nodes else self._match_once(levels)
-
-    def _match_once(self, levels: list[str]) -> list[Subscription | Several]:
+        if self._more_nodes:
+            return self._match_revisiting(levels)
         # What a publication on a new topic costs, so each attribute is read once, and the node that is reached by
         # literal levels alone, mostly the only one, is not put in a list.
         found: list[Subscription | Several] = []
@@ -120,10 +119,11 @@ class TopicTree:
         if literal is not None:
             nodes.append(literal)
         for node in nodes:
-            if node.here is not None:
-                found.append(node.here)
-            if node.tail is not None:
-                found.append(node.tail)
+            here, tail = node.here, node.tail
+            if here is not None:
+                found.append(here)
+            if tail is not None:
+                found.append(tail)
         return found
 
     def _match_revisiting(self, levels: list[str]) -> list[Subscription | Several]:
