@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from commands.authority import Authority, RecordedAuthority
 from commands.context import Context, Place, Semantics
+from commands.copies import copies
 from commands.deadletter import dead_letter, is_wanted
 from commands.families.table import is_command
 from commands.forward import Forwarder
@@ -207,11 +208,11 @@ class Broker:
         if not deliveries:
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin)
-        for delivery in deliveries:
+        for delivery, *others in copies(deliveries, self.semantics):
             subscription = delivery.subscription
             queue = self.objects.queues.get(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)
-            message, body = forwarder.forward(delivery, work.ids(), default)
+            message, body = forwarder.forward(delivery, work.ids(), default, *others)
             work.puts.append(
                 Outgoing(
                     PutKind.PUBLICATION,

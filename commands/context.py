@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from commands.authority import Action, Authority
 from commands.model import QueuedCommand
-from commands.objects import CONTROL_QUEUE, Objects, is_object_name
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, is_object_name
 from rfh2.constants import (
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
@@ -23,7 +23,7 @@ from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.patterns import parse_pattern
-from streams.subscriptions import MQCI_NONE, WildcardScheme
+from streams.subscriptions import MQCI_NONE, PublicationFormat, WildcardScheme
 from streams.topic_space import TopicSpace
 
 
@@ -80,17 +80,30 @@ class Context:
         namelist = self.objects.namelists.get(QUEUE_NAMELIST)
         return namelist is not None and is_stream_queue(queue, namelist)
 
-    @property
-    def stream_prefix(self) -> str:
-        """The prefix that publications on this queue get (guide 6.1)."""
-        return self.prefix_of_stream(self.queue)
+    def stream_of_publisher(self, header: PublicationFormat) -> str | None:
+        """The stream that a publisher means by this queue; None for the default one.
 
-    def prefix_of_stream(self, stream: str) -> str:
-        """The prefix of a stream's topics (guide 6.1)."""
-        return stream_topic(stream, self.objects.topics).prefix
+        Under version 6 an MQRFH2 publisher has no streams: its queue is the input of some message flow (guide 8.5).
+        """
+        if self.queue == DEFAULT_STREAM or (self.semantics is Semantics.V6 and header is PublicationFormat.RFH2):
+            return None
+        return self.queue
+
+    def prefix_of_stream(self, stream: str | None) -> str:
+        """The prefix of a stream's topics (guide 6.1).
+
+        Under version 6 streams need no topic objects; one without a TOPICSTR has its name for a prefix, which keeps
+        what is retained on it from what is retained elsewhere.
+        """
+        if stream is None:
+            return ""
+        prefix = stream_topic(stream, self.objects.topics).prefix
+        return stream if not prefix and self.semantics is Semantics.V6 else prefix
 
     def sub_point_prefix(self, sub_point: str | None) -> str | None:
         """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
+        if self.semantics is Semantics.V6:
+            return sub_point or ""  # a new subscription point just worked (guide 8.5)
         namelist = self.objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
         return sub_point_prefix(sub_point, namelist, self.objects.topics)
 

@@ -66,13 +66,15 @@ def topic_of(subscription: Subscription) -> str:
     return remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard)
 
 
-def by_name(context: Context, name: str) -> Subscription | None:
+def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:
     """The subscription called *name*, if its user, or any with VariableUserId, asks for it.
+
+    stream: what it subscribes to, None for the default one; version 6 has names for each stream.
 
     Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
     authority does not.
     """
-    found = context.space.by_name(name)
+    found = context.space.by_name(name, stream)
     if found is None or found.user == context.user:
         return found
     if not found.options.variable_user_id:
@@ -117,7 +119,7 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
         for subscription in fitting:
             _check_authority(context, subscription)
         return fitting
-    found = by_name(context, name)
+    found = by_name(context, name, wanted.stream or None)
     if found is not None:
         return [found]
     unnamed = [s for s in context.space.by_identity(wanted.destination.key) if s.name is None and wanted.fits(s)]

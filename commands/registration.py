@@ -75,7 +75,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
         compile_selector(command.filter)
     stream = stream_of(command, context)
     prefix = subscriber_prefix(stream, command.sub_point, context)
-    named = by_name(context, command.sub_name) if command.sub_name is not None else None
+    named = by_name(context, command.sub_name, stream) if command.sub_name is not None else None
     moves = bool(command.q_name or name_of(context.mqmd.reply_to_q))
     destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
     if destination.queue:
@@ -89,7 +89,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     refused: list[Warned] = []
     ignored = False
     for topic in topics:
-        if is_metatopic(topic):
+        if is_metatopic(topic) and context.semantics is Semantics.V7:
             ignored = True
             continue
         topic_string = full_pattern(prefix, topic, scheme_of(command.header))
@@ -205,8 +205,9 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
     if command.sub_name is None:
         return _create(request, context) if existing is None else _alter(request, existing, existing, context)
     if existing is not None:
-        if not command.has(RegOpt.ADD_NAME):
-            raise _duplicate(command.sub_name, "a matching subscription without a name exists")
+        if existing.name is not None or not command.has(RegOpt.ADD_NAME):
+            which = "without a name" if existing.name is None else f"under the name {existing.name}"
+            raise _duplicate(command.sub_name, f"a matching subscription exists {which}")
         return _alter(request, existing, replace(existing, name=command.sub_name), context)
     twin = named_twin(context, wanted)
     if twin is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 from commands.authority import Action
-from commands.context import Context, Place
+from commands.context import Context, Place, Semantics
 from commands.identity import Wanted, addressed, variable_user
 from commands.model import (
     Command,
@@ -88,11 +88,13 @@ def _publish(command: Publish, context: Context) -> Plan:
     own = command.has(PubOpt.OTHER_SUBS_ONLY)
     destination = context.subscriber_queue(command, correl_as_id, needed=own)
     sub_point = sub_point_prefix(command.sub_point, context)
-    prefix = add_prefix(context.stream_prefix, sub_point) if sub_point else context.stream_prefix
+    stream = context.stream_of_publisher(command.header)
+    prefix = context.prefix_of_stream(stream)
+    prefix = add_prefix(prefix, sub_point) if sub_point else prefix
     mqmd = replace(context.mqmd, priority=context.priority, persistence=context.persistence)
-    publication = Publication(
-        replace(context.message, mqmd=mqmd), context.now, context.expires_at, command.has(PubOpt.LOCAL)
-    )
+    message = replace(context.message, mqmd=mqmd)
+    local = command.has(PubOpt.LOCAL)
+    publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
     operations = []
     refused: list[Warned] = []
     for topic in command.topics:
@@ -112,13 +114,13 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
     check_stream(command, context)
     operations = []
     refused: list[Warned] = []
-    scheme = scheme_of(command.header)
+    scheme, stream = scheme_of(command.header), context.stream_of_publisher(command.header)
     for topic in command.topics:
-        full = full_pattern(context.stream_prefix, topic, scheme)
+        full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
         if not context.may(Action.PUBLISH, full, scheme):
             refused.append(not_authorized(topic))
             continue
-        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options))
+        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream))
     return Plan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 
@@ -221,7 +223,7 @@ def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubsc
 
 def _request_update(command: RequestUpdate, context: Context) -> Plan:
     topic = command.topics[0]
-    if is_metatopic(topic):
+    if is_metatopic(topic) and context.semantics is Semantics.V7:
         raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
     wanted = replace(_wanted(command, context), topic=topic, selector=command.filter or "")
     try:

@@ -15,12 +15,18 @@ from streams.subscriptions import Subscription, WildcardScheme
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was published: the publisher's message, and when it came to the queue manager (UTC)."""
+    """What was published: the publisher's message, and when it came to the queue manager (UTC).
+
+    stream, sub_point: those it was published on, None for the default ones. Only version 6 asks: there each is a topic
+    space of its own.
+    """
 
     message: Message
     published_at: datetime
     expires_at: datetime | None = None
     local: bool = False
+    stream: str | None = None
+    sub_point: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,15 @@ class PublishToTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClearRetained:
-    """CLEAR TOPICSTR CLRTYPE(RETAINED), PCF Clear Topic String; the topic string may hold wildcards."""
+    """CLEAR TOPICSTR CLRTYPE(RETAINED), PCF Clear Topic String; the topic string may hold wildcards.
+
+    stream: as for a publication.
+    """
 
     topic_string: str
     wildcard: WildcardScheme = WildcardScheme.TOPIC
     local: bool = False
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,9 @@ class TopicSpace:
 
     select: whether a subscription's selector lets a publication on a topic string through; asked only of subscriptions
     that have a selector, and taken to be always true where None. semantics: under "v6" a publication reaches only
-    subscriptions of the same scope, local or global; under "v7" scope keeps nothing from this queue manager's
-    subscriptions (guide 7.5, table 2).
+    subscriptions of the same scope, local or global, of the same stream and of the same subscription point, and a name
+    is unique in its stream; under "v7" scope keeps nothing from this queue manager's subscriptions, prefixes and
+    WILDCARD(BLOCK) keep the others apart, and names are unique in the queue manager (guide 7.5, table 2; 7.6.1).
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class TopicSpace:
             raise ValueError(f"semantics is v7 or v6, not {semantics!r}")
         self.topic_objects = topic_objects
         self._select = select
-        self._scopes_apart = semantics == "v6"
+        self._apart = semantics == "v6"
         self._reset()
 
     def _reset(self) -> None:
         self._subscriptions: dict[bytes, Subscription] = {}
-        self._by_name: dict[str, bytes] = {}
+        self._by_name: dict[tuple[str | None, str], bytes] = {}
         self._by_identity: dict[Identity, Subscription | Several] = {}
         self._index = SubscriptionIndex()
         self._retained = RetainedPublications()
@@ -84,15 +85,21 @@ class TopicSpace:
         """The subscription of this sub_id, if there is one."""
         return self._subscriptions.get(sub_id)
 
-    def by_name(self, name: str) -> Subscription | None:
-        """The subscription of this name, if there is one; names are unique in the queue manager (guide 7.6.1)."""
-        sub_id = self._by_name.get(name)
+    def by_name(self, name: str, stream: str | None = None) -> Subscription | None:
+        """The subscription of this name, if there is one; names are unique in the queue manager (guide 7.6.1).
+
+        stream: whose subscriptions are meant, where each stream has names of its own.
+        """
+        sub_id = self._by_name.get(self._name_key(name, stream))
         return None if sub_id is None else self._subscriptions[sub_id]
+
+    def _name_key(self, name: str, stream: str | None) -> tuple[str | None, str]:
+        return (stream if self._apart else None, name)
 
     def by_identity(self, identity: Identity) -> tuple[Subscription, ...]:
         """The subscriptions of a traditional identity: queue manager, queue, correlation identifier (guide 6.7.2)."""
         holding = self._by_identity.get(identity)
-        return () if holding is None else tuple(sorted(flatten([holding]), key=_sub_id))
+        return () if holding is None else tuple(sorted(flatten((holding,)), key=_sub_id))
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """All subscriptions, in ascending order of sub_id."""
@@ -239,6 +246,8 @@ class TopicSpace:
     def _clear_retained(self, operation: ClearRetained, now: datetime) -> list[Effect]:
         effects: list[Effect] = []
         for retained in self.retained(operation.topic_string, operation.wildcard, now):
+            if self._apart and retained.publication.stream != operation.stream:
+                continue
             self._retained.clear(retained.topic_string)
             effects.append(RetainedCleared(retained.topic_string))
         return effects
@@ -255,7 +264,7 @@ class TopicSpace:
         ]
 
     def _lets_through(self, subscription: Subscription, publication: Publication, topic_string: str) -> bool:
-        if self._scopes_apart and subscription.options.local != publication.local:
+        if self._apart and _are_apart(subscription, publication):
             return False
         if subscription.selector is None or self._select is None:
             return True
@@ -278,7 +287,7 @@ class TopicSpace:
     def _check_name(self, subscription: Subscription) -> None:
         if subscription.name is None:
             return
-        owner = self._by_name.get(subscription.name)
+        owner = self._by_name.get(self._name_key(subscription.name, subscription.stream))
         if owner is not None and owner != subscription.sub_id:
             why = f"subscription name {subscription.name} is in use"
             raise CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, subscription.topic_string, why)
@@ -296,7 +305,7 @@ class TopicSpace:
         self._subscriptions[sub_id] = subscription
         self._by_identity[identity] = with_added(self._by_identity.get(identity), subscription)
         if subscription.name is not None:
-            self._by_name[subscription.name] = sub_id
+            self._by_name[self._name_key(subscription.name, subscription.stream)] = sub_id
         if subscription.expires_at is not None:
             heapq.heappush(self._expiries, (subscription.expires_at, sub_id))
             if len(self._expiries) > 2 * len(self._subscriptions) + 64:
@@ -311,11 +320,20 @@ class TopicSpace:
         else:
             self._by_identity[identity] = left
         if subscription.name is not None:
-            del self._by_name[subscription.name]
+            del self._by_name[self._name_key(subscription.name, subscription.stream)]
 
     def _drop_stale_expiries(self) -> None:
         self._expiries = [(s.expires_at, s.sub_id) for s in self._subscriptions.values() if s.expires_at is not None]
         heapq.heapify(self._expiries)
+
+
+def _are_apart(subscription: Subscription, publication: Publication) -> bool:
+    """Whether version 6 keeps the two apart whatever their topics: by scope, stream or subscription point."""
+    return (
+        subscription.options.local != publication.local
+        or subscription.stream != publication.stream
+        or subscription.sub_point != publication.sub_point
+    )
 
 
 def _wants_retained(subscription: Subscription) -> bool:
