@@ -99,7 +99,7 @@ class TopicSpace:
     def by_identity(self, identity: Identity) -> tuple[Subscription, ...]:
         """The subscriptions of a traditional identity: queue manager, queue, correlation identifier (guide 6.7.2)."""
         holding = self._by_identity.get(identity)
-        return () if holding is None else tuple(sorted(flatten((holding,)), key=_sub_id))
+        return () if holding is None else tuple(sorted(flatten([holding]), key=_sub_id))
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """All subscriptions, in ascending order of sub_id."""
