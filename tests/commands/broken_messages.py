@@ -139,7 +139,7 @@ def _version(number: int) -> str:
 
 
 # Lines that are no captured message at all: they have no bytes to speak of.
-UNREADABLE = [
+UNREADABLE: list[tuple[str, dict[str, Any]]] = [
     ("md_hex-is-no-hex", {"md_hex": "4d4420zz", "body_hex": ""}),
     ("body_hex-of-odd-length", {"md_hex": None, "body_hex": "524"}),
     ("no-body_hex", {"md_hex": None}),
@@ -163,7 +163,7 @@ def lines() -> Iterator[dict[str, Any]]:
         }
     for case, rest in UNREADABLE:
         seq += 1
-        common = {"seq": seq, "time": None, "qmgr": "QM1", "queue": DEFAULT_STREAM, "user": "app1"}
+        common: dict[str, Any] = {"seq": seq, "time": None, "qmgr": "QM1", "queue": DEFAULT_STREAM, "user": "app1"}
         expect = {"code": "unreadable-record", "offset": None, "part": "record", "reason": None}
         yield {**common, **rest, "case": case, "expect": expect}
 
