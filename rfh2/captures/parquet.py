@@ -19,9 +19,9 @@ from rfh2.errors import CaptureError
 COLUMNS = ("seq", "time", "qmgr", "queue", "user", "md", "body")
 
 # A batch is held as Python objects beside Arrow's, so it is kept small; a row group is what Spark gives to one task.
-_BATCH_BYTES = 8 << 20
+_BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 1024
-_GROUP_BYTES = 64 << 20
+_GROUP_BYTES = 16 << 20
 _GROUP_ROWS = 65_536
 _PAGE_BYTES = 1 << 20
 
@@ -70,7 +70,9 @@ def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO, _refuse
         ]
     )
     count = 0
-    with parquet.ParquetWriter(target, schema) as writer:
+    # A page is closed at the first multiple of so many rows above its size, and is what a reader has to hold.
+    options = {"use_dictionary": ["qmgr", "queue", "user"], "data_page_size": _PAGE_BYTES, "write_batch_size": 16}
+    with parquet.ParquetWriter(target, schema, **options) as writer:
         for rows in _groups(messages):
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
             count += len(rows)
