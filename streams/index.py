@@ -16,6 +16,7 @@ Answers are in ascending order of sub_id, the order in which deliveries are made
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -73,7 +74,7 @@ class SubscriptionIndex:
         self._good_until: dict[str, int] = {}
         self._answers_since = 0
         self._cache_size = self._room = cached_topics * _TOPIC_COST
-        self._journal: deque[Pattern] = deque(maxlen=JOURNAL_LENGTH)
+        self._journal: deque[tuple[str, Pattern]] = deque(maxlen=JOURNAL_LENGTH)
         self._journal_end = 0
 
     def add(self, subscription: Subscription, blocks: BlockSet = NO_BLOCKS) -> None:
@@ -194,7 +195,8 @@ class SubscriptionIndex:
 
     def _touch(self, pattern: Pattern) -> None:
         if pattern.is_wild:
-            self._journal.append(pattern)
+            begins = pattern.literal_topic if isinstance(pattern, TopicPattern) else pattern.literal_prefix
+            self._journal.append((begins, pattern))
             self._journal_end += 1
             if not self._answers:
                 self._answers_since = self._journal_end
@@ -206,8 +208,9 @@ class SubscriptionIndex:
         since = self._journal_end - good_until
         if since > len(self._journal):
             return False
-        for place in range(len(self._journal) - since, len(self._journal)):
-            if self._journal[place].matches(topic_string):
+        for begins, pattern in islice(self._journal, len(self._journal) - since, None):
+            # Most changes are elsewhere, and the beginning tells.
+            if topic_string.startswith(begins) and pattern.matches(topic_string):
                 return False
         self._good_until[topic_string] = self._journal_end
         return True

@@ -67,6 +67,22 @@ class TopicPattern:
         if not self.is_wild:
             return topic_string == self.text
         levels = self.levels
+        if MULTI_LEVEL in levels[:-1]:
+            return self._matches_any_reading(topic_string)
+        topic = topic_string.split(SEPARATOR)
+        if levels[-1] == MULTI_LEVEL:
+            levels = levels[:-1]
+            if len(topic) < len(levels):
+                return False
+        elif len(topic) != len(levels):
+            return False
+        for wanted, level in zip(levels, topic, strict=False):  # noqa: SIM110 - all() takes twice the time
+            if wanted not in (level, SINGLE_LEVEL):
+                return False
+        return True
+
+    def _matches_any_reading(self, topic_string: str) -> bool:
+        levels = self.levels
         end = len(levels)
         # positions: how far into the pattern the topic's levels so far can have led; a '#' is stepped over at once
         # because it may stand for no level, and stays because it may stand for more.

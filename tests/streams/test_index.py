@@ -203,6 +203,14 @@ def test_a_change_elsewhere_leaves_a_kept_answer_as_it_is(subscription: Make, mo
     with monkeypatch.context() as patched:
         patched.setattr(SubscriptionIndex, "match_uncached", lambda *_: pytest.fail("found anew"))
         assert index.match("a/b") == kept
+    for number in range(20, 20 + 2 * JOURNAL_LENGTH):
+        index.add(subscription(number, "b/+"))
+    assert index.match("a/b") == kept
+    with monkeypatch.context() as patched:
+        patched.setattr(SubscriptionIndex, "match_uncached", lambda *_: pytest.fail("found anew"))
+        for number in range(100, 100 + 2 * JOURNAL_LENGTH):
+            assert index.match("a/b") == kept
+            index.add(subscription(number, "b/+"))
     index.add(subscription(10, "a/b"))
     assert index.match("a/b") == (*kept, subscription(10, "a/b"))
 
