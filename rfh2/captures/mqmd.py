@@ -87,12 +87,12 @@ def _split(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
         if at >= 0 and (ended or len(held) >= at + len(SEPARATOR) + _PROPERTIES_BYTES + START_BYTES):
             scan = at + 1
             if _begins_message(held, at + len(SEPARATOR)):
-                yield start, None if too_long else bytes(held[:at])
+                yield start, None if too_long or at > _LIMIT_BYTES else bytes(held[:at])
                 del held[: at + len(SEPARATOR)]
                 origin += at + len(SEPARATOR)
                 start, scan, too_long = origin, 0, False
         elif ended:
-            yield start, None if too_long else bytes(held)
+            yield start, None if too_long or len(held) > _LIMIT_BYTES else bytes(held)
             return
         else:
             scan = max(0, len(held) - len(SEPARATOR) + 1) if at < 0 else at
