@@ -86,13 +86,25 @@ def _message_options(function: F) -> F:
         ),
         click.option("--reply-to-q", default="", metavar="QUEUE", help="MQMD ReplyToQ."),
         click.option("--reply-to-qmgr", default="", metavar="QMGR", help="MQMD ReplyToQMgr."),
-        click.option("--msg-type", type=click.Choice(list(_MSG_TYPES)), default="datagram", show_default=True),
+        click.option(
+            "--msg-type",
+            type=click.Choice(list(_MSG_TYPES)),
+            default="datagram",
+            show_default=True,
+            help="MQMD MsgType.",
+        ),
         click.option(
             "--report", multiple=True, type=click.Choice(list(_REPORTS)), help="MQMD Report; may be repeated."
         ),
         click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, tenths of a second."),
         click.option("--priority", type=click.IntRange(-1, 9), default=-1, metavar="N", help="MQMD Priority."),
-        click.option("--persistent", type=click.Choice(list(_PERSISTENCES)), default="queue", show_default=True),
+        click.option(
+            "--persistent",
+            type=click.Choice(list(_PERSISTENCES)),
+            default="queue",
+            show_default=True,
+            help="MQMD Persistence.",
+        ),
         click.option("--msg-id", default="", metavar="HEX", help="MQMD MsgId, filled up with zeros."),
         click.option("--correl-id", default="", metavar="HEX", help="MQMD CorrelId, filled up with zeros."),
     )

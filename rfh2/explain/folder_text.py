@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.elements import Element, elements
@@ -21,6 +21,8 @@ Attributes = tuple[tuple[str, str], ...]
 UNTYPED: Final = ("psc", "pscr")
 """Folders in which no element has a type."""
 
+# A queue manager writes attributes in single quotes.
+_IN_QUOTES: Final = {"'": "&apos;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
@@ -93,12 +95,12 @@ def _element(tag: str, value: Any, before: _Node | None, typed: bool) -> str:
         return _tagged(tag, attributes, "".join(_elements(value, children, typed)))
     kind = _kind(attributes)
     if _fits(value, kind):
-        return _tagged(tag, attributes, escape(_text(value), {"\r": "&#13;"}))
+        return _tagged(tag, attributes, escape(leaf_text(value), {"\r": "&#13;"}))
     if isinstance(value, int | float | None) and typed:
         others = tuple((key, text) for key, text in attributes if key.rpartition(":")[2] not in ("dt", "nil"))
-        return _tagged(tag, (*others, *_type_of(tag, value)), _text(value))
+        return _tagged(tag, (*others, *_type_of(tag, value)), leaf_text(value))
     others = tuple((key, text) for key, text in attributes if key != "dt" and key.rpartition(":")[2] != "nil")
-    return _tagged(tag, others, escape(_text(value), {"\r": "&#13;"}))
+    return _tagged(tag, others, escape(leaf_text(value), {"\r": "&#13;"}))
 
 
 def _kind(attributes: Attributes) -> str | None:
@@ -133,7 +135,8 @@ def _type_of(tag: str, value: float | None) -> Attributes:
     return (("dt", "i4" if value in _INT32 else "i8"),)
 
 
-def _text(value: Any) -> str:
+def leaf_text(value: Any) -> str:
+    """The text of a leaf that holds *value*."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -144,5 +147,5 @@ def _text(value: Any) -> str:
 
 
 def _tagged(tag: str, attributes: Attributes, content: str) -> str:
-    written = "".join(f" {key}={quoteattr(text)}" for key, text in attributes)
+    written = "".join(f" {key}='{escape(text, _IN_QUOTES)}'" for key, text in attributes)
     return f"<{tag}{written}>{content}</{tag}>"

@@ -169,9 +169,15 @@ class _Rebuilding:
         changes: dict[str, FieldValue] = {}
         for key, name in _DESCRIPTIONS.items():
             wanted = getattr(form, key)
-            edited = moved or wanted != getattr(was, key)
-            if wanted is not None and wanted != actual[key] and edited and name not in last.edited:
+            edited = not self.known or wanted != getattr(was, key)
+            if wanted is None or wanted == actual[key] or not (edited or moved):
+                continue
+            if name not in last.edited:
                 changes[name] = wanted
+            elif edited:
+                raise EncodeError(
+                    f"body {key} {wanted!r} is not what the {name} of what precedes it says: {actual[key]!r}"
+                )
         if changes:
             last.describe_next(changes)
 

@@ -12,7 +12,7 @@ from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import describe_folder
 from rfh2.explain.fields import BYTE_STRINGS, COMPUTED, layout_of, write_fields
-from rfh2.explain.folder_text import folder_text, padded
+from rfh2.explain.folder_text import UNTYPED, folder_text, leaf_text, padded
 from rfh2.explain.form import DecodedFolder, DecodedHeader, FieldValue
 from rfh2.explain.reading import Located
 from rfh2.folders import Folder
@@ -212,7 +212,10 @@ def rebuild_folder(form: DecodedFolder, was: Folder | None, charset: str = "utf-
 def _means(data: bytes, charset: str, form: DecodedFolder) -> bool:
     """Whether *data* reads as what *form* says."""
     shown = describe_folder(Folder(data, charset))
-    return shown.values is not None and (shown.name, shown.values) == (form.name, _normal(form.values))
+    wanted = _normal(form.values)
+    if form.name in UNTYPED and isinstance(wanted, dict):
+        wanted = {tag: [*map(leaf_text, v)] if isinstance(v, list) else leaf_text(v) for tag, v in wanted.items()}
+    return shown.values is not None and (shown.name, shown.values) == (form.name, wanted)
 
 
 def _normal(values: dict[str, Any] | None) -> Any:
