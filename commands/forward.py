@@ -62,17 +62,16 @@ class Forwarder:
         """
         subscription, publication = delivery.subscription, delivery.publication
         published = publication.message.mqmd
-        own_correl_id = subscription.correl_id != MQCI_NONE
         return Mqmd(
             msg_type=MQMT_DATAGRAM,
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
             encoding=told.encoding,
             coded_char_set_id=told.coded_char_set_id,
             format=told.format,
-            priority=published.priority,
+            priority=published.priority if subscription.pub_priority is None else subscription.pub_priority,
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
-            correl_id=subscription.correl_id if own_correl_id else subscription.sub_id,
+            correl_id=_correl_id(subscription, published),
             reply_to_qmgr=fitting(self._qmgr, 48),
             user_identifier=fitting(subscription.user, 12),
             accounting_token=subscription.accounting_token,
@@ -92,6 +91,13 @@ def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:
         return MQEI_UNLIMITED
     elapsed = int((now - since).total_seconds() * 10)
     return max(expiry - max(elapsed, 0), 1)
+
+
+def _correl_id(subscription: Subscription, published: Mqmd) -> bytes:
+    """The registered one, else one that the queue manager chose; with DESTCORL of zeros the publisher's (guide 4.8)."""
+    if subscription.keep_correl_id:
+        return published.correl_id
+    return subscription.correl_id if subscription.correl_id != MQCI_NONE else subscription.sub_id
 
 
 def _persistence(subscription: Subscription, published: int, queue_default: int) -> int:
