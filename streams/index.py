@@ -15,7 +15,7 @@ Answers are in ascending order of sub_id, the order in which deliveries are made
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from itertools import islice
 from operator import attrgetter
 from typing import Final
@@ -48,6 +48,7 @@ class SubscriptionIndex:
     __slots__ = (
         "_answers",
         "_answers_since",
+        "_block_sets",
         "_blocked_under",
         "_cache_size",
         "_chars",
@@ -66,6 +67,8 @@ class SubscriptionIndex:
         self._chars = CharIndex()
         # By sub_id: the blocks that a wildcard subscription was made under, if any, and its literal depth.
         self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
+        # How many subscriptions are under each: mostly there is one, that of now.
+        self._block_sets: Counter[BlockSet] = Counter()
         # What topics matched. A tuple for each would be another container for the garbage collector to look through,
         # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
         self._answers: dict[str, Subscription | range] = {}
@@ -85,6 +88,7 @@ class SubscriptionIndex:
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         if pattern.is_wild and blocks:
             self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
+            self._block_sets[blocks] += 1
         self._put(pattern, subscription)
 
     def remove(self, subscription: Subscription) -> None:
@@ -101,7 +105,11 @@ class SubscriptionIndex:
                 del self._exact[pattern.literal]
             else:
                 self._exact[pattern.literal] = holding
-        self._blocked_under.pop(sub_id, None)
+        under = self._blocked_under.pop(sub_id, None)
+        if under is not None:
+            self._block_sets[under[0]] -= 1
+            if not self._block_sets[under[0]]:
+                del self._block_sets[under[0]]
         self._touch(pattern)
 
     def replace(self, subscription: Subscription) -> None:
@@ -111,6 +119,7 @@ class SubscriptionIndex:
     def reblock(self, subscriptions: list[Subscription], blocks: BlockSet) -> None:
         """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
         self._blocked_under.clear()
+        self._block_sets.clear()
         self._forget_answers()
         if not blocks:
             return
@@ -118,6 +127,7 @@ class SubscriptionIndex:
             pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
             if pattern.is_wild:
                 self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
+                self._block_sets[blocks] += 1
 
     def blocks(self, sub_id: bytes) -> BlockSet:
         """The blocks that a subscription was made under; none for one without wildcards."""
@@ -156,8 +166,10 @@ class SubscriptionIndex:
         found: list[Subscription | Several] = self._tree.match(topic_string)
         if self._chars.by_text:
             found += self._chars.match(topic_string)
-        if found and self._blocked_under:
-            found = list(self._unblocked(topic_string, flatten(found)))
+        if found and self._block_sets:
+            depths = {blocks: blocks.depth(topic_string) for blocks in self._block_sets}
+            if any(depths.values()):
+                found = [s for s in flatten(found) if not self._is_blocked(s.sub_id, depths)]
         exact = self._exact.get(topic_string)
         if exact is not None:
             found.append(exact)
@@ -178,20 +190,9 @@ class SubscriptionIndex:
             self._exact[pattern.literal] = with_added(self._exact.get(pattern.literal), subscription)
         self._touch(pattern)
 
-    def _unblocked(self, topic_string: str, subscriptions: list[Subscription]) -> list[Subscription]:
-        depths: dict[int, int] = {}
-        kept = []
-        for subscription in subscriptions:
-            under = self._blocked_under.get(subscription.sub_id)
-            if under is not None:
-                blocks, literal_depth = under
-                depth = depths.get(id(blocks))
-                if depth is None:
-                    depth = depths[id(blocks)] = blocks.depth(topic_string)
-                if depth > literal_depth:
-                    continue
-            kept.append(subscription)
-        return kept
+    def _is_blocked(self, sub_id: bytes, depths: dict[BlockSet, int]) -> bool:
+        under = self._blocked_under.get(sub_id)
+        return under is not None and depths[under[0]] > under[1]
 
     def _touch(self, pattern: Pattern) -> None:
         if pattern.is_wild:

@@ -43,6 +43,7 @@ def ids(found: Collection[Subscription]) -> list[int]:
     return [int.from_bytes(s.sub_id, "big") for s in found]
 
 
+@settings(max_examples=300)
 @given(patterns=st.lists(PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8), blocking=BLOCKS)
 @example(patterns=[("#/a/#", T), ("#/#/a", T), ("a/#/a", T)], topics=["a", "a/a", "a/a/a"], blocking=frozenset())
 @example(patterns=[("*\0abc", C), ("abc*", C)], topics=["x\0abc", "\0abc", "abc"], blocking=frozenset())
@@ -62,6 +63,36 @@ def test_the_index_finds_what_the_guides_words_find(
 
 
 # (what to do, with what pattern under what blocks, on what topic, to which of those alive)
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_where_nearly_everything_matches(reaches: Reaches, subscription: Make, seed: int) -> None:
+    """Two words in four levels, dozens of patterns of both schemes, made under one of two sets of blocks, some removed:
+    what hypothesis, which likes small examples, hardly ever brings together."""
+    random = Random(seed)
+
+    def pattern() -> tuple[str, WildcardScheme]:
+        levels = random.choices(["a", "b", "+", "#"], k=random.randint(1, 4))
+        if random.random() < 0.6:
+            return "/".join(levels), T
+        return "/".join(levels).replace("+", random.choice(["*", "?", "a*", "*b"])).replace("#", "*"), C
+
+    block_sets = [frozenset({"a", "a/b", "b/b/a"}), frozenset({"b"}), frozenset[str]()]
+    patterns = [(*pattern(), random.choice(block_sets)) for _ in range(60)]
+    index = SubscriptionIndex()
+    for number, (text, scheme, blocking) in enumerate(patterns):
+        index.add(subscription(number, text, wildcard=scheme), BlockSet(blocking))
+    for number in range(0, len(patterns), 3):
+        index.remove(subscription(number, patterns[number][0], wildcard=patterns[number][1]))
+    found = 0
+    for _ in range(40):
+        topic = "/".join(random.choices(["a", "b"], k=random.randint(1, 5)))
+        left = [(number, each) for number, each in enumerate(patterns) if number % 3]
+        expected = [number for number, each in left if reaches(each[0], each[1], topic, each[2])]
+        assert ids(index.match(topic)) == expected
+        found += len(expected)
+    assert found > 100
+    assert not any(index.blocks(number.to_bytes(24, "big")) for number in range(0, len(patterns), 3))
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["match", "match", "match", "add", "add", "remove", "replace", "reblock"]),
@@ -237,6 +268,7 @@ def test_everything_removed_leaves_nothing_behind(subscription: Make) -> None:
     assert not index._chars.by_text
     assert not index._exact
     assert not index._blocked_under
+    assert not index._block_sets
     assert not index._chars._begins
     assert not index._chars._ends
     assert not index._chars._pairs
