@@ -35,7 +35,7 @@ _GET_FAILED = re.compile(rb"\s*MQGET \d+, failed with (.*)\Z")
 _END = re.compile(rb"\s*(?:No more messages|MQCLOSE|MQDISC|MQDLTMH)\b")
 _SECTION = re.compile(rb"\*{4}\s*(Message descriptor|Message properties|Message)\s*\*{4}")
 _LENGTH = re.compile(rb"\s*length - (\d+)(?: of (\d+))? bytes")
-_DUMP = re.compile(rb"([0-9A-F]{8}):([ 0-9A-F]*?)(?:'.*)?\Z", re.DOTALL)
+_OFFSET = re.compile(rb"[0-9A-F]{8}:")
 _TWO_STRINGS = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
 _STRING_AND_NUMBER = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: (-?\d+)\s*\Z", re.DOTALL)
 _STRING = re.compile(rb"\s*(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
@@ -64,6 +64,9 @@ def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
         if line is None:
             message = message or _Message(number, queue)
             message.fail(number, "a line too long to be one of a listing")
+            continue
+        if message is not None and _OFFSET.match(line):
+            message.add(number, line)  # as are most lines by far
             continue
         opened = _OPEN.match(line)
         failed = _GET_FAILED.match(line)
@@ -102,7 +105,7 @@ class _Message:
 
     def add(self, number: int, line: bytes) -> None:
         """Take one line of the message."""
-        section = _SECTION.match(line)
+        section = _SECTION.match(line) if line.startswith(b"****") else None
         if section is not None:
             self._part = _Part(section[1])
             if self._part is _Part.DESCRIPTOR:
@@ -142,17 +145,20 @@ class _Message:
             raise ValueError("not a line of a message descriptor")
 
     def _dumped(self, line: bytes) -> None:
-        if length := _LENGTH.match(line):
+        if not _OFFSET.match(line):
+            length = _LENGTH.match(line)
+            if length is None:
+                raise ValueError("not a line of a dump")
             self._lengths = (int(length[1]), int(length[2] or length[1]))
             return
-        found = _DUMP.match(line)
-        if found is None:
-            raise ValueError("not a line of a dump")
-        if int(found[1], 16) != len(self._data):
-            raise ValueError(
-                f"the offset is {int(found[1], 16)} where {len(self._data)} is due: a line is missing or cut"
-            )
-        self._data += bytes.fromhex(found[2].replace(b" ", b"").decode("ascii"))
+        offset, due = int(line[:8], 16), len(self._data)
+        if offset != due:
+            raise ValueError(f"the offset is {offset} where {due} is due: a line is missing or cut")
+        digits, _, _ = line[9:].partition(b"'")
+        try:
+            self._data += bytes.fromhex(digits.decode("ascii"))
+        except ValueError as error:
+            raise ValueError("not hex") from error
         if len(self._data) > MAX_MESSAGE_BYTES:
             self._data.clear()
             raise ValueError("more data than any message can have")

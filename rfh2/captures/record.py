@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.errors import CaptureError, DecodeError
-from rfh2.mqmd import Mqmd
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
+from rfh2.errors import CaptureError
 
 # The longest message that a queue can hold (MAXMSGL); what claims to be longer is not a message.
 MAX_MESSAGE_BYTES = 104_857_600
@@ -98,12 +98,12 @@ Reader = Callable[[BinaryIO, Reading], Iterator[Item]]
 
 def put_time(md: bytes) -> datetime | None:
     """PutDate and PutTime of the MQMD *md* (GMT, hundredths of a second), or None where they are no time."""
+    # Sliced, not decoded: this is done for every message of a capture, and its other fields are not wanted here.
+    text = str(md[304:320], ASCII_FIELDS if md[:4] == b"MD  " else EBCDIC_FIELDS)
+    if len(text) != 16 or not text.isascii() or not text.isdecimal():
+        return None
     try:
-        mqmd = Mqmd.decode(md)
-        date, time = mqmd.put_date, mqmd.put_time
-        if len(date) != 8 or len(time) != 8 or not (date + time).isascii() or not (date + time).isdecimal():
-            return None
-        moment = datetime(int(date[:4]), int(date[4:6]), int(date[6:]), int(time[:2]), int(time[2:4]), tzinfo=UTC)
-        return moment + timedelta(seconds=int(time[4:6]), milliseconds=10 * int(time[6:]))
-    except (DecodeError, ValueError, OverflowError):
+        moment = datetime(int(text[:4]), int(text[4:6]), int(text[6:8]), int(text[8:10]), int(text[10:12]), tzinfo=UTC)
+        return moment + timedelta(seconds=int(text[12:14]), milliseconds=10 * int(text[14:]))
+    except (ValueError, OverflowError):
         return None

@@ -382,7 +382,7 @@ def test_names_that_ended_at_a_null_get_blanks() -> None:
 
 BAD_LISTING = [
     ("a-dump-line-is-missing", re.sub(rb"00000010:.*\n", b"", BCG), "offset is 32 where 16 is due"),
-    ("hex-is-garbled", BCG.replace(b"5246 4820", b"5246 482", 1), "non-hexadecimal"),
+    ("hex-is-garbled", BCG.replace(b"5246 4820", b"5246 482", 1), "not hex"),
     ("last-line-is-missing", re.sub(rb"00000080:.*\n", b"", BCG), "128 of 132 bytes are there"),
     ("truncated", BCG.replace(b"132 of 132", b"132 of 70000"), "showed 132 of 70000 bytes"),
     ("no-length", re.sub(rb" length.*\n", b"", BCG), "ends before"),
