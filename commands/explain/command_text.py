@@ -2,94 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from commands.families.names import BY_MQPS, BY_PCF
+from commands.families.table import family_of
+from commands.parse_psc import ALL_TAGS as BY_PSC
 from commands.psc_folder import split_psc
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write
+from rfh2.layouts import MQCFH
 from rfh2.message import Message
+from rfh2.mqps import MQPS_COMMAND
+from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf_names import MQCFT_RESPONSE
+from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
+from streams.subscriptions import PublicationFormat
 
 
 class Pair(NamedTuple):
-    """A tag of psc, or a name of an MQRFH, with its value. offset: of the tag, from the start of the first header."""
+    """A tag of psc, a name of an MQRFH or a parameter of PCF, with its value. number: the parameter, 0 elsewhere.
+
+    tag: psc's word for it where it has one. known: whether it is IBM's. offset: from the start of the first header.
+    """
 
     tag: str
     text: str
     offset: int
+    known: bool = True
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CommandText:
-    """What a message says as a command. offset: of the folder or the string. second: of a second psc, if any."""
+    """What a message says as a command. offset: of the folder, string or PCF. second: of a second psc, if any."""
 
     message: Message
-    header: Rfh2 | Rfh1
+    holder: Rfh2 | Rfh1 | Pcf
     pairs: tuple[Pair, ...]
     offset: int
     second: int | None = None
 
     def without(self, culprits: Sequence[Pair]) -> Message:
         """The message with some of its pairs left out, and none but the first psc folder."""
-        pairs = [(pair.tag, pair.text) for pair in self.pairs if pair not in culprits]
+        kept = [at for at, pair in enumerate(self.pairs) if pair not in culprits]
+        if isinstance(self.holder, Pcf):
+            pcf = replace(self.holder, parameters=tuple(self.holder.parameters[at] for at in kept))
+            return replace(self.message, body=pcf.encode())
         header: Rfh2 | Rfh1
-        if isinstance(self.header, Rfh2):
-            header = self.header.with_folders((Folder.of(write("psc", pairs)),))
-            header = replace(header, name_value_ccsid=1208)
+        if isinstance(self.holder, Rfh2):
+            pairs = [(self.pairs[at].tag, self.pairs[at].text) for at in kept]
+            header = replace(self.holder, folders=(Folder.of(write("psc", pairs)),), name_value_ccsid=1208)
         else:
-            header = self.header.with_pairs(pairs)
-        at = self.message.headers.index(self.header)
+            header = self.holder.with_pairs(self.holder.pairs()[at] for at in kept)
+        at = self.message.headers.index(self.holder)
         headers = (*self.message.headers[:at], header, *self.message.headers[at + 1 :])
         return replace(self.message, headers=headers)
 
 
 def command_text(message: Message) -> CommandText | None:
-    """The command's text in the first MQRFH2 or MQRFH; None where there is none.
+    """The command's text in the header, or the PCF, that holds it; None where there is none.
 
     None too where the text is not well formed: that is the business of whoever reads folders and strings.
     """
-    for header in message.headers:
-        if isinstance(header, Rfh2):
-            return _of_folder(message, header)
-        if isinstance(header, Rfh1):
-            return _of_string(message, header)
-    return None
+    try:
+        match family_of(message):
+            case PublicationFormat.RFH1:
+                return _of_string(message)
+            case PublicationFormat.PCF:
+                return _of_pcf(message)
+        return _of_folder(message)
+    except DecodeError:
+        return None
 
 
 def is_response(message: Message) -> bool:
     """Whether a message is a broker's response: its pscr folder stands first, and a psc behind it is the command's."""
+    try:
+        match family_of(message):
+            case PublicationFormat.RFH1:
+                header = message.rfh1
+                return header is not None and [name for name, _ in header.pairs()][:1] == ["MQPSCompCode"]
+            case PublicationFormat.PCF:
+                return decode_pcf(message.body, message.body_ccsid).type == MQCFT_RESPONSE
+    except DecodeError:
+        return False
+    header2 = message.rfh2
+    names = [] if header2 is None else [f.name for f in header2.folders if f.name in ("psc", "pscr")]
+    return names[:1] == ["pscr"]
+
+
+def _of_folder(message: Message) -> CommandText | None:
     header = message.rfh2
-    if header is not None:
-        names = [folder.name for folder in header.folders if folder.name in ("psc", "pscr")]
-        return names[:1] == ["pscr"]
-    for other in message.headers:
-        if isinstance(other, Rfh1):
-            try:
-                return [name for name, _ in other.pairs()][:1] == ["MQPSCompCode"]
-            except DecodeError:
-                return False
-    return False
-
-
-def _of_folder(message: Message, header: Rfh2) -> CommandText | None:
+    if header is None:
+        return None
     found, _ = split_psc(header)
     if not found:
         return None
-    try:
-        leaves = [element for element in elements(found[0]) if element.depth == 1]
-    except DecodeError:
-        return None
-    pairs = tuple(Pair(leaf.tag, leaf.text or "", leaf.offset) for leaf in leaves)
+    leaves = [element for element in elements(found[0]) if element.depth == 1]
+    known = BY_PSC | {"Command"}
+    pairs = tuple(Pair(leaf.tag, leaf.text or "", leaf.offset, leaf.tag in known) for leaf in leaves)
     return CommandText(message, header, pairs, found[0].offset, found[1].offset if len(found) > 1 else None)
 
 
-def _of_string(message: Message, header: Rfh1) -> CommandText | None:
-    try:
-        pairs = tuple(Pair(name, value, header.offset + at) for name, value, at in header.name_values())
-    except DecodeError:
+def _of_string(message: Message) -> CommandText | None:
+    header = message.rfh1
+    if header is None:
         return None
-    return CommandText(message, header, pairs, header.offset)
+    pairs = []
+    for name, value, at in header.name_values():
+        known = BY_MQPS.get(name)
+        tag = "Command" if name == MQPS_COMMAND else known.tag if known is not None else name
+        pairs.append(Pair(tag, value, header.offset + at, known is not None or name == MQPS_COMMAND))
+    return CommandText(message, header, tuple(pairs), header.offset)
+
+
+def _of_pcf(message: Message) -> CommandText | None:
+    at = message.body_offset
+    pcf = decode_pcf(message.body, message.body_ccsid, at)
+    return CommandText(message, pcf, tuple(_parameters(pcf, at + MQCFH.size)), at)
+
+
+def _parameters(pcf: Pcf, at: int) -> Iterator[Pair]:
+    for parameter in pcf.parameters:
+        known = BY_PCF.get(parameter.parameter)
+        tag = str(parameter.parameter) if known is None else known.tag
+        yield Pair(tag, _text(parameter), at, known is not None, parameter.parameter)
+        at += parameter.length
+
+
+def _text(parameter: Parameter) -> str:
+    if isinstance(parameter, Cfin):
+        return str(parameter.value)
+    if isinstance(parameter, Cfst):
+        try:
+            return parameter.text
+        except DecodeError:
+            pass
+    return parameter.encode("big").hex()

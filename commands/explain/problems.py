@@ -15,13 +15,11 @@ from typing import Final
 from commands.authority import RecordedAuthority
 from commands.context import Context, Place
 from commands.explain.command_text import CommandText, Pair, command_text, is_response
-from commands.model import Command, DelOpt, PubOpt, RegOpt
+from commands.model import Command
 from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.parse import parse
-from commands.parse_psc import ALL_TAGS
 from commands.stamps import Ids
 from commands.translate import translate
-from rfh2 import mqps
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -44,12 +42,25 @@ from rfh2.explain.reading import PartialMessage
 from rfh2.explain.reasons import reason_name
 from rfh2.message import Message
 from rfh2.mqmd import name_of
+from rfh2.options import DELETE, PUBLICATION, REGISTRATION
+from rfh2.pcf import FORMATS, Pcf
+from rfh2.pcf_names import (
+    MQRCCF_CFH_COMMAND_ERROR,
+    MQRCCF_CFIN_DUPLICATE_PARM,
+    MQRCCF_CFIN_PARM_ID_ERROR,
+    MQRCCF_CFST_DUPLICATE_PARM,
+    MQRCCF_CFST_PARM_ID_ERROR,
+    MQRCCF_PARM_COUNT_TOO_SMALL,
+)
 from streams.topic_space import TopicSpace
 
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
 _OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
-_OPTION_WORDS: Final = frozenset(option.value for options in (RegOpt, PubOpt, DelOpt) for option in options)
-_ALL_NAMES: Final = ALL_TAGS | mqps.NAMES
+_OPTION_TAGS: Final = ("RegOpt", "PubOpt", "DelOpt")
+_UNKNOWN_COMMAND: Final = (MQRC_RFH_COMMAND_ERROR, MQRCCF_CFH_COMMAND_ERROR)
+_MISSING: Final = (MQRC_RFH_PARM_MISSING, MQRCCF_PARM_COUNT_TOO_SMALL)
+_REPEATED: Final = (MQRC_RFH_DUPLICATE_PARM, MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_CFIN_DUPLICATE_PARM)
+_NOT_TAKEN: Final = (MQRC_RFH_PARM_ERROR, MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR)
 _STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_STREAM, MQRCCF_STREAM_ERROR)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,16 +80,25 @@ def command_problems(partial: PartialMessage) -> list[Problem]:
 
 
 def _none(partial: PartialMessage) -> Iterator[Problem]:
-    """A message without a command, where only commands belong."""
-    if partial.captured.queue in _BROKER_QUEUES:
-        try:
-            parse(partial.message)
-        except CommandError as error:
-            yield problem("no-command", 0, _answered(error.why, error.reason), reason=error.reason)
-        except DecodeError as error:
-            # A folder that is not well formed was told of already.
-            if error.code == "no-command-header":
-                yield problem("no-command", error.offset, _answered(error.why, error.reason), reason=error.reason)
+    """A message without a command, where only commands belong; one that is broken was told of already."""
+    message = partial.message
+    if partial.captured.queue not in _BROKER_QUEUES:
+        return
+    if message.rfh1 is not None or message.body_format in FORMATS or not _folders_are_sound(message):
+        return
+    try:
+        parse(message)
+    except (CommandError, DecodeError) as error:
+        yield problem("no-command", 0, _answered(error.why, error.reason), reason=error.reason)
+
+
+def _folders_are_sound(message: Message) -> bool:
+    try:
+        for folder in message.rfh2.folders if message.rfh2 is not None else ():
+            folder.values()
+    except DecodeError:
+        return False
+    return True
 
 
 def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
@@ -93,9 +113,10 @@ def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
         except DecodeError:
             return  # the text as it stands was told of already
         except CommandError as error:
-            found = _blamed(error, text, culprits)
+            left = [pair for pair in text.pairs if pair not in culprits]
+            found = _blamed(error, left, message)
             yield _refusal(error, found, text)
-            if found is None or error.reason == MQRC_RFH_COMMAND_ERROR:
+            if found is None or error.reason in _UNKNOWN_COMMAND:
                 return
             culprits.append(found)
         else:
@@ -103,36 +124,43 @@ def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
     yield from _refused_later(command, message, text, partial)
 
 
-def _blamed(error: CommandError, text: CommandText, culprits: list[Pair]) -> Pair | None:
-    """The pair that an error is about; None where it is about one that is missing."""
-    left = [pair for pair in text.pairs if pair not in culprits]
-    for tag, value in error.tags:
-        # The last one: of a tag that stands twice, the second is one too many.
-        for pair in reversed(left):
-            if pair.tag.removeprefix("MQPS").rstrip("s") == tag.removeprefix("MQPS").rstrip("s") and pair.text == value:
-                return pair
+def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | None:
+    """The pair of *left*, those that *message* still has, that an error is about; None for one that is missing."""
+    tags = dict(error.tags)
+    if "ErrorPos" in tags and (now := command_text(message)) is not None:
+        at = now.offset + int(tags["ErrorPos"])
+        return next((pair for pair, moved in zip(left, now.pairs, strict=False) if moved.offset == at), None)
+    number = tags.get("ParmId", "")
+    # The last one: of a tag that stands twice, the second is one too many.
+    for pair in reversed(left):
+        if (pair.tag in tags and pair.text == tags[pair.tag]) or (pair.number and str(pair.number) == number):
+            return pair
     if error.reason == MQRC_RFH_PARM_ERROR:
-        return next((pair for pair in left if pair.tag not in _ALL_NAMES), None)
+        return next((pair for pair in left if not pair.known), None)
     return None
 
 
 def _refusal(error: CommandError, found: Pair | None, text: CommandText) -> Problem:
     at = text.offset if found is None else found.offset
-    return problem(_code(error, found), at, _answered(error.why, error.reason), reason=error.reason)
+    return problem(_code(error, found, text), at, _answered(error.why, error.reason), reason=error.reason)
 
 
-def _code(error: CommandError, found: Pair | None) -> str:
+def _code(error: CommandError, found: Pair | None, text: CommandText) -> str:
     reason = error.reason
-    if reason == MQRC_RFH_COMMAND_ERROR:
-        return "unknown-command"
-    if reason == MQRC_RFH_DUPLICATE_PARM:
+    named = isinstance(text.holder, Pcf) or any(pair.tag == "Command" for pair in text.pairs)
+    if reason in _UNKNOWN_COMMAND:
+        if not named:
+            return "missing-command"
+        return "unknown-command" if found is None or found.tag == "Command" else "misplaced-tag"
+    if reason in _MISSING:
+        return "missing-tag" if named else "missing-command"
+    if reason in _REPEATED:
         return "repeated-tag"
-    if reason == MQRC_RFH_PARM_MISSING:
-        return "missing-command" if "Command" in error.why.split() else "missing-tag"
-    if reason == MQRC_RFH_PARM_ERROR:
-        return "misplaced-tag" if found is not None and found.tag in _ALL_NAMES else "unknown-tag"
-    if reason in _OPTION_REASONS and found is not None and "Opt" in found.tag:
-        return "misplaced-option" if found.text in _OPTION_WORDS else "unknown-option"
+    if reason in _NOT_TAKEN:
+        return "misplaced-tag" if found is not None and found.known else "unknown-tag"
+    if reason in _OPTION_REASONS and found is not None and found.tag in _OPTION_TAGS:
+        words = [word for options in (REGISTRATION, PUBLICATION, DELETE) for word in options.read([found.text]).words]
+        return "misplaced-option" if words and not found.text.isdecimal() else "unknown-option"
     return "refused-command"
 
 
@@ -150,7 +178,7 @@ def _refused_later(command: Command, message: Message, text: CommandText, partia
     except CommandError as error:
         if error.reason in _STATE or any(tag == "SubPoint" for tag, _ in error.tags):
             return
-        yield _refusal(error, _blamed(error, text, []), text)
+        yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
 
 
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:

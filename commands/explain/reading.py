@@ -43,7 +43,7 @@ def command_of(partial: PartialMessage) -> Command | None:
     was retained, which no program may: it is shown all the same.
     """
     message = partial.message
-    if is_response(message):
+    if is_response(message) or (partial.fault is not None and not message.headers):
         return None
     try:
         return parse(message)
