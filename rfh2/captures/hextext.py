@@ -6,7 +6,6 @@ or without blanks (``524648 20``), or a dump with offsets, as these write it:
     hexdump -C   00000000  52 46 48 20 02 00 00 00  80 00 00 00 22 02 00 00  |RFH ........"...|
     xxd          00000000: 5246 4820 0200 0000 8000 0000 2202 0000  RFH ........"...
     od -tx1z     0000000 52 46 48 20 02 00 00 00 80 00 00 00 22 02 00 00  >RFH ........"...<
-    Format-Hex   00000000   52 46 48 20 02 00 00 00 80 00 00 00 22 02 00 00  RFH ........"...
     amqsbcg      00000000:  5246 4820 0200 0000 8000 0000 2202 0000 'RFH ........"...'
 
 Offsets are checked against the bytes read so far, so a line that is lost or cut is found; ``*``, by which hexdump
