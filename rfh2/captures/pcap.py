@@ -100,6 +100,11 @@ class _Connection:
         direction = self._direction(segment)
         if segment.ack is not None:
             yield from self._pass_on(1 - direction, self._flows[1 - direction].acknowledged(segment.ack))
+        stream = self._streams[direction]
+        if stream is not None and stream.is_foreign:
+            # Nothing of it is wanted, and what a gap would hold back is not worth its memory.
+            self._is_reset = self._is_reset or segment.fin or segment.rst
+            return
         yield from self._pass_on(direction, self._flows[direction].add(segment))
         self._is_reset = self._is_reset or segment.rst
 

@@ -19,7 +19,7 @@ DefaultQueue = str | Callable[[CapturedMessage], str]
 
 
 def read_captures(
-    source: Path | BinaryIO,
+    source: Path | str | BinaryIO,
     format: str = "auto",  # noqa: A002 - the word that users know from the command line
     *,
     name: str | None = None,
@@ -40,6 +40,8 @@ def read_captures(
     if format != "auto" and format not in FORMATS:
         raise CaptureError(name or str(source), None, f"unknown format {format}; there are {', '.join(FORMATS)}")
     numbering = numbering or Numbering()
+    if isinstance(source, str):
+        source = Path(source)
     if not isinstance(source, Path):
         label = name or str(getattr(source, "name", "<stream>"))
         return _records(source, label, format, numbering, default_queue)

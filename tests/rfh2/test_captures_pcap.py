@@ -149,6 +149,13 @@ def test_other_connections_are_passed_over() -> None:
     assert found_bodies(frames) == bodies
 
 
+def test_a_connection_of_mq_may_follow_another_one_on_its_ports() -> None:
+    http = Session(seq=77).client(b"GET / HTTP/1.1\r\n\r\n").client(b"more").close()
+    unended = Session(seq=99).client(b"GET / HTTP/1.1\r\n\r\n").client(b"more")
+    session, bodies = puts(2)
+    assert found_bodies([*http.frames, *unended.frames, *session.frames]) == bodies
+
+
 def test_tls_on_the_port_of_mq_is_told_once() -> None:
     hello = b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(32)
     session = Session().client(hello).server(hello).client(hello)
