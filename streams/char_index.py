@@ -4,7 +4,7 @@ Strategy: a topic that a pattern matches contains each of the pattern's literal 
 under something that such a topic must have, of three kinds:
 
     begin   how the topic begins, cut to 3, 6, 12, 24 ... characters   IBM/Soft*      IBM/So
-    end     how it ends, likewise                                      *ware/Results  esults
+    end     how it ends, likewise                                      *ware/Results  ware/Results
     pair    two pieces of three characters that it contains            *Soft*ware*    Sof, are
 
 and a match looks up the topic's few beginnings and endings, and those of its pieces that any pattern is filed under.
