@@ -35,7 +35,9 @@ VERBS: Final[dict[str, str]] = {
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
-    "differences": "Compare two replays.",
+    "differences": "Tell what version 7 does differently from version 6, and who would notice.",
+    "analyse": "Say what is in a capture: traffic, subscriptions, retained publications, errors.",
+    "generate": "Make up a workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
     "migmbbrk": "Migrate an Event or Message Broker's state.",
 }
