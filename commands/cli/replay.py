@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -16,6 +18,7 @@ from commands.replay.telling import told
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 
+_TOLD_IN_MEMORY: Final = 8 * 1024 * 1024
 ENGINES: Final = ("local",)
 
 
@@ -88,8 +91,12 @@ def _replayed(
     tell: bool,
     messages: Iterable[CapturedMessage],
 ) -> LocalReplay:
-    lines: list[str] = []
-    with partial.open("wb") as file, console.progress("messages replayed") as advance:
+    # What is told waits until the whole capture has proved to be in order, on disk where it grows long.
+    with (
+        tempfile.SpooledTemporaryFile(_TOLD_IN_MEMORY) as lines,
+        partial.open("wb") as file,
+        console.progress("messages replayed") as advance,
+    ):
         for message in messages:
             outcome, puts = replay.replay(message)
             for put in puts:
@@ -97,11 +104,12 @@ def _replayed(
             if outcome.undecodable:
                 console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
             if tell:
-                lines += told(message, outcome, puts)
+                lines.writelines(line.encode() + b"\n" for line in told(message, outcome, puts))
             advance(1)
         _to_disk(file)
-    for line in lines:
-        console.data(line)
+        lines.seek(0)
+        shutil.copyfileobj(lines, console.stdout)
+    console.stdout.flush()
     return replay
 
 
