@@ -58,8 +58,8 @@ def command(
 ) -> ExitCode:
     """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
 
-    The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that cannot be
-    decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are passed over.
+    The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that
+    cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are passed over.
     """
     if target.suffix != ".jsonl":
         raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
@@ -72,7 +72,7 @@ def command(
         reading.problems = 0
         ordered = sorted(reading.messages(), key=lambda message: message.seq)
         replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, ordered)
-    os.replace(partial, target)
+    partial.replace(target)
     counts = replay.counts
     for queue, passed in sorted(counts.passed_over.items()):
         console.say(f"{passed} messages on {queue or 'no queue'} passed over: a broker does not read it")
