@@ -177,6 +177,14 @@ def test_6_7_2_publications_flow_on_while_members_are_left() -> None:
     assert world.publish("a").queues == ["REPLY.Q"]
 
 
+def test_joining_and_leaving_send_nothing_again() -> None:
+    world = joined([])
+    world.publish("a", options=["RetainPub"])
+    for identity in ("A", "B"):
+        assert join(world, identity, SHARED).publications == []
+    assert world.deregister("a", tags=[NAME, ("SubIdentity", "A")]).publications == []
+
+
 def test_leaving_some_of_several_subscriptions_is_a_warning_for_the_others(world: Scenario) -> None:
     for topic in ("a", "b"):
         world.register(topic, options=[SHARED], tags=[("SubIdentity", "A")])

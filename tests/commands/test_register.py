@@ -298,6 +298,15 @@ def test_6_7_4_noalter_changes_nothing_and_is_ignored_on_creation(world: Scenari
     assert world.subscriptions == (before,)
 
 
+def test_6_7_4_noalter_sends_nothing_again(world: Scenario) -> None:
+    world.publish("a", options=["RetainPub"])
+    world.register("a", options=["NewPubsOnly"])
+    assert world.register("a", options=["NoAlter"]).publications == []
+    world.register("b")
+    world.publish("b", options=["RetainPub"])
+    assert world.register("b", options=["NoAlter"]).publications == []
+
+
 def test_field_registering_again_after_a_crash_is_ok(world: Scenario) -> None:
     for _ in range(2):
         done(world.register("Sport/#", options=["CorrelAsId", "PubOnReqOnly"], correl_id=CORREL_ID))
@@ -373,6 +382,11 @@ def test_7_5_a_subscription_to_a_metatopic_is_ignored(world: Scenario, topic: st
 def test_7_5_a_metatopic_beside_others_keeps_nothing_from_them(world: Scenario) -> None:
     done(world.register("MQ/x", "a", "MQT/b"))
     assert [made.topic_string for made in world.subscriptions] == ["a", "MQT/b"]
+
+
+def test_7_5_a_metatopic_is_done_where_another_topic_is_not_authorized(world: Scenario) -> None:
+    world.authority.topics = {("app1", Action.SUBSCRIBE, "a")}
+    warned(world.register("MQ/x", "a"), Answer(3081, (("Topic", "a"),)))
 
 
 # What no guide foresees
