@@ -268,6 +268,13 @@ def test_a_re_registration_renews_the_expiry(world: Scenario, options: list[str]
     assert world.subscriptions[0].expires_at is None
 
 
+@pytest.mark.parametrize("expiry", [-1, 0, -2])
+def test_what_is_no_expiry_is_unlimited(world: Scenario, expiry: int) -> None:
+    world.register("a", expiry=expiry)
+    assert world.subscriptions[0].expires_at is None
+    assert len(world.publish("a", expiry=expiry).publications) == 1
+
+
 def test_6_7_4_an_expired_subscription_is_gone(world: Scenario) -> None:
     world.register("a", expiry=15)
     assert world.publish("a").queues == ["REPLY.Q"]
