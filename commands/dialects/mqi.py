@@ -11,6 +11,7 @@ from commands.dialects.mqsc_text import comment
 from commands.dialects.occasions import Scene
 from commands.dialects.pcf import to_pcf
 from commands.dialects.sub_names import sub_name
+from commands.dialects.topics import BLANK_TOPIC
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
 from commands.parse import parse
 from rfh2.constants import MQEI_UNLIMITED
@@ -28,6 +29,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription, WildcardScheme
+from streams.topic_strings import is_present
 
 OPTIONS: Final[dict[str, int]] = {
     "MQSO_NON_DURABLE": 0,
@@ -286,6 +288,8 @@ def _command_in(message: Message) -> Publish | None:
 def _notes(operation: Operation) -> Iterator[str]:
     if isinstance(operation, Subscribe | AlterSubscription):
         subscription = operation.subscription
+        if not is_present(subscription.topic_string):
+            yield BLANK_TOPIC
         if subscription.name is None:
             yield "MQSUB finds a durable subscription by SubName; this one is made of the traditional identity"
         if subscription.options.persistence is not DeliveryPersistence.AS_PUBLISHED:

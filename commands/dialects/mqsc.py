@@ -8,7 +8,7 @@ from commands.dialects.lifetime import tenths_left
 from commands.dialects.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from commands.dialects.occasions import Scene
 from commands.dialects.sub_names import is_made_up, sub_name
-from commands.dialects.topics import topics_cleared
+from commands.dialects.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -25,6 +25,7 @@ from streams.subscriptions import (
     Subscription,
     WildcardScheme,
 )
+from streams.topic_strings import is_present
 
 _PSPROPS: Final = {
     PublicationFormat.RFH2: "RFH2",
@@ -42,14 +43,14 @@ def to_mqsc(operation: Operation, scene: Scene) -> list[str]:
     try:
         return _lines(operation, scene)
     except NoMqscFormError as error:
-        return [comment(f"{type(operation).__name__}: {error}; use PCF")]
+        return [comment(f"{type(operation).__name__}: {error}")]
 
 
 def _lines(operation: Operation, scene: Scene) -> list[str]:
     match operation:
         case Subscribe(subscription):
             notes = list(_lost(subscription))
-            if not operation.send_retained:
+            if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
                 notes.append("DEFINE SUB delivers what is retained; NewPubsOnly has no keyword")
             head = f"DEFINE {keyword('SUB', sub_name(subscription))}"
             return [comment(note) for note in notes] + statement(head, attributes(subscription, scene))
@@ -67,8 +68,13 @@ def _lines(operation: Operation, scene: Scene) -> list[str]:
 
 
 def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
-    """What DEFINE SUB says of *subscription*: everything that its defaults would make different (9.2)."""
+    """What DEFINE SUB says of *subscription*: everything that its defaults would make different (9.2).
+
+    Raises NoMqscFormError for a topic string that counts as none.
+    """
     options = subscription.options
+    if not is_present(subscription.topic_string):
+        raise NoMqscFormError(BLANK_TOPIC)
     out: list[Attribute] = [("TOPICSTR", subscription.topic_string), ("WSCHEMA", _scheme(subscription.wildcard))]
     out += [("DEST", subscription.dest_queue)]
     if subscription.dest_qmgr != scene.qmgr:
@@ -134,8 +140,7 @@ def _clear(operation: ClearRetained, scene: Scene) -> list[str]:
     lines = []
     topics, wild = topics_cleared(operation, scene)
     if wild:
-        why = f"CLEAR TOPICSTR takes no wildcards; '{operation.topic_string}' was these"
-        lines.append(comment(f"{why} {len(topics)} topics" if topics else f"{why}: none was retained"))
+        lines.append(comment(f"CLEAR TOPICSTR: {wildcards_note(operation, topics)}"))
     if operation.local:
         lines.append(comment("Local: MQSC has no keyword for it; see --to pcf, ClearScope"))
     for topic in topics:

@@ -22,9 +22,11 @@ class NoMqscFormError(Exception):
 
 
 def quoted(value: str) -> str:
-    """*value* in quotes. Raises NoMqscFormError where it holds a control character."""
+    """*value* in quotes. Raises NoMqscFormError where it holds a control character, or ends in a blank."""
+    if value.endswith(" "):
+        raise NoMqscFormError("a value ends in a blank, which MQSC takes for padding; use PCF")
     if any(c < " " or c == "\x7f" for c in value):
-        raise NoMqscFormError("a value holds control characters, for which MQSC has no form")
+        raise NoMqscFormError("a value holds control characters, for which MQSC has no form; use PCF")
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -46,7 +48,7 @@ def statement(head: str, attributes: Iterable[Attribute]) -> list[str]:
     """
     parts = [head, *(keyword(name, value) for name, value in attributes)]
     if sum(len(part) + 1 for part in parts) > MAX_COMMAND:
-        raise NoMqscFormError(f"the command would be longer than {MAX_COMMAND} characters")
+        raise NoMqscFormError(f"the command would be longer than {MAX_COMMAND} characters; use PCF")
     lines = [f"  {part}" if at else part for at, part in enumerate(parts)]
     whole = [f"{line} +" for line in lines[:-1]] + lines[-1:]
     return [piece for line in whole for piece in _broken(line)]
@@ -60,7 +62,7 @@ def _broken(line: str) -> Iterator[str]:
         while end > at and line[end] in "* ":
             end -= 1
         if end == at:
-            raise NoMqscFormError("a value holds too many blanks or asterisks in a row")
+            raise NoMqscFormError("a value holds too many blanks or asterisks in a row; use PCF")
         yield line[at:end] + "-"
         at = end
     yield line[at:]

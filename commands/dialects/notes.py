@@ -11,12 +11,15 @@ from commands.puts import Completion
 from rfh2.explain.reasons import reason_text
 
 
-def option_notes(command: Command) -> Iterator[str]:
-    """One note for each option that the command gives and that nothing replaces as it is."""
+def option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
+    """One note for each option that the command gives and that nothing replaces.
+
+    of_mqi: one too for each that a program gets in another way than by an option of the same meaning.
+    """
     table = OPTIONS[command.word]
     for option in command.options or ():
         equivalent = table.get(option.value)
-        if equivalent is None or (equivalent.mqi is not None and not equivalent.note):
+        if equivalent is None or (equivalent.mqi is not None and not (of_mqi and equivalent.note)):
             continue
         instead = "no equivalent" if equivalent.mqi is None else equivalent.mqi
         yield f"{option.value}: {instead}; {equivalent.note}" if equivalent.note else f"{option.value}: {instead}"

@@ -13,7 +13,7 @@ from commands.broker import EPOCH, Arrival, Broker, Outcome
 from commands.context import Semantics
 from commands.explain.reading import command_of
 from commands.model import Command
-from commands.objects import Objects, QueueManager
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.selection import selects
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
@@ -77,16 +77,24 @@ class Stage:
         self.space = _RecordingSpace(objects, Semantics(semantics))
         self.broker = Broker(qmgr, setup, semantics, objects=objects, space=self.space)
         self._now = EPOCH
+        self._arrivals = 0
 
     def play(self, captured: CapturedMessage) -> Occasion:
-        """Process one message; one without a time comes when the last one came."""
+        """Process one message.
+
+        One without a time comes when the last one came; one without a queue is put where its command belongs.
+        """
         self._now = captured.time if captured.time is not None else self._now
         partial = read_message(captured)
+        found = command_of(partial)
+        queue = captured.queue or (CONTROL_QUEUE if found is None or found.on_control_queue else DEFAULT_STREAM)
         self.space.steps = []
+        # Counted here: messages of several captures may have the same seq, and identifiers are made of it.
+        self._arrivals += 1
         outcome = self.broker.process(
-            Arrival(captured.seq, self._now, captured.queue, captured.md, captured.body, captured.user)
+            Arrival(self._arrivals, self._now, queue, captured.md, captured.body, captured.user)
         )
-        command = outcome.command if outcome.command is not None else command_of(partial)
+        command = outcome.command if outcome.command is not None else found
         return Occasion(captured, partial.message, command, tuple(self.space.steps), outcome)
 
 

@@ -10,7 +10,7 @@ from commands.dialects.lifetime import tenths_left
 from commands.dialects.mqsc_text import comment
 from commands.dialects.occasions import Scene
 from commands.dialects.sub_names import sub_name
-from commands.dialects.topics import topics_cleared
+from commands.dialects.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
@@ -24,6 +24,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.topic_strings import is_present
 
 _PSPROPS: Final = {
     PublicationFormat.RFH2: c.MQPSPROP_RFH2,
@@ -133,11 +134,12 @@ def _notes(operation: Operation, scene: Scene) -> Iterator[str]:
             yield f"no PCF command publishes; see --to mqi: a put to topic '{topic_string}'"
         case RequestRetained(subscription):
             yield f"no PCF command asks for retained publications; see --to mqi: MQSUBRQ on '{sub_name(subscription)}'"
-        case Subscribe() if not operation.send_retained:
+        case Subscribe(subscription) if not is_present(subscription.topic_string):
+            yield BLANK_TOPIC
+        case Subscribe(subscription) if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
             yield "Create Subscription delivers what is retained; NewPubsOnly has no parameter"
         case ClearRetained() if topics_cleared(operation, scene)[1]:
-            topics = topics_cleared(operation, scene)[0]
-            yield f"Clear Topic String takes no wildcards; '{operation.topic_string}' was these {len(topics)} topics"
+            yield f"Clear Topic String: {wildcards_note(operation, topics_cleared(operation, scene)[0])}"
 
 
 def _named(names: dict[int, str], number: int) -> str:

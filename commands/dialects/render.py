@@ -34,7 +34,7 @@ def render(occasion: Occasion, dialect: str, source: str, index: int) -> Iterato
     if occasion.command is not None:
         heading += f": {sentence(occasion.command, occasion.message)}"
     yield comment(heading)
-    for note in notes(occasion):
+    for note in notes(occasion, dialect):
         yield comment(note)
     for step in occasion.steps:
         yield from TEXT[dialect](step.operation, step.scene)
@@ -48,11 +48,11 @@ def render_unreadable(why: str, dialect: str, source: str, index: int) -> str:
     return comment(f"{source}, message {index + 1}: {why}")
 
 
-def notes(occasion: Occasion) -> list[str]:
+def notes(occasion: Occasion, dialect: str) -> list[str]:
     """What is to be said of a message beside its operations."""
     found = list(outcome_notes(occasion))
     if occasion.command is not None and occasion.outcome.completion is not Completion.ERROR:
-        found += option_notes(occasion.command)
+        found += option_notes(occasion.command, dialect in ("mqi", "json"))
     return found
 
 
@@ -67,7 +67,7 @@ def as_object(occasion: Occasion, source: str, index: int) -> dict[str, Any]:
         "completion": None if outcome.completion is None else outcome.completion.value,
         "reason": outcome.reason,
         "operations": [to_json(step.operation) for step in occasion.steps],
-        "notes": notes(occasion),
+        "notes": notes(occasion, "json"),
     }
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from commands.dialects.occasions import Scene
 from streams.char_wildcards import has_char_wildcards
 from streams.operations import ClearRetained
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_wildcards import has_topic_wildcards
+
+BLANK_TOPIC: Final = "a topic string that begins with a blank counts as none (guide 2.5.2)"
+
+
+def wildcards_note(operation: ClearRetained, topics: tuple[str, ...]) -> str:
+    """What is said where wildcards stood for *topics*."""
+    count = "one topic" if len(topics) == 1 else f"{len(topics) or 'no'} topics"
+    return f"wildcards cannot be given; '{operation.topic_string}' stood for {count} with something retained"
 
 
 def topics_cleared(operation: ClearRetained, scene: Scene) -> tuple[tuple[str, ...], bool]:

@@ -8,11 +8,8 @@ from typing import Any, Final
 from commands.dialects.json_form import to_json
 from commands.dialects.occasions import Occasion, Stage
 from commands.dialects.sub_names import sub_name
-from commands.explain.reading import command_of
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.puts import Outgoing, Put, PutKind
 from rfh2.captured import CapturedMessage
-from rfh2.explain.reading import read_message
 from rfh2.explain.reasons import reason_text
 from streams.operations import (
     AlterSubscription,
@@ -29,12 +26,7 @@ _QMGR: Final = "QM1"
 
 def consequences(captured: CapturedMessage) -> Occasion:
     """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs."""
-    queue = captured.queue
-    if not queue:
-        command = command_of(read_message(captured))
-        queue = DEFAULT_STREAM if command is not None and not command.on_control_queue else CONTROL_QUEUE
-    given = captured.model_dump(exclude={"queue"})
-    return Stage(captured.qmgr or _QMGR).play(CapturedMessage(queue=queue, **given))
+    return Stage(captured.qmgr or _QMGR).play(captured)
 
 
 def consequence_lines(occasion: Occasion) -> Iterator[str]:
