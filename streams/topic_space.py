@@ -186,6 +186,14 @@ class TopicSpace:
         for publication in retained:
             self._retained.store(publication)
 
+    def retain(self, retained: RetainedPublication) -> None:
+        """Hold this one for its topic, whoever was sent it: for an edge that keeps what is retained elsewhere."""
+        self._retained.store(retained)
+
+    def forget_retained(self) -> None:
+        """Hold no retained publication any more; costs nothing however many there are."""
+        self._retained = RetainedPublications()
+
     def _blocks_of(self, sub_id: bytes) -> BlockSet | None:
         return self._index.blocks(sub_id) if sub_id in self._subscriptions else None
 
