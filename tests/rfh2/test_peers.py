@@ -1,16 +1,8 @@
-"""Against codecs that this project did not write: the pure Python structures of ``ibmmq`` and ``pymqi``.
-
-Neither needs the MQ client library for that: a stand-in takes the place of its C extension. A peer that is not
-installed is skipped; ``pymqi`` cannot be installed without the library's headers, but its unpacked source on the path
-will do.
-"""
+"""Against codecs that this project did not write: the pure Python structures of ``ibmmq`` and ``pymqi``."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import sys
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -35,47 +27,12 @@ from rfh2 import (
 from rfh2.ccsid import ByteOrder, byte_order
 from rfh2.mqmd import name_of
 from rfh2.pcf_parameters import Cfbf, Cfbs, Cfgr, Cfif, Cfil, Cfil64, Cfin, Cfin64, Cfsf, Cfsl, Cfst
+from tests.rfh2.peers import IBMMQ, PEERS, needs_ibmmq
 
 LONGS = st.integers(-(2**31), 2**31 - 1)
 LONGLONGS = st.integers(-(2**63), 2**63 - 1)
 NATIVE: ByteOrder = sys.byteorder
 
-
-class StandIn(ModuleType):
-    """A C extension that is not there: whatever is called does nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: None
-
-
-def peer(name: str, extension: str) -> Any:
-    """The peer's module, or None."""
-    try:
-        version = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        version = ""
-    added = {each: StandIn(each) for each in (extension, f"{name}.{extension}") if each not in sys.modules}
-    for module in added.values():
-        module.__dict__.update(__version__=version, __cmdlevel__="", __mqbuild__="", __mqlevels__="")
-    sys.modules.update(added)
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        for each in added:
-            del sys.modules[each]
-        return None
-
-
-IBMMQ = peer("ibmmq", "ibmmqc")
-PYMQI = peer("pymqi", "pymqe")
-
-needs_ibmmq = pytest.mark.skipif(IBMMQ is None, reason="ibmmq is not installed")
-PEERS = [
-    pytest.param(IBMMQ, id="ibmmq", marks=needs_ibmmq),
-    pytest.param(PYMQI, id="pymqi", marks=pytest.mark.skipif(PYMQI is None, reason="pymqi is not on the path")),
-]
 
 TEXTS = st.text("ABCXYZ./_%019", max_size=8)
 
