@@ -59,7 +59,8 @@ def command(
     """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
 
     The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that
-    cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are passed over.
+    cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are
+    passed over.
     """
     if target.suffix != ".jsonl":
         raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
