@@ -190,6 +190,18 @@ def test_7_5_another_user_may_have_the_same_identity(world: Scenario, old_world:
     refused(old_world.register("b", user="app2"), 3078)
 
 
+def test_7_5_version_6_ties_an_identity_to_its_user_until_that_user_lets_others_in(old_world: Scenario) -> None:
+    old_world.register("a", user="app1")
+    done(old_world.register("a", user="app1"))
+    done(old_world.register("b", user="app1"))
+    refused(old_world.register("c", user="app2"), 3078)
+    for topic in ("a", "b"):
+        done(old_world.register(topic, options=VARIABLE, user="app1"))
+    done(old_world.register("c", user="app2"))
+    done(old_world.register("a", options=VARIABLE, user="app2"))
+    assert [(s.topic_string, s.user) for s in old_world.subscriptions] == [("a", "app2"), ("b", "app1"), ("c", "app2")]
+
+
 def test_7_5_each_user_deregisters_what_is_his(world: Scenario) -> None:
     for user in ("app1", "app2"):
         world.register("a", user=user)
