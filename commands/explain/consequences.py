@@ -10,6 +10,7 @@ from commands.dialects.occasions import Occasion, Stage
 from commands.dialects.sub_names import sub_name
 from commands.puts import Outgoing, Put, PutKind
 from rfh2.captured import CapturedMessage
+from rfh2.explain.annotate import visible
 from rfh2.explain.reasons import reason_text
 from streams.operations import (
     AlterSubscription,
@@ -39,9 +40,9 @@ def consequence_lines(occasion: Occasion) -> Iterator[str]:
     reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
     yield f"  completion {outcome.completion}{reason}"
     for step in occasion.steps:
-        yield f"  operation {type(step.operation).__name__}: {_said(step.operation)}"
+        yield visible(f"  operation {type(step.operation).__name__}: {_said(step.operation)}")
     for put in outcome.puts:
-        yield f"  put {put.kind}: {_put(put)}"
+        yield visible(f"  put {put.kind}: {_put(put)}")
     if not any(put.kind is PutKind.RESPONSE for put in outcome.puts):
         yield "  no response"
 

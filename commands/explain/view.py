@@ -9,7 +9,7 @@ from commands.explain.response_text import response_sentence
 from commands.explain.sentence import sentence
 from commands.model import Command
 from rfh2.captured import iso
-from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines
+from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines, visible
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 
@@ -33,14 +33,14 @@ def view(
     where += [f"queue manager {captured.qmgr}"] if captured.qmgr else []
     where += [iso(captured.time)] if captured.time is not None else []
     where += [f"user {captured.user}"] if captured.user else []
-    yield paint(Role.TITLE, f"== {title} ==")
+    yield paint(Role.TITLE, f"== {visible(title)} ==")
     if where:
-        yield ", ".join(where)
+        yield visible(", ".join(where))
     if command is not None:
-        yield paint(Role.VALUE, sentence(command, partial.message))
+        yield paint(Role.VALUE, visible(sentence(command, partial.message)))
     elif (said := response_sentence(partial.message)) is not None:
-        yield paint(Role.VALUE, said)
-    yield chain(partial)
+        yield paint(Role.VALUE, visible(said))
+    yield visible(chain(partial))
     if not how.brief:
         yield from layout_lines(annotate(partial, how.body_limit), paint)
     if problems:
@@ -53,4 +53,4 @@ def problem_lines(problems: list[Problem], paint: Paint) -> Iterator[str]:
     for problem in problems:
         role = Role.ERROR if problem.severity == "error" else Role.WARNING
         where = f"MQMD byte {problem.offset}" if problem.part == "mqmd" else f"byte {problem.offset}"
-        yield f"{paint(role, problem.severity)} {problem.code} at {where}: {problem.message}"
+        yield f"{paint(role, problem.severity)} {problem.code} at {where}: {visible(problem.message)}"

@@ -72,7 +72,7 @@ def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[Line]
 
 
 def chain(partial: PartialMessage) -> str:
-    """The chain of headers as a picture: ``MQMD 324 -> MQRFH2 96 -> MQSTR 42 bytes``."""
+    """The chain of headers as a picture: ``MQMD 324 -> MQRFH2 96 -> MQSTR 42 bytes``; as is, it may hold anything."""
     parts = [] if partial.captured.md is None else [f"MQMD {partial.mqmd_length or len(partial.captured.md)}"]
     parts += [f"{located.header.kind} {located.header.length}" for located in partial.headers]
     size = len(partial.rest)
@@ -90,18 +90,18 @@ def layout_lines(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
     for line in lines:
         if line.heading:
             yield ""
-            yield paint(Role.TITLE, line.heading)
+            yield paint(Role.TITLE, visible(line.heading))
             continue
         shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
         offset = "" if line.offset is None else f"{line.offset:6}"
         columns = [
             paint(Role.OFFSET, f"{offset:6}"),
             paint(Role.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
-            paint(Role.FIELD, f"{line.field:18}"),
-            paint(Role.VALUE, line.value),
+            paint(Role.FIELD, f"{visible(line.field):18}"),
+            paint(Role.VALUE, visible(line.value)),
         ]
         if line.meaning:
-            columns.append(paint(Role.MEANING, f"[{line.meaning}]"))
+            columns.append(paint(Role.MEANING, f"[{visible(line.meaning)}]"))
         yield " ".join(columns).rstrip()
 
 
@@ -113,7 +113,7 @@ def visible(text: str) -> str:
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[Line]:
     fields = read_fields(layout, data, order, charset)
     for (name, at, size), value in zip(layout.spans(), fields.values(), strict=True):
-        shown = f"'{visible(value)}'" if isinstance(value, str) and layout_is_text(name) else str(value)
+        shown = f"'{value}'" if isinstance(value, str) and layout_is_text(name) else str(value)
         yield Line(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
 
 
@@ -149,8 +149,8 @@ def _folder(folder: Folder) -> Iterator[Line]:
     try:
         found = elements(folder)
     except DecodeError as error:
-        raw = folder.data.decode(folder.charset, "backslashreplace")
-        yield Line(folder.offset, folder.data, "NameValueData", visible(raw), f"cannot be read: {error.why}")
+        raw = folder.data.decode(folder.charset, "backslashreplace").rstrip(" \0")
+        yield Line(folder.offset, folder.data, "NameValueData", raw, f"cannot be read: {error.why}")
         return
     root = ""
     for element in found:
@@ -164,7 +164,7 @@ def _folder(folder: Folder) -> Iterator[Line]:
             element.offset,
             b"",
             field,
-            "" if text is None else visible(text),
+            text or "",
             "" if text is None else tag_meaning(root, element.tag, text),
         )
     padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
@@ -183,11 +183,11 @@ def _name_values(header: Rfh1) -> Iterator[Line]:
     try:
         found = header.name_values()
     except DecodeError as error:
-        raw = header.data.decode(header.string_charset, "backslashreplace")
-        yield Line(header.offset, header.data, "NameValueString", visible(raw), f"cannot be read: {error.why}")
+        raw = header.data.decode(header.string_charset, "backslashreplace").rstrip(" \0")
+        yield Line(header.offset, header.data, "NameValueString", raw, f"cannot be read: {error.why}")
         return
     for name, value, position in found:
-        yield Line(header.offset + position, b"", name, visible(value), tag_meaning("MQRFH", name, value))
+        yield Line(header.offset + position, b"", name, value, tag_meaning("MQRFH", name, value))
 
 
 def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
@@ -210,7 +210,7 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
         return
     shown = text if limit is None else text[:limit]
     for line in shown.splitlines()[: None if limit is None else _TEXT_LINES]:
-        yield Line(None, b"", "", visible(line))
+        yield Line(None, b"", "", line)
     if shown != text:
         yield Line(None, b"", "", f"… {len(text) - len(shown)} more characters")
 

@@ -23,6 +23,9 @@ UNTYPED: Final = ("psc", "pscr")
 
 # A queue manager writes attributes in single quotes.
 _IN_QUOTES: Final = {"'": "&apos;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
+_BITS: Final = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
+# Integers up to here are the same as floating point numbers.
+_EXACT: Final = 1 << 53
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
@@ -90,17 +93,16 @@ def _elements(values: Mapping[str, Any], before: Sequence[_Node], typed: bool) -
 
 def _element(tag: str, value: Any, before: _Node | None, typed: bool) -> str:
     attributes = before.element.attributes if before is not None else ()
+    others = tuple((key, text) for key, text in attributes if key.rpartition(":")[2] not in ("dt", "nil"))
     if isinstance(value, dict):
         children = before.children if before is not None else ()
-        return _tagged(tag, attributes, "".join(_elements(value, children, typed)))
-    kind = _kind(attributes)
-    if _fits(value, kind):
-        return _tagged(tag, attributes, escape(leaf_text(value), {"\r": "&#13;"}))
+        return _tagged(tag, others, "".join(_elements(value, children, typed)))
+    content = escape(leaf_text(value), {"\r": "&#13;"})
+    if _fits(value, _kind(attributes)):
+        return _tagged(tag, attributes, content)
     if isinstance(value, int | float | None) and typed:
-        others = tuple((key, text) for key, text in attributes if key.rpartition(":")[2] not in ("dt", "nil"))
-        return _tagged(tag, (*others, *_type_of(tag, value)), leaf_text(value))
-    others = tuple((key, text) for key, text in attributes if key != "dt" and key.rpartition(":")[2] != "nil")
-    return _tagged(tag, others, escape(leaf_text(value), {"\r": "&#13;"}))
+        return _tagged(tag, (*others, *_type_of(tag, value)), content)
+    return _tagged(tag, others, content)
 
 
 def _kind(attributes: Attributes) -> str | None:
@@ -116,10 +118,11 @@ def _fits(value: Any, kind: str | None) -> bool:
         return value is None
     if isinstance(value, bool):
         return kind == "boolean"
-    if isinstance(value, int):
-        return kind in ("i1", "i2", "i4", "i8", "int", "r4", "r8")
-    if isinstance(value, float):
-        return kind in ("r4", "r8")
+    if isinstance(value, int) and kind in _BITS:
+        bits = _BITS[kind]
+        return -(1 << bits - 1) <= value < 1 << bits - 1
+    if isinstance(value, int | float):
+        return kind in ("r4", "r8") and (isinstance(value, float) or abs(value) <= _EXACT)
     return isinstance(value, str)
 
 

@@ -180,7 +180,7 @@ def rebuild_folder(form: DecodedFolder, was: Folder | None, charset: str = "utf-
     if was is not None and shown is not None:
         edited_hex = form.hex != shown.hex
         edited_text = form.raw != shown.raw
-        edited_values = form.values != shown.values or form.name != shown.name
+        edited_values = not same(form.values, shown.values) or form.name != shown.name
     else:
         edited_hex = form.hex is not None
         edited_text = form.raw is not None
@@ -215,16 +215,28 @@ def _means(data: bytes, charset: str, form: DecodedFolder) -> bool:
     wanted = _normal(form.values)
     if form.name in UNTYPED and isinstance(wanted, dict):
         wanted = {tag: [*map(leaf_text, v)] if isinstance(v, list) else leaf_text(v) for tag, v in wanted.items()}
-    return shown.values is not None and (shown.name, shown.values) == (form.name, wanted)
+    return shown.values is not None and shown.name == form.name and same(shown.values, wanted)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: true is not 1, but 1.0 is, for other tools write the one for the other."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 def _normal(values: dict[str, Any] | None) -> Any:
-    """Values as reading gives them: a list of one is that one, an empty list is nothing."""
+    """Values as reading gives them: a list of one is that one, an empty list is nothing, an empty group is no text."""
     if not isinstance(values, dict):
         return values
     out: dict[str, Any] = {}
     for tag, value in values.items():
         items = [_normal(item) for item in value] if isinstance(value, list) else [_normal(value)]
+        items = ["" if item == {} else item for item in items]
         if items:
             out[tag] = items[0] if len(items) == 1 else items
     return out

@@ -258,7 +258,7 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
     script = "\n".join(to_mqsc(Subscribe(subscription, True), SCENE))
@@ -270,7 +270,7 @@ def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscriptio
     assert replace(made, sub_id=subscription.sub_id, admin=False) == subscription
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(subscriptions(), subscriptions())
 def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription, other: Subscription) -> None:
     fixed = {"name": before.name, "topic_string": before.topic_string, "selector": before.selector}
@@ -286,7 +286,7 @@ def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription
     assert replace(made, **ignored) == after
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(subscriptions())
 def test_pcf_is_what_its_bytes_say(subscription: Subscription) -> None:
     for operation in (Subscribe(subscription, True), AlterSubscription(subscription, False), Unsubscribe(subscription)):
@@ -294,6 +294,7 @@ def test_pcf_is_what_its_bytes_say(subscription: Subscription) -> None:
             assert decode_pcf(message.encode()) == message
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["TOPICSTR", "USERDATA"]), _LONG), max_size=2, unique_by=lambda v: v[0]))
 def test_no_line_of_a_script_is_too_long_and_each_is_one_command(values: list[tuple[str, str]]) -> None:
     try:

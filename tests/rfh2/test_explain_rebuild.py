@@ -45,13 +45,13 @@ def test_every_fixture_comes_back(source: str, given: CapturedMessage) -> None:
     assert back(shown(given)) == given, source
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(messages())
 def test_any_message_comes_back(given: CapturedMessage) -> None:
     assert back(shown(given)) == given
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(damaged())
 def test_a_message_that_cannot_be_decoded_comes_back_too(given: CapturedMessage) -> None:
     assert back(shown(given)) == given
