@@ -271,9 +271,9 @@ class Broker:
         return self._failed(work, command, error.reason, str(error))
 
     def _undecodable(self, work: _Work, error: DecodeError) -> Outcome:
-        """So is a message that is no command at all: answered where that is asked for; else it is a dead letter."""
-        if not self._respond(work, Completion.ERROR, (Warned(error.reason),)):
-            self._dead_letter(work, error.reason)
+        """A message that cannot be read is kept for a person to look at, and answered too where that is asked for."""
+        self._dead_letter(work, error.reason)
+        self._respond(work, Completion.ERROR, (Warned(error.reason),))
         return replace(self._failed(work, None, error.reason, str(error)), undecodable=True)
 
     def _dead_letter(self, work: _Work, reason: int) -> None:

@@ -54,10 +54,11 @@ def test_the_broker_keeps_it_as_a_dead_letter_byte_for_byte(line: dict[str, Any]
 
 
 @pytest.mark.parametrize("line", [line for line in MESSAGES if line["expect"]["part"] == "body" and line["md_hex"]])
-def test_a_request_is_answered_with_the_reason(line: dict[str, Any]) -> None:
+def test_a_request_is_kept_and_answered_with_the_reason(line: dict[str, Any]) -> None:
     asked = Mqmd.decode(bytes.fromhex(line["md_hex"]))
     md = Mqmd(format=asked.format, msg_type=MQMT_REQUEST, reply_to_q="REPLY.Q").encode().hex()
-    (put,) = Broker("QM1").handle(CapturedMessage.model_validate({**line, "md_hex": md}))
+    letter, put = Broker("QM1").handle(CapturedMessage.model_validate({**line, "md_hex": md}))
+    assert (letter.kind, letter.reason) == (PutKind.DEADLETTER, line["expect"]["reason"])
     assert (put.kind, put.queue, put.reason) == (PutKind.RESPONSE, "REPLY.Q", line["expect"]["reason"])
 
 

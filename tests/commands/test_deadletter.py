@@ -76,8 +76,9 @@ def test_an_unreadable_message_is_a_dead_letter(world: Scenario) -> None:
     assert bytes.fromhex(letter.put.body_hex)[172:] == b"RFH \2\0\0\0$\0"
 
 
-def test_an_unreadable_request_is_answered(world: Scenario) -> None:
-    (reply,) = unreadable(world, msg_type=MQMT_REQUEST, reply_to_q="REPLY.Q", msg_id=MSG_ID)
+def test_an_unreadable_request_is_kept_and_answered(world: Scenario) -> None:
+    letter, reply = unreadable(world, msg_type=MQMT_REQUEST, reply_to_q="REPLY.Q", msg_id=MSG_ID)
+    assert (letter.put.kind, letter.put.reason) == ("deadletter", 2334)
     assert (reply.put.kind, reply.queue, reply.completion) == ("response", "REPLY.Q", "error")
     assert [answer.reason for answer in reply.answers] == [2334]
     assert reply.mqmd.correl_id == MSG_ID
@@ -98,7 +99,7 @@ def test_the_reply_to_an_unreadable_request_is_in_its_senders_encoding(
     world: Scenario, encoding: int, ccsid: int, order: str, charset: str
 ) -> None:
     md = Mqmd(msg_type=MQMT_REQUEST, reply_to_q="REPLY.Q", format="MQHRF2", encoding=encoding, coded_char_set_id=ccsid)
-    (reply,) = world.put(CONTROL_QUEUE, md.encode(), b"nonsense").puts
+    _letter, reply = world.put(CONTROL_QUEUE, md.encode(), b"nonsense").puts
     assert (reply.header.order, reply.header.charset) == (order, charset)
     assert (reply.mqmd.encoding, reply.mqmd.coded_char_set_id) == (encoding, ccsid)
 

@@ -119,7 +119,10 @@ def test_2_6_a_header_that_cannot_be_read_is_answered_without_it(world: OlderSce
     request = Mqmd(format="MQHRF", msg_type=MQMT_REQUEST, reply_to_q="REPLY.Q", priority=0, persistence=0)
     body = bytes.fromhex("5246482001000000ff0000002202000000000000") + b" " * 8 + bytes(4) + b"MQPS"
     result = world.put("SYSTEM.BROKER.CONTROL.QUEUE", request.encode(), body)
-    rfh1_refused(result, 2334)
+    assert [(received.put.kind.value, received.put.reason) for received in result.puts] == [
+        ("deadletter", 2334),
+        ("response", 2334),
+    ]
     assert result.response.data == b""
 
 
