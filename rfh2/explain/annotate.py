@@ -14,7 +14,7 @@ from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_text
 from rfh2.explain.elements import elements
-from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
+from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
 from rfh2.explain.meanings import FORMATS, ccsid_text, encoding_text, meaning, tag_meaning
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.folders import Folder
@@ -107,19 +107,16 @@ def layout_lines(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
 
 def visible(text: str) -> str:
     """*text* in one line, with what no terminal should see escaped."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[Line]:
     fields = read_fields(layout, data, order, charset)
-    for (name, at, size), value in zip(layout.spans(), fields.values(), strict=True):
-        shown = f"'{value}'" if isinstance(value, str) and layout_is_text(name) else str(value)
+    for (name, at, size, is_text), value in zip(spans_of(layout), fields.values(), strict=True):
+        shown = f"'{value}'" if is_text else str(value)
         yield Line(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
-
-
-def layout_is_text(name: str) -> bool:
-    """Whether a character field is shown in quotes: those that are hex, or numbers, are not."""
-    return name not in ("MsgId", "CorrelId", "GroupId", "AccountingToken")
 
 
 def _header(located: Located, body: bytes) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from typing import Final
 from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
 from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.explain.codes import Part, problem
-from rfh2.explain.fields import BYTE_STRINGS, descriptor_layout, layout_of
+from rfh2.explain.fields import descriptor_layout, layout_of, spans_of
 from rfh2.explain.form import FieldValue, Problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.reading import Located, PartialMessage
@@ -35,7 +35,7 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
     layout = descriptor_layout(mqmd.version)
-    at = {name: base + offset for name, offset, _ in layout.spans()}
+    at = {span.name: base + span.offset for span in spans_of(layout)}
     yield from _nulls(layout, data, base, mqmd.charset, part)
     yield from _description(
         {"Encoding": mqmd.encoding, "CodedCharSetId": mqmd.coded_char_set_id, "Format": mqmd.format}, at, part
@@ -63,7 +63,7 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
     if layout is None or order is None or charset is None:
         return
     data = partial.captured.body[offset : offset + header.length]
-    at = {name: offset + start for name, start, _ in layout.spans()}
+    at = {span.name: offset + span.offset for span in spans_of(layout)}
     yield from _nulls(layout, data, offset, charset, "body")
     if "StrucLength" in at and header.length % 4:
         why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
@@ -88,9 +88,9 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
 
 def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
     """Nulls in character fields: names end at the first one, whatever stands behind it."""
-    for name, start, size in layout.spans():
+    for name, start, size, is_text in spans_of(layout):
         field = data[start : start + size]
-        if name in BYTE_STRINGS or name == "StrucId" or not isinstance(_raw(layout, name), bytes):
+        if not is_text or name == "StrucId":
             continue
         text = field.decode(charset)
         null = text.find("\0")
@@ -102,12 +102,6 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
         if text[null:].strip(" \0") and name not in ("ApplIdentityData", "ApplOriginData"):
             why = f"{layout.name} {name} ends at a null, {text[:null]!r}, with other bytes behind it"
             yield problem("bytes-behind-null", base + start + null, why, part)
-
-
-def _raw(layout: Layout, name: str) -> object:
-    """A value of the field's Python type."""
-    zeros = layout.fast["big"].unpack(bytes(layout.size))
-    return zeros[layout.names.index(name)]
 
 
 def _description(described: Mapping[str, FieldValue], at: Mapping[str, int], part: Part) -> Iterator[Problem]:

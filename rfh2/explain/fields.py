@@ -8,7 +8,8 @@ fields that it is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 from rfh2 import eph
 from rfh2.ccsid import ByteOrder
@@ -29,6 +30,25 @@ _APPLICATION_DATA = frozenset({"ApplIdentityData", "ApplOriginData"})
 _BY_KIND: dict[str, Layout] = {layout.name: layout for layout in ALL if layout is not MQMD2} | {
     kind.name: MQRFH for kind in (*STEPPED_OVER, eph.KIND)
 }
+
+
+class Span(NamedTuple):
+    """One field of a layout: where it is, in bytes, and whether it holds characters."""
+
+    name: str
+    offset: int
+    size: int
+    is_text: bool
+
+
+@cache
+def spans_of(layout: Layout) -> tuple[Span, ...]:
+    """The fields of *layout*, in order."""
+    values = layout.fast["big"].unpack(bytes(layout.size))
+    return tuple(
+        Span(*span, isinstance(value, bytes) and span[0] not in BYTE_STRINGS)
+        for span, value in zip(layout.spans(), values, strict=True)
+    )
 
 
 def layout_of(kind: str) -> Layout | None:
@@ -58,7 +78,7 @@ def write_fields(
     if unknown:
         raise EncodeError(f"{layout.name} has no field {unknown[0]}")
     values = list(layout.fast[order].unpack_from(data))
-    for at, (name, _, size) in enumerate(layout.spans()):
+    for at, (name, _, size, _) in enumerate(spans_of(layout)):
         if name not in changes:
             continue
         label = f"{layout.name} {name}"
