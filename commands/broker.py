@@ -183,7 +183,7 @@ class Broker:
             return self._undecodable(work, error)
         except CommandError as error:
             return self._refused(work, command, error)
-        self._forward(work, deliveries)
+        self._forward(work, command, deliveries)
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
         reason = plan.warnings[0].reason if plan.warnings else None
@@ -204,10 +204,10 @@ class Broker:
                     work.effects.append(effect)
         return deliveries
 
-    def _forward(self, work: _Work, deliveries: list[Delivery]) -> None:
+    def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
         if not deliveries:
             return
-        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin)
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
         for delivery, *others in copies(deliveries, self.semantics):
             subscription = delivery.subscription
             queue = self.objects.queues.get(subscription.dest_queue)

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from commands.families.content import Content, Telling, Told
 from commands.families.table import content_of, tell
+from commands.model import Command
 from commands.objects import DEFAULT_STREAM
 from commands.stamps import Origin, fitting
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
@@ -24,11 +25,12 @@ from streams.topic_strings import remove_prefix
 class Forwarder:
     """Makes the messages that the deliveries of one command come to.
 
-    lost: what of the publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).
+    command: the one that is being processed. lost: what of the publications had no place in a subscriber's format,
+    behind the name of its queue (guide 8.7).
     """
 
-    def __init__(self, qmgr: str, now: datetime, origin: Origin) -> None:
-        self._qmgr, self._now, self._origin = qmgr, now, origin
+    def __init__(self, qmgr: str, now: datetime, origin: Origin, command: Command | None = None) -> None:
+        self._qmgr, self._now, self._origin, self._command = fitting(qmgr, 48), now, origin, command
         self._contents: dict[int, Content] = {}
         self._made: dict[tuple[int, Telling], tuple[Told, bytes]] = {}
         self.lost: list[str] = []
@@ -47,7 +49,9 @@ class Forwarder:
         if made is None:
             content = self._contents.get(id(publication))
             if content is None:
-                content = self._contents[id(publication)] = content_of(publication.message)
+                # What is retained was published by another command.
+                command = None if delivery.from_retained else self._command
+                content = self._contents[id(publication)] = content_of(publication.message, command)
             told = tell(content, telling)
             made = self._made[key] = (told, encode(told.message))
         told, body = made
@@ -72,7 +76,7 @@ class Forwarder:
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
             correl_id=_correl_id(subscription, published),
-            reply_to_qmgr=fitting(self._qmgr, 48),
+            reply_to_qmgr=self._qmgr,
             user_identifier=fitting(subscription.user, 12),
             accounting_token=subscription.accounting_token,
             appl_identity_data=subscription.appl_identity_data,

@@ -62,6 +62,6 @@ class Origin:
     @classmethod
     def of(cls, qmgr: str, now: datetime) -> Origin:
         """PutDate and PutTime are UTC, to hundredths of a second."""
-        return cls(
-            fitting(qmgr, 28), now.strftime("%Y%m%d"), now.strftime("%H%M%S") + f"{now.microsecond // 10_000:02}"
-        )
+        date = f"{now.year:04}{now.month:02}{now.day:02}"
+        time = f"{now.hour:02}{now.minute:02}{now.second:02}{now.microsecond // 10_000:02}"
+        return cls(fitting(qmgr, 28), date, time)

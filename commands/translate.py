@@ -43,9 +43,11 @@ from rfh2.constants import (
     MQRCCF_NOT_AUTHORIZED,
     MQRCCF_NOT_REGISTERED,
     MQRCCF_SUB_IDENTITY_ERROR,
+    MQRCCF_TOPIC_ERROR,
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
+from streams.char_wildcards import MANY, ONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -55,7 +57,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.selectors import compile_selector
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
@@ -91,13 +93,18 @@ def _publish(command: Publish, context: Context) -> Plan:
     stream = context.stream_of_publisher(command.header)
     prefix = context.prefix_of_stream(stream)
     prefix = add_prefix(prefix, sub_point) if sub_point else prefix
-    mqmd = replace(context.mqmd, priority=context.priority, persistence=context.persistence)
-    message = replace(context.message, mqmd=mqmd)
+    message, resolved = context.message, (context.priority, context.persistence)
+    if (context.mqmd.priority, context.mqmd.persistence) != resolved:
+        message = replace(message, mqmd=replace(context.mqmd, priority=resolved[0], persistence=resolved[1]))
     local = command.has(PubOpt.LOCAL)
     publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
+    scheme = scheme_of(command.header)
     operations = []
     refused: list[Warned] = []
     for topic in command.topics:
+        if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
+            why = "a publication is to a topic, not to a pattern"
+            raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
         full = full_topic(prefix, topic, check_publication_topic)
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
             refused.append(not_authorized(topic))

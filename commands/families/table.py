@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -81,13 +82,15 @@ def is_command(message: Message) -> bool:
     return header2 is not None and bool(split_psc(header2)[0])
 
 
-def content_of(message: Message) -> Content:
-    """What *message*, a publication, says; of one without a header of publish/subscribe, nothing but its body."""
+def content_of(message: Message, command: Command | None = None) -> Content:
+    """What *message*, a publication, says; of one without a header of publish/subscribe, nothing but its body.
+
+    command: what ``parse`` made of it, where that is known.
+    """
     family = family_of(message)
-    try:
-        command = FAMILIES[family].parse(message)
-    except QPubSubError:
-        command = None
+    if command is None:
+        with suppress(QPubSubError):
+            command = FAMILIES[family].parse(message)
     publish = command if isinstance(command, Publish) else None
     found: Content | None = None
     if family is _PCF:
