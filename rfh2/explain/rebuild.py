@@ -142,8 +142,9 @@ class _Rebuilding:
                 before = None
             rebuilt = rebuild_header(form, before, encoding, ccsid)
             out.append(rebuilt)
-            encoding = int(form.fields.get("Encoding", encoding))
-            stated = form.fields.get("CodedCharSetId", ccsid)
+            says = form.mqmd if form.mqmd is not None else form.fields
+            encoding = int(says.get("Encoding", encoding))
+            stated = says.get("CodedCharSetId", ccsid)
             ccsid = ccsid if stated in (MQCCSI_INHERIT, MQCCSI_DEFAULT) else int(stated)
         return out
 

@@ -18,7 +18,7 @@ from rfh2.explain.reading import Located
 from rfh2.folders import Folder
 from rfh2.layouts import MQMD1, Layout
 from rfh2.mde import Mde
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
@@ -64,8 +64,8 @@ class Rebuilt:
     def describe_next(self, changes: Mapping[str, FieldValue]) -> None:
         """Say something else (Format, Encoding, CodedCharSetId) of what follows."""
         if self.kind == "MQXQH":
-            mqmd = write_fields(MQMD1, self.tail, self.order, self.charset, changes)
-            self.tail = mqmd + self.tail[MQMD1.size :]
+            own, size = decode_mqmd(self.tail)
+            self.tail = write_fields(MQMD1, self.tail, own.order, own.charset, changes) + self.tail[size:]
         elif self.layout is not None:
             self.fixed = write_fields(self.layout, self.fixed, self.order, self.charset, changes)
         else:
@@ -291,11 +291,10 @@ def _embedded(form: DecodedHeader, before: Before | None, rebuilt: Rebuilt) -> b
     """The descriptor in a transmission queue header."""
     if form.mqmd is None:
         return rebuilt.tail
-    header = before.located.header if before is not None else None
-    order, charset = (header.mqmd.order, header.mqmd.charset) if isinstance(header, Xqh) else (rebuilt.order, "latin-1")
+    own, _ = decode_mqmd(rebuilt.tail)
     was = before.form.mqmd if before is not None and before.form.mqmd is not None else {}
     changes = _changes(form.mqmd, was, "MQMD") if was else {k: v for k, v in form.mqmd.items() if k not in COMPUTED}
-    return write_fields(MQMD1, rebuilt.tail, order, charset, changes)
+    return write_fields(MQMD1, rebuilt.tail, own.order, own.charset, changes)
 
 
 def from_hex(text: str, what: str) -> bytes:

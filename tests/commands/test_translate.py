@@ -52,6 +52,7 @@ from streams.subscriptions import (
     WildcardScheme,
 )
 from streams.topic_space import TopicSpace
+from tests.rfh2.explained import damaged
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "explain"
 DOCS = Path(__file__).parents[2] / "docs" / "translate.md"
@@ -451,6 +452,15 @@ def test_json_holds_every_operation() -> None:
     )
     assert [one["reason"] for one in objects if one["completion"] == "error"] == [3073, 3083]
     assert {"source", "index", "seq", "command", "completion", "reason", "operations", "notes"} <= objects[0].keys()
+
+
+@settings(max_examples=100, deadline=None)
+@given(damaged(), st.sampled_from(DIALECTS))
+def test_any_bytes_are_rendered(message: CapturedMessage, dialect: str) -> None:
+    at_home = CapturedMessage(seq=1, queue="", md_hex=message.md_hex, body_hex=message.body_hex)
+    for one in (message, at_home):
+        for line in render(Stage("QM1").play(one), dialect, "x", 0):
+            assert json.loads(line) if dialect == "json" else line.isprintable()
 
 
 def test_two_captures_with_the_same_numbers_run_one_after_the_other() -> None:

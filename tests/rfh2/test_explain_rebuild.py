@@ -16,6 +16,7 @@ from rfh2.explain.form import DecodedMessage
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.rfh1 import Rfh1
+from rfh2.xqh import Xqh
 from tests.rfh2.explained import captured, damaged, fixture_messages, message, messages
 
 Json = dict[str, Any]
@@ -289,13 +290,21 @@ def test_a_record_that_could_not_be_read_has_no_message() -> None:
 
 
 def test_the_embedded_descriptor_of_a_transmission_queue_header_is_edited() -> None:
-    from rfh2.xqh import Xqh
-
     mqmd = Mqmd(format="MQXMIT")
     header = Xqh(Mqmd(format="MQSTR", reply_to_q="A"), "REMOTE.Q", "QM2")
     given = captured(encode(Message(mqmd, (header,), b"data")), mqmd.encode())
     made = edited(given, lambda f: f["headers"][0]["mqmd"].update(ReplyToQ="B"))
     assert made.headers == (replace(header, mqmd=replace(header.mqmd, reply_to_q="B")),)
+
+
+def test_the_embedded_descriptor_keeps_its_own_byte_order_and_announces_what_follows() -> None:
+    own = Mqmd(format="MQDEAD", order="little", charset="cp500")
+    dlh = Dlh(2085, format="MQSTR", order="little", charset="cp500")
+    given = captured(encode(Message(Mqmd(), (Xqh(own, "Q", order="big"), dlh), b"x")), Mqmd(format="MQXMIT").encode())
+    form = shown(given)
+    del form["headers"][1]
+    (header,) = back(form).decode().headers
+    assert header == Xqh(replace(own, format="MQSTR"), "Q", order="big")
 
 
 def test_a_dead_letter_header_taken_off_leaves_the_message_as_it_was_put() -> None:
