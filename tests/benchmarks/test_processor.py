@@ -1,0 +1,179 @@
+"""Commands a second end to end and durable: get, process, deliver, respond, commit; and how long one message takes.
+
+The floor is the same SQLite work without our logic, in the same run: the same rows taken and put by bare statements,
+with the same commits and the same synchronous setting. Shown with ``--benchmark-enable -s``.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import statistics
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from commands.objects import QueueManager
+from commands.processor import Processor
+from commands.queues import Durability, QueueManagerStore, UnitOfWork
+from commands.selection import selects
+from rfh2 import Folder, Mqmd, Rfh2
+from streams.operations import SubscriptionAdded
+from streams.subscriptions import Subscription
+from streams.topic_space import TopicSpace
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
+TOPICS = 500
+
+
+def _put(unit: UnitOfWork, queue: str, psc: str, **mqmd: object) -> None:
+    md = Mqmd(**{"format": "MQHRF2", "persistence": 1, "priority": 0, "user_identifier": "app", **mqmd})  # type: ignore[arg-type]
+    unit.put(queue, md.encode(), Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + b"x" * 200)
+
+
+def _loaded(home: Path, commands: int, subscribers: int, durability: Durability) -> QueueManagerStore:
+    store = QueueManagerStore.create(home, QueueManager("QM1"), durability=durability)
+    with store.unit_of_work() as unit:
+        for n in range(subscribers):
+            _put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>S{n}</QName>")
+    Processor(store, lambda: NOW).drain()
+    with store.unit_of_work() as unit:
+        for n in range(commands):
+            asks = {"msg_type": 1, "reply_to_q": "REPLY"} if n % 10 == 0 else {}
+            _put(unit, STREAM, f"<Command>Publish</Command><Topic>t/{n % TOPICS}</Topic>", **asks)
+    return store
+
+
+def _bare(path: Path, commands: int, subscribers: int, durability: Durability, batch: int) -> float:
+    """Commands a second of the same rows, statements and commits, with nothing around them."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute(f"PRAGMA synchronous = {durability.value}")
+    connection.execute("CREATE TABLE m (seq INTEGER PRIMARY KEY AUTOINCREMENT, queue, rank, time, user, md, body)")
+    connection.execute("CREATE INDEX i ON m (queue, rank)")
+    insert = "INSERT INTO m (queue, rank, time, user, md, body) VALUES (?, 9, ?, 'app', ?, ?)"
+    take = "DELETE FROM m WHERE seq = (SELECT seq FROM m WHERE queue = ? ORDER BY rank, seq LIMIT 1) RETURNING md, body"
+    md, body = bytes(324), bytes(320)
+    connection.execute("BEGIN")
+    connection.executemany(insert, (("IN", n, md, body) for n in range(commands)))
+    connection.execute("COMMIT")
+    begun = time.perf_counter()
+    for start in range(0, commands, batch):
+        connection.execute("BEGIN IMMEDIATE")
+        for n in range(start, min(start + batch, commands)):
+            ((md, body),) = connection.execute(take, ("IN",)).fetchall()
+            for subscriber in range(subscribers):
+                connection.execute(insert, (f"S{subscriber}", n, md, body))
+            if n % 10 == 0:
+                connection.execute(insert, ("REPLY", n, md, body))
+        connection.execute("COMMIT")
+    took = time.perf_counter() - begun
+    connection.close()
+    return commands / took
+
+
+CASES = [
+    pytest.param(1, 200, Durability.FULL, 4000, id="1-subscriber-batched-FULL"),
+    pytest.param(1, 200, Durability.NORMAL, 4000, id="1-subscriber-batched-NORMAL"),
+    pytest.param(10, 200, Durability.FULL, 1500, id="10-subscribers-batched-FULL"),
+    pytest.param(1, 1, Durability.FULL, 1000, id="1-subscriber-a-commit-each-FULL"),
+    pytest.param(10, 1, Durability.FULL, 600, id="10-subscribers-a-commit-each-FULL"),
+    pytest.param(1, 1, Durability.NORMAL, 1500, id="1-subscriber-a-commit-each-NORMAL"),
+]
+
+
+@pytest.mark.parametrize(("subscribers", "batch", "durability", "commands"), CASES)
+def test_commands_end_to_end(
+    benchmark: BenchmarkFixture, tmp_path: Path, subscribers: int, batch: int, durability: Durability, commands: int
+) -> None:
+    floor = max(_bare(tmp_path / f"floor{n}", commands, subscribers, durability, batch) for n in range(2))
+    rates: list[float] = []
+
+    def filled() -> tuple[tuple[QueueManagerStore], dict[str, object]]:
+        return (_loaded(tmp_path / str(len(rates)), commands, subscribers, durability),), {}
+
+    def drained(store: QueueManagerStore) -> None:
+        processor = Processor(store, lambda: NOW, batch=batch)
+        begun = time.perf_counter()
+        assert processor.drain() == commands
+        rates.append(commands / (time.perf_counter() - begun))
+        assert processor.tally.publications == commands * subscribers
+        store.close()
+
+    benchmark.pedantic(drained, setup=filled, rounds=3)  # type: ignore[no-untyped-call]
+    best = max(rates)
+    print(
+        f"\n{subscribers} subscribers, {batch} to a commit, synchronous={durability.value}: {best:,.0f} commands/s, "
+        f"{best * subscribers:,.0f} deliveries/s; bare SQLite {floor:,.0f} commands/s; ratio {best / floor:.2f}"
+    )
+
+
+def test_one_message_on_an_idle_processor(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """From before the put of a command to the response being on its queue, the processor waiting in a thread."""
+    home = tmp_path / "qm"
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
+    stop = threading.Event()
+
+    def processing() -> None:
+        with QueueManagerStore.open(home, "QM1") as store:
+            Processor(store, lambda: NOW).run(stop)
+
+    thread = threading.Thread(target=processing)
+    thread.start()
+    took_ms: list[float] = []
+    try:
+        with QueueManagerStore.open(home, "QM1") as store:
+
+            def asked() -> None:
+                begun = time.perf_counter()
+                with store.unit_of_work() as unit:
+                    psc = "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>"
+                    _put(unit, CONTROL, psc, msg_type=1, reply_to_q="REPLY")
+                while store.find_queue("REPLY") is None or not store.depth("REPLY"):
+                    store.wait_for_change(1.0)
+                took_ms.append((time.perf_counter() - begun) * 1000)
+                with store.unit_of_work() as unit:
+                    assert unit.get("REPLY") is not None
+                time.sleep(0.02)
+
+            benchmark.pedantic(asked, rounds=100)  # type: ignore[no-untyped-call]
+    finally:
+        stop.set()
+        thread.join()
+    if len(took_ms) > 2:
+        deciles = statistics.quantiles(took_ms, n=100)
+        print(f"\none command on an idle processor, FULL: p50 {deciles[49]:.1f} ms, p99 {deciles[98]:.1f} ms")
+
+
+@pytest.mark.slow
+def test_start_with_100_000_subscriptions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        with store.unit_of_work() as unit:
+            unit.save_effects(
+                SubscriptionAdded(Subscription(n.to_bytes(24, "big"), f"t/{n % 5000}/{n}", f"S{n % 100}", "QM1", NOW))
+                for n in range(100_000)
+            )
+
+        def read_rows() -> int:
+            rows = store.database.connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id")
+            return sum(1 for _, state in rows if json.loads(state))
+
+        def started() -> TopicSpace:
+            objects, subscriptions, retained = store.load_state()
+            space = TopicSpace(objects.topics, selects)
+            space.restore(subscriptions, retained)
+            return space
+
+        begun = time.perf_counter()
+        assert read_rows() == 100_000
+        floor = time.perf_counter() - begun
+        begun = time.perf_counter()
+        space = benchmark.pedantic(started, rounds=1)  # type: ignore[no-untyped-call]
+        took = time.perf_counter() - begun
+    assert len(space.match("t/7/7", NOW)) == 1
+    print(f"\n100,000 subscriptions: ready in {took:.2f} s; reading their rows {floor:.2f} s; ratio {took / floor:.1f}")
