@@ -1,0 +1,9 @@
+"""Migration: the state of a legacy broker in, a plan, and what carries it out."""
+
+from migrate.fingerprint import fingerprint
+from migrate.legacy_state import LegacyState
+from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.readers import read_sources
+from migrate.target import Target
+
+__all__ = ["LegacyState", "Phase", "Plan", "PlanOptions", "Target", "Tool", "fingerprint", "read_sources"]

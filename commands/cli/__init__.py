@@ -42,6 +42,9 @@ VERBS: Final[dict[str, str]] = {
     "migmbbrk": "Migrate an Event or Message Broker's state.",
 }
 
+# Verbs of packages that this one must not import: found by name when they are called, if they are there.
+ELSEWHERE: Final[dict[str, str]] = {"strmqbrk": "migrate.cli.strmqbrk", "migmbbrk": "migrate.cli.migmbbrk"}
+
 
 class _ReaderGoneError(Exception):
     """What was to read stdout has ended."""
@@ -51,12 +54,12 @@ class Verbs(click.Group):
     """The group: verbs that exist, loaded when called; every failure told in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [verb for verb in VERBS if find_spec(f"{__name__}.{verb}") is not None]
+        return [verb for verb in VERBS if _is_there(module_of(verb))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = import_module(f"{__name__}.{cmd_name}").command
+        command = import_module(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
         return command
 
@@ -85,6 +88,18 @@ class Verbs(click.Group):
         except BaseException as error:
             code = told(error, console)
         sys.exit(int(code or ExitCode.DONE))
+
+
+def module_of(verb: str) -> str:
+    """The module that has the verb's command."""
+    return ELSEWHERE.get(verb, f"{__name__}.{verb}")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def told(error: BaseException, console: Console) -> int:

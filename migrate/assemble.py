@@ -1,0 +1,62 @@
+"""From items to one state: each kind in its order, and what the items imply without saying it.
+
+A stream that only a subscription names exists all the same; so does a subscription point. Such an item has the source
+of the item that implies it. The same thing told by two sources stays two items: what becomes of the second one is the
+plan's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from commands.objects import ADMIN_STREAM
+from migrate.legacy_state import (
+    FIELD_OF_KIND,
+    AclEntry,
+    Item,
+    LegacyRetained,
+    LegacyState,
+    LegacySubscription,
+    Publisher,
+    Stream,
+    SubPoint,
+)
+from streams.namelists import DEFAULT_STREAM
+
+_BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
+
+
+def assemble(items: Iterable[Item], qmgr: str) -> LegacyState:
+    """The state of queue manager *qmgr* that *items* make up."""
+    found: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
+    for item in items:
+        found[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr))
+    streams = {item.name for item in found["streams"] if isinstance(item, Stream)}
+    points = {item.name for item in found["sub_points"] if isinstance(item, SubPoint)}
+    for field in ("subscriptions", "retained", "publishers", "acl"):
+        for item in found[field]:
+            if not isinstance(item, LegacySubscription | LegacyRetained | Publisher | AclEntry):
+                continue
+            if item.stream not in streams and item.stream not in _BORN_WITH:
+                streams.add(item.stream)
+                found["streams"].append(Stream(source=item.source, name=item.stream))
+            point = getattr(item, "sub_point", None)
+            if point and point not in points:
+                points.add(point)
+                found["sub_points"].append(SubPoint(source=item.source, name=point))
+    return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in found.items()})
+
+
+def _normal(item: Item, qmgr: str) -> Item:
+    """*item* with what has several spellings in the one: the broker's own queue manager, a CorrelId, and none."""
+    if not isinstance(item, LegacySubscription):
+        return item
+    update: dict[str, str | None] = {}
+    if not item.qmgr:
+        update["qmgr"] = qmgr
+    if item.correl_id is not None:
+        if not item.correl_id.strip("0"):
+            update["correl_id"] = None
+        elif item.correl_id != item.correl_id.upper():
+            update["correl_id"] = item.correl_id.upper()
+    return item.model_copy(update=update) if update else item

@@ -1,0 +1,108 @@
+"""Authorities of version 6 on stream queues become authorities on the streams' topic objects (guide 7).
+
+The version 6 broker asked whether a user could put to the stream queue (to publish), or browse it (to subscribe). No
+source prints what IBM's own migration makes of that; here PUT becomes PUB and BROWSE becomes SUB, on the topic object
+of the same name. The default stream is the root: a right there would hold for the whole tree, and cannot be taken away
+further down, so it is left to a person. Authorities on queues stay what they are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commands.authority import Action, RecordedAuthority
+from commands.objects import AuthorityRecord, is_object_name
+from migrate.draft import Draft
+from migrate.ledger import Severity
+from migrate.legacy_state import Authority, Key
+from migrate.plan import AddSubscription
+from streams.namelists import DEFAULT_STREAM
+from streams.patterns import parse_pattern
+
+_ON_TOPIC: Final = {"PUT": "PUB", "BROWSE": "SUB"}
+_EVERYTHING: Final = {"ALLMQI": ("PUT", "BROWSE"), "ALL": ("PUT", "BROWSE")}
+_GENERIC: Final = ("*", "?")
+
+
+def plan_authorities(draft: Draft) -> None:
+    """The steps that grant, and the fate of every authority of the state."""
+    began = bool(draft.objects.authorities)
+    for number, authority in enumerate(draft.state.authorities, 1):
+        _plan_one(draft, (authority.kind, number), authority)
+        draft.progress(1)
+    if draft.state.authorities and not began and draft.objects.authorities:
+        why = "the queue manager has had no authority records: from now on what no record allows is refused"
+        draft.warn(why, "P06")
+    check_subscribers(draft)
+
+
+def _plan_one(draft: Draft, key: Key, authority: Authority) -> None:
+    given = set(_expanded(authority.authorities)) - set(authority.removed)
+    if authority.object_type != "QUEUE":
+        if authority.object_type == "TOPIC" and authority.profile not in draft.objects.topics:
+            draft.ledger.report(key, f"there is no topic object {authority.profile}")
+            return
+        _grant(draft, key, authority, authority.object_type, authority.profile, set(authority.authorities))
+        draft.ledger.becomes(key, f"authority on {authority.object_type.lower()} {authority.profile}, as it was")
+        return
+    becomes = []
+    if is_object_name(authority.profile) or any(c in authority.profile for c in _GENERIC):
+        _grant(draft, key, authority, "QUEUE", authority.profile, set(authority.authorities))
+        becomes.append(f"authority on queue {authority.profile}, as it was")
+    on_topic = {word for old, word in _ON_TOPIC.items() if old in given}
+    if authority.profile == DEFAULT_STREAM and on_topic:
+        words = " and ".join(sorted(on_topic))
+        why = f"{words} on SYSTEM.BASE.TOPIC would hold for every topic of the queue manager; grant it where it belongs"
+        draft.ledger.change(key, why, "P04", severity=Severity.WARNING)
+    elif any(c in authority.profile for c in _GENERIC) and on_topic:
+        why = "a generic profile: grant on the topic objects of the streams that it stood for"
+        draft.ledger.change(key, why, severity=Severity.WARNING)
+    else:
+        place = draft.streams.get(authority.profile)
+        if place is not None and place.object_name and on_topic:
+            _grant(draft, key, authority, "TOPIC", place.object_name, on_topic)
+            becomes.append(f"{' and '.join(sorted(on_topic))} on topic object {place.object_name}")
+    if becomes:
+        draft.ledger.becomes(key, "; ".join(becomes))
+    else:
+        draft.ledger.report(key, f"{authority.profile!r} is no queue and no stream")
+
+
+def _expanded(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part for word in words for part in (word, *_EVERYTHING.get(word, ())))
+
+
+def _grant(
+    draft: Draft, key: Key, authority: Authority, object_type: str, profile: str, words: set[str]
+) -> AuthorityRecord:
+    record = AuthorityRecord(object_type, profile, authority.entity_type, authority.entity)
+    before = draft.objects.authorities.get(record.name, record)
+    removed = {_ON_TOPIC.get(word, word) if object_type == "TOPIC" else word for word in authority.removed}
+    after = tuple(sorted((set(before.authorities) | words) - removed - {"NONE"}))
+    made = AuthorityRecord(object_type, profile, authority.entity_type, authority.entity, after)
+    draft.define(made, key)
+    return made
+
+
+def check_subscribers(draft: Draft) -> None:
+    """Say of each migrated subscription whose user may not subscribe to its topic under the records as they will be."""
+    if not draft.objects.authorities:
+        return
+    authority = RecordedAuthority(draft.objects, _groups_of(draft))
+    known: dict[tuple[str, str], bool] = {}
+    for step in draft.steps:
+        if not isinstance(step, AddSubscription):
+            continue
+        subscription = step.subscription
+        topic = parse_pattern(subscription.topic_string, subscription.wildcard).literal_topic
+        asked = (subscription.user, topic)
+        if asked not in known:
+            known[asked] = authority.may_use_topic(subscription.user, Action.SUBSCRIBE, topic)
+        if not known[asked]:
+            why = f"user {subscription.user or '(none)'} has no authority to subscribe there: registering again fails"
+            draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
+
+
+def _groups_of(draft: Draft):  # type: ignore[no-untyped-def]
+    groups = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
+    return lambda user: groups.get(user, ())

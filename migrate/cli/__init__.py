@@ -1,0 +1,1 @@
+"""The verbs of migration, found by the command group through their module paths."""

@@ -1,0 +1,105 @@
+"""Options and manners that both migration verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TextIO, TypeVar
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from migrate.ledger import Severity
+from migrate.log import LogWriter
+from migrate.plan import Plan
+from migrate.readers import KINDS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TARGETS: Final = ("embedded", "files")
+
+
+def sources(function: F) -> F:
+    """``--source PATH...``: the verb gets *source* and *more*, which together are the sources."""
+    option = click.option(
+        "--source",
+        multiple=True,
+        metavar="[KIND=]PATH...",
+        help=f"Legacy state, a file or a directory; KIND where its content is not enough: {', '.join(KINDS)}.",
+    )
+    return option(click.argument("more", nargs=-1, metavar="")(function))
+
+
+def outputs(function: F) -> F:
+    """``--target``, ``--existing``, ``--out``, ``--json``."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="The report as one JSON object."),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIRECTORY",
+            help="Write scripts, messages, checklist, runbook and report here.",
+        ),
+        click.option(
+            "--existing",
+            type=click.Path(path_type=Path, dir_okay=False, exists=True),
+            metavar="SCRIPT",
+            help="With --target files: MQSC of what the queue manager has already.",
+        ),
+        click.option(
+            "--target",
+            type=click.Choice(TARGETS),
+            default="embedded",
+            show_default=True,
+            help="The embedded queue manager, or files alone for a queue manager of IBM MQ.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def prefixes(given: tuple[str, ...]) -> dict[str, str]:
+    """``--prefix STREAM=TOPICSTR`` options. Raises UsageError."""
+    found = {}
+    for one in given:
+        stream, equals, prefix = one.partition("=")
+        if not equals or not stream or not prefix:
+            raise click.UsageError(f"--prefix {one}: it has the form STREAM=TOPICSTR")
+        found[stream] = prefix
+    return found
+
+
+def utc_now() -> datetime:
+    """The moment of the migration."""
+    return datetime.now(UTC)
+
+
+def log_to(stream: TextIO) -> LogWriter:
+    """A log whose lines bear the time of writing."""
+    return LogWriter(stream, utc_now)
+
+
+def set_aside(path: Path) -> None:
+    """Give a file that is there another name, so that a new one does not destroy it: a number at its end."""
+    if not path.exists():
+        return
+    number = 1
+    while (old := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    path.rename(old)
+
+
+def exit_code(plan: Plan) -> ExitCode:
+    """PROBLEMS where anything of the plan wants a person's eye."""
+    return ExitCode.PROBLEMS if plan.warning_count else ExitCode.DONE
+
+
+def tell_errors(console: Console, plan: Plan) -> None:
+    """Errors go to the terminal as well: each is something that would be lost without a person."""
+    errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
+    for fate in errors[:10]:
+        why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
+        console.warn(f"{fate.label} ({fate.source}): {why}")
+    if len(errors) > 10:
+        console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")

@@ -1,0 +1,234 @@
+"""``qpubsub strmqbrk``: migrate a version 6 broker's state."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.options import queue_manager
+from commands.queues import QueueManagerStore
+from migrate import extract as extraction
+from migrate import log as lines
+from migrate import strmqbrk
+from migrate.cli import choices
+from migrate.legacy_state import LegacyState
+from migrate.plan import Plan, PlanOptions, Tool
+from migrate.readers import read_sources
+from migrate.report import outline, write_outputs
+from migrate.target import Target
+from migrate.targets import embedded
+from rfh2.captures import write_captures
+from rfh2.errors import MigrationError
+
+LOG_NAME = "psmigr.log"
+
+
+@click.command(
+    epilog="\b\nExamples:\n  qpubsub strmqbrk -m QM1 --rehearse --source capture.jsonl qm.ini\n"
+    "  qpubsub strmqbrk -m QM1 -l psmigr.log --source state/ --out migration\n"
+    "  qpubsub strmqbrk -m QM1 --undo\n"
+    "  qpubsub strmqbrk -m QM1 --extract --stream Sport > extract.jsonl"
+)
+@queue_manager
+@click.option(
+    "--parent", "-p", metavar="QMGR", help="Deprecated: the parent migrates by itself; another one is an error."
+)
+@click.option("--force", "-f", is_flag=True, help="Replace objects of the same name; without it they are skipped.")
+@click.option(
+    "--log",
+    "-l",
+    "log_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The migration log.",
+)
+@click.option("--rehearse", is_flag=True, help="Decide and report everything; change nothing.")
+@click.option(
+    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+)
+@click.option(
+    "--name-separator",
+    default=":",
+    show_default=True,
+    metavar="TEXT",
+    help="Between a subscription's name and the stream's that is appended to it.",
+)
+@click.option("--undo", is_flag=True, help="Give back what the last migration changed.")
+@click.option(
+    "--extract", is_flag=True, help="Write the command messages that get the state out of a version 6 broker."
+)
+@click.option("--stream", multiple=True, metavar="NAME", help="With --extract: a stream besides the default one.")
+@choices.outputs
+@choices.sources
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    parent: str | None,
+    force: bool,
+    log_file: Path | None,
+    rehearse: bool,
+    prefix: tuple[str, ...],
+    name_separator: str,
+    undo: bool,
+    extract: bool,
+    stream: tuple[str, ...],
+    source: tuple[str, ...],
+    more: tuple[str, ...],
+    target: str,
+    existing: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> ExitCode:
+    """Migrate the state of queue manager QMGR's version 6 broker into the queue manager.
+
+    Sources are captured command traffic, metatopic publications, listings of amqspsd, retained publications in a queue
+    unload, qm.ini, authority scripts, and JSON; several together make one state. Nothing is dropped: each item is
+    migrated, changed with a reason, or reported, in the log and in the report. A queue manager that has been migrated
+    is left alone.
+    """
+    if extract:
+        return _extract(console, qmgr, stream)
+    if undo:
+        return _undo(console, qmgr, home)
+    given = (*source, *more)
+    if not given:
+        raise click.UsageError("--source is needed: where is the legacy state?")
+    shown = _shown(parent, force, rehearse, name_separator, prefix, given)
+    options = PlanOptions(parent, force, name_separator, choices.prefixes(prefix), shown)
+    now = choices.utc_now()
+    if target == "files":
+        if out is None:
+            raise click.UsageError("--target files needs --out: where are they to go?")
+        script = existing.read_text(encoding="utf-8") if existing is not None else ""
+        known = Target.of_script(qmgr, script, now)
+        return _files(console, known, options, now, given, log_file or out / LOG_NAME, out, as_json)
+    with QueueManagerStore.open(home, qmgr) as store:
+        return _embedded(console, store, options, now, given, log_file, rehearse, out, as_json)
+
+
+def _embedded(
+    console: Console,
+    store: QueueManagerStore,
+    options: PlanOptions,
+    now: datetime,
+    given: tuple[str, ...],
+    log_file: Path | None,
+    rehearse: bool,
+    out: Path | None,
+    as_json: bool,
+) -> ExitCode:
+    began = time.monotonic()
+    with (log_file or store.directory / LOG_NAME).open("a", encoding="utf-8") as stream:
+        log = choices.log_to(stream)
+        known = embedded.load(store)
+        log.write_all(lines.opening(Tool.STRMQBRK, store.name, store.name, options.shown))
+        if strmqbrk.is_migrated(known):
+            log.write(f"Queue manager {store.name} has already been migrated: no action is taken")
+            console.say(f"queue manager {store.name} has already been migrated: no action was taken")
+            return ExitCode.DONE
+        state = read_sources(given, store.name)
+        try:
+            plan = _planned(console, state, known, options, now, rehearse)
+            log.write_all(lines.reading(plan))
+            if not rehearse:
+                with console.progress("steps applied", len(plan.steps)) as advance:
+                    directory = embedded.apply(store, plan, advance)
+                console.say(f"backup and journal are in {directory}")
+            log.write_all(lines.applying(plan))
+            log.write_all(lines.closing(plan, time.monotonic() - began))
+        except MigrationError as error:
+            log.write(f"Error: {error}")
+            raise
+        except BaseException as error:
+            log.write(f"Interrupted, nothing was changed: {type(error).__name__}")
+            raise
+    return _told(console, plan, known, out, as_json)
+
+
+def _files(
+    console: Console,
+    known: Target,
+    options: PlanOptions,
+    now: datetime,
+    given: tuple[str, ...],
+    log_file: Path,
+    out: Path,
+    as_json: bool,
+) -> ExitCode:
+    out.mkdir(parents=True, exist_ok=True)
+    with log_file.open("a", encoding="utf-8") as stream:
+        log = choices.log_to(stream)
+        qmgr = known.objects.qmgr.name
+        log.write_all(lines.opening(Tool.STRMQBRK, qmgr, qmgr, options.shown))
+        if strmqbrk.is_migrated(known):
+            log.write(f"Queue manager {qmgr} has already been migrated: no action is taken")
+            console.say(f"queue manager {qmgr} has already been migrated: no action was taken")
+            return ExitCode.DONE
+        try:
+            plan = _planned(console, read_sources(given, qmgr), known, options, now, rehearse=True)
+        except MigrationError as error:
+            log.write(f"Error: {error}")
+            raise
+        log.write_all(lines.reading(plan))
+        log.write_all(lines.applying(plan))
+        log.write_all(lines.closing(plan))
+    return _told(console, plan, known, out, as_json)
+
+
+def _planned(
+    console: Console, state: LegacyState, known: Target, options: PlanOptions, now: datetime, rehearse: bool
+) -> Plan:
+    total = sum(1 for _ in state.items())
+    with console.progress("items planned", total) as advance:
+        return strmqbrk.plan(state, known, options, now, rehearse=rehearse, progress=advance)
+
+
+def _told(console: Console, plan: Plan, known: Target, out: Path | None, as_json: bool) -> ExitCode:
+    if out is not None:
+        write_outputs(plan, known, out)
+        console.say(f"scripts and report are in {out}")
+    for line in outline(plan, known, as_json):
+        console.data(line)
+    choices.tell_errors(console, plan)
+    return choices.exit_code(plan)
+
+
+def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:
+    with QueueManagerStore.open(home, qmgr) as store:
+        undone = embedded.undo(store, Tool.STRMQBRK)
+    console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
+    for left in undone.left:
+        console.warn(left)
+    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
+
+
+def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:
+    messages = extraction.commands(qmgr, streams, choices.utc_now())
+    count = write_captures(messages, console.stdout, "jsonl")
+    console.say(f"{count} command messages: put each on the queue it names; answers come to {extraction.REPLY_QUEUE}")
+    return ExitCode.DONE
+
+
+def _shown(
+    parent: str | None,
+    force: bool,
+    rehearse: bool,
+    separator: str,
+    prefix: tuple[str, ...],
+    given: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The options as the log lists them."""
+    shown = [f"-p {parent}"] if parent else []
+    shown += ["-f"] * force + ["--rehearse"] * rehearse
+    shown += [f"--prefix {one}" for one in prefix]
+    shown += [f"--name-separator {separator}"] if separator != ":" else []
+    return (*shown, *(f"--source {one}" for one in given))
+
+
+__all__ = ["command"]

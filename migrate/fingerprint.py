@@ -1,0 +1,67 @@
+"""What makes two readings of a broker the same, and what lies between two that are not.
+
+The fingerprint is of what the items say, not of where they were found nor of their order: the same broker listed twice
+has one fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from migrate.legacy_state import Item, LegacyState
+
+
+def digest(item: Item) -> str:
+    """32 hexadecimal digits of what *item* says."""
+    said = item.model_dump_json(exclude={"source"}, exclude_defaults=True)
+    return sha256(f"{item.kind} {said}".encode()).hexdigest()[:32]
+
+
+def fingerprint(state: LegacyState) -> str:
+    """40 hexadecimal digits for the whole state."""
+    return combined(digest(item) for _, item in state.items())
+
+
+def combined(digests: Iterable[str]) -> str:
+    """The fingerprint of items that have these digests, in whatever order."""
+    whole = sha256()
+    for one in sorted(digests):
+        whole.update(one.encode())
+    return whole.hexdigest()[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed from one reading to a later one: labels of items that came, and how many of each kind went."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+def labelled(state: LegacyState) -> list[tuple[str, str]]:
+    """(digest, label) of every item: what to keep of a reading in order to compare a later one with it."""
+    return [(digest(item), item.label) for _, item in state.items()]
+
+
+def difference(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> Difference:
+    """What *after* has that *before* has not, and the other way round; each in its own order."""
+    before, after = list(before), list(after)
+    were, are = Counter(d for d, _ in before), Counter(d for d, _ in after)
+    return Difference(_beyond(after, were), _beyond(before, are))
+
+
+def _beyond(items: Iterable[tuple[str, str]], others: Counter[str]) -> tuple[str, ...]:
+    left = Counter(others)
+    found = []
+    for one, label in items:
+        if left[one]:
+            left[one] -= 1
+        else:
+            found.append(label)
+    return tuple(found)

@@ -1,0 +1,371 @@
+"""What a legacy broker knew, as values: the one model that every reader fills and every plan is made of.
+
+Each thing is an *item* with the place it was found at. Nothing is dropped on the way here: what a reader did not
+understand is an item too (``Unread``), so that whoever counts items in and fates out counts all of it. A state is plain
+data and goes to JSON and back without loss.
+
+Topics are those that programs used, without any prefix of a stream or a subscription point: they get one from the plan
+(guide 6.1, 6.2). ``None`` in a field means that the source did not say; ``unknown`` names what the source could not say
+although the broker knew it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from streams.namelists import DEFAULT_STREAM
+from streams.subscriptions import PublicationFormat, WildcardScheme
+
+STATE_FORMAT: Final = "qpubsub-legacy-state"
+STATE_VERSION: Final = 1
+
+Hex = Annotated[str, StringConstraints(pattern=r"^(?:[0-9A-Fa-f]{2})*$")]
+CorrelId = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{48}$")]
+Key = tuple[str, int]
+"""What names an item within its state: its kind, and its number there from 1."""
+
+
+class Frozen(BaseModel):
+    """A value; unknown fields in JSON are an error, for they would be lost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Frozen):
+    """Where an item was found. position: a line from 1, a record from 0, or a byte offset, as *unit* says."""
+
+    file: str
+    position: int | None = None
+    unit: Literal["line", "record", "byte"] = "line"
+
+    def __str__(self) -> str:
+        return self.file if self.position is None else f"{self.file}, {self.unit} {self.position}"
+
+
+class Item(Frozen):
+    """One thing of the legacy state."""
+
+    kind: ClassVar[str]
+
+    source: Source
+
+    @property
+    def label(self) -> str:
+        """What a person calls it, on one line."""
+        raise NotImplementedError
+
+
+class Product(StrEnum):
+    """Whose broker: WebSphere MQ version 6's own, or Event Broker's and Message Broker's."""
+
+    MQ = "mq"
+    WMB = "wmb"
+
+
+class BrokerItem(Item):
+    """The broker itself. qmgr: its queue manager; "" where the source did not say."""
+
+    kind = "broker"
+
+    name: str
+    product: Product = Product.MQ
+    qmgr: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"broker {self.name}"
+
+
+class Relation(Item):
+    """A neighbour in the broker hierarchy (guide 7.4)."""
+
+    kind = "relation"
+
+    role: Literal["parent", "child"]
+    qmgr: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.role} {self.qmgr}"
+
+
+class Stream(Item):
+    """A stream that the broker supported; its queue has the same name (guide 6.1)."""
+
+    kind = "stream"
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        return f"stream {self.name}"
+
+
+class LegacySubscription(Item):
+    """A registered subscription, with every option.
+
+    options: registration options by their words (guide 6.7.4); unknown_options: words and bits that are none. queue,
+    qmgr, correl_id: the traditional identity, no correl_id where CorrelAsId was not given. unknown: of ``expires_at``,
+    ``format``, ``user`` those that the source cannot tell. temp_dynamic: the queue is a temporary dynamic one.
+    client_context: hexadecimal, of WebSphere Message Broker.
+    """
+
+    kind = "subscription"
+
+    topic: str
+    queue: str
+    qmgr: str = ""
+    correl_id: CorrelId | None = None
+    stream: str = DEFAULT_STREAM
+    sub_point: str | None = None
+    scheme: WildcardScheme = WildcardScheme.CHAR
+    format: PublicationFormat = PublicationFormat.RFH1
+    user: str = ""
+    name: str | None = None
+    user_data: str | None = None
+    identities: tuple[str, ...] = ()
+    exclusive: bool = False
+    filter: str | None = None
+    options: tuple[str, ...] = ()
+    unknown_options: tuple[str, ...] = ()
+    created: datetime | None = None
+    expires_at: datetime | None = None
+    temp_dynamic: bool = False
+    accounting_token: Hex = ""
+    appl_identity_data: str = ""
+    client_context: Hex = ""
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        name = f" named {self.name}" if self.name else ""
+        return f"subscription{name} to {self.topic} on {self.stream} for {self.queue}"
+
+    @property
+    def identity(self) -> tuple[str, str, str, str, str, str, str]:
+        """What no other registration of the broker had."""
+        own = (self.qmgr, self.queue, (self.correl_id or "").upper())
+        return (self.stream, *own, self.topic, self.sub_point or "", self.filter or "")
+
+
+class LegacyRetained(Item):
+    """A retained publication. md_hex, body_hex: the message; no body where only its existence is known.
+
+    delivered: the message is a copy that the broker sent to a subscriber, not the publisher's own.
+    """
+
+    kind = "retained"
+
+    topic: str
+    stream: str = DEFAULT_STREAM
+    sub_point: str | None = None
+    md_hex: Hex | None = None
+    body_hex: Hex | None = None
+    published_at: datetime | None = None
+    expires_at: datetime | None = None
+    local: bool = False
+    delivered: bool = False
+
+    @property
+    def label(self) -> str:
+        point = f" at subscription point {self.sub_point}" if self.sub_point else ""
+        return f"retained publication on {self.topic} of {self.stream}{point}"
+
+
+class Publisher(Item):
+    """A registered publisher; version 7 keeps none (guide 7.5)."""
+
+    kind = "publisher"
+
+    topic: str
+    stream: str = DEFAULT_STREAM
+    qmgr: str = ""
+    queue: str = ""
+    correl_id: CorrelId | None = None
+    user: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"publisher {self.queue or 'without a queue'} of {self.topic} on {self.stream}"
+
+
+class SubPoint(Item):
+    """A subscription point of Event Broker or Message Broker (guide 6.2)."""
+
+    kind = "sub_point"
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        return f"subscription point {self.name}"
+
+
+class Access(StrEnum):
+    """What an entry of an access control list says about one right."""
+
+    ALLOW = "true"
+    DENY = "false"
+    INHERIT = "inherit"
+
+
+class AclEntry(Item):
+    """An entry of a topic's access control list (guide 8.1). topic: "" for the root."""
+
+    kind = "acl"
+
+    topic: str
+    principal: str
+    principal_type: Literal["user", "group", "unknown"] = "unknown"
+    stream: str = DEFAULT_STREAM
+    publish: Access = Access.INHERIT
+    subscribe: Access = Access.INHERIT
+    persistent: Access = Access.INHERIT
+
+    @property
+    def label(self) -> str:
+        return f"ACL entry of {self.principal} on {self.topic or 'the root'}"
+
+
+class Authority(Item):
+    """What a user or a group may do with a queue or another object (setmqaut, SET AUTHREC).
+
+    authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again.
+    """
+
+    kind = "authority"
+
+    object_type: str
+    profile: str
+    entity_type: Literal["PRINCIPAL", "GROUP"]
+    entity: str
+    authorities: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"authority of {self.entity_type.lower()} {self.entity} on {self.object_type.lower()} {self.profile}"
+
+
+class Principal(Item):
+    """A user or a group, with the groups that a user is in."""
+
+    kind = "principal"
+
+    name: str
+    type: Literal["user", "group"]
+    groups: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+class StanzaAttribute(Item):
+    """One attribute of a stanza of qm.ini (guide 7.3)."""
+
+    kind = "attribute"
+
+    stanza: str
+    name: str
+    value: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.stanza}: {self.name}={self.value}"
+
+
+class FlowInput(Item):
+    """An input queue of a message flow with a Publication node (guide 8.2, step 7)."""
+
+    kind = "flow_input"
+
+    queue: str
+
+    @property
+    def label(self) -> str:
+        return f"flow input queue {self.queue}"
+
+
+class Unread(Item):
+    """A piece of a source that no reader understood. count: how many alike it stands for."""
+
+    kind = "unread"
+
+    text: str
+    why: str
+    count: int = 1
+
+    @property
+    def label(self) -> str:
+        return f"not understood: {self.text[:80]}"
+
+
+class LegacyState(Frozen):
+    """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers."""
+
+    format: Literal["qpubsub-legacy-state"] = STATE_FORMAT
+    version: Literal[1] = STATE_VERSION
+    qmgr: str
+    brokers: tuple[BrokerItem, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    streams: tuple[Stream, ...] = ()
+    sub_points: tuple[SubPoint, ...] = ()
+    subscriptions: tuple[LegacySubscription, ...] = ()
+    retained: tuple[LegacyRetained, ...] = ()
+    publishers: tuple[Publisher, ...] = ()
+    acl: tuple[AclEntry, ...] = ()
+    authorities: tuple[Authority, ...] = ()
+    principals: tuple[Principal, ...] = ()
+    attributes: tuple[StanzaAttribute, ...] = ()
+    flow_inputs: tuple[FlowInput, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+    def items(self) -> Iterator[tuple[Key, Item]]:
+        """Every item under its key, kind by kind."""
+        for name in ITEM_FIELDS:
+            for number, item in enumerate(getattr(self, name), 1):
+                yield (item.kind, number), item
+
+    @property
+    def product(self) -> Product:
+        """Whose broker it was; WebSphere MQ's where no source said."""
+        return self.brokers[0].product if self.brokers else Product.MQ
+
+    @property
+    def broker_name(self) -> str:
+        """The broker's name; that of the queue manager where no source said."""
+        return self.brokers[0].name if self.brokers else self.qmgr
+
+
+ITEM_FIELDS: Final = tuple(name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr"))
+FIELD_OF_KIND: Final = {
+    cls.kind: field
+    for cls, field in (
+        (BrokerItem, "brokers"),
+        (Relation, "relations"),
+        (Stream, "streams"),
+        (SubPoint, "sub_points"),
+        (LegacySubscription, "subscriptions"),
+        (LegacyRetained, "retained"),
+        (Publisher, "publishers"),
+        (AclEntry, "acl"),
+        (Authority, "authorities"),
+        (Principal, "principals"),
+        (StanzaAttribute, "attributes"),
+        (FlowInput, "flow_inputs"),
+        (Unread, "unread"),
+    )
+}
+
+
+class StateJson(Frozen):
+    """A state file holds one state or several, one for each broker."""
+
+    states: tuple[LegacyState, ...] = Field(min_length=1)

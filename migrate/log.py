@@ -1,0 +1,248 @@
+"""The migration log: what was read, item by item, then what was done (guide 8.4).
+
+Every line is ``YYYY-MM-DD HH:MM:SS.mmm: text``; options and details are indented by a tab. In order: where from, where
+to, the options; streams and subscription points; subscriptions with their numbers; topics with access control entries;
+retained publications; what concerns the whole; then what is applied, and the end. Subscriptions are known by their
+number, for a topic string may be 10,240 characters long and not fit to be printed: it is shown as far as it is.
+
+The lines are made here without their time, which is that of writing them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import TextIO
+
+from commands.objects import LocalQueue, QueueManager
+from migrate.ledger import Fate, Reason, Severity, Verdict
+from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacySubscription, Product
+from migrate.marker import PREFIX
+from migrate.plan import AddSubscription, KeepRetained, Phase, Plan, Step, Store, Tool
+from streams.namelists import DEFAULT_STREAM, Namelist
+from streams.subscriptions import PublicationFormat
+from streams.topic_objects import TopicObject
+
+STREAM_TOPICS = "$SYS/STREAM/"
+_FORMATS = {PublicationFormat.RFH2: "mqrfh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
+_SHOWN_CHARACTERS = 256
+
+
+class LogWriter:
+    """Stamps lines with the time and writes them. clock: UTC."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], datetime]) -> None:
+        self._stream, self._clock = stream, clock
+        self.lines = 0
+
+    def write(self, text: str) -> None:
+        """One line."""
+        now = self._clock()
+        self._stream.write(f"{now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03}: {text}\n")
+        self.lines += 1
+
+    def write_all(self, lines: Iterable[str]) -> None:
+        """Several lines."""
+        for line in lines:
+            self.write(line)
+
+
+def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Iterator[str]:
+    """Where from, where to, with which options."""
+    yield f"Source broker: {broker}"
+    yield f"Target queue manager: {qmgr}"
+    yield f"Options of {tool}:"
+    for option in options:
+        yield f"\t{option}"
+
+
+def reading(plan: Plan) -> Iterator[str]:
+    """What was found, and what is to become of it."""
+    fates = {fate.key: fate for fate in plan.fates}
+    yield from _places(plan, fates)
+    yield from _subscriptions(plan, fates)
+    if plan.tool is Tool.MIGMBBRK or plan.state.acl:
+        yield from _topics(plan, fates)
+    yield from _retained(plan, fates)
+    yield from _others(plan, fates)
+    for reason in plan.warnings:
+        yield _said(reason)
+    yield "All publish/subscribe state has been read"
+
+
+def applying(plan: Plan) -> Iterator[str]:
+    """What is done, step by step; topic objects for access control lists from the last to the first, as guide 8.4."""
+    if plan.phase is Phase.REHEARSE:
+        yield "Rehearsal: nothing is changed; these are the steps of a real run"
+    else:
+        yield f"Applying changes to queue manager {plan.qmgr}"
+    made = [step for step in plan.steps if isinstance(step, Store) and isinstance(step.definition, TopicObject)]
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, LocalQueue):
+            yield from step_lines(step)
+    for topic in reversed(made):
+        yield from step_lines(topic)
+    for step in plan.steps:
+        if not isinstance(step, Store) or not isinstance(step.definition, TopicObject | LocalQueue):
+            yield from step_lines(step)
+
+
+def closing(plan: Plan, seconds: float | None = None) -> Iterator[str]:
+    """How it ended."""
+    counts = plan.counts
+    total = sum(counts.values())
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    yield f"{total} items: {told}"
+    took = "" if seconds is None else f" in {seconds:.1f} s"
+    end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
+    yield f"{end}{took}, {plan.warning_count} warnings"
+
+
+def step_lines(step: Step) -> Iterator[str]:
+    """The lines for one step."""
+    if isinstance(step, AddSubscription):
+        yield f"[{step.number}] {'replaced' if step.replaces is not None else 'defined'}"
+    elif isinstance(step, KeepRetained):
+        yield f"Retained publication on {printable(step.retained.topic_string)}: kept"
+    else:
+        definition = step.definition
+        done = "replaced" if step.replaces else "created"
+        if isinstance(definition, TopicObject):
+            yield f"Topic object {definition.name} {done} for {printable(definition.topic_string)}"
+        elif isinstance(definition, LocalQueue):
+            yield f"Queue {definition.name} {done}"
+        elif isinstance(definition, QueueManager):
+            yield "Queue manager altered: " + " ".join(_attributes(definition))
+        elif isinstance(definition, Namelist):
+            if definition.name.startswith(PREFIX):
+                yield f"Completion noted in namelist {definition.name}"
+            else:
+                yield f"Namelist {definition.name} has {len(definition.names)} names"
+        else:
+            yield f"Authority record: {definition.name}"
+
+
+def printable(text: str) -> str:
+    """*text* as far as a log can show it."""
+    shown = "".join(c if c.isprintable() else "." for c in text[:_SHOWN_CHARACTERS])
+    return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}... ({len(text)} characters)"
+
+
+def broker_topic(stream: str, topic: str, product: Product) -> str:
+    """A topic as the broker had it: Message Broker's under the name of its stream."""
+    if stream == DEFAULT_STREAM:
+        return topic
+    return f"{STREAM_TOPICS}{stream}/{topic}" if product is Product.WMB else topic
+
+
+def _places(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+    for field, word in (("streams", "Streams"), ("sub_points", "Subscription points")):
+        items = getattr(plan.state, field)
+        if not items:
+            continue
+        yield f"{word}: start"
+        for number, item in enumerate(items, 1):
+            yield f"{item.label[:1].upper()}{item.label[1:]}"
+            yield from _fate_lines(fates[item.kind, number])
+        yield f"{word}: end ({len(items)})"
+
+
+def _subscriptions(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+    items = plan.state.subscriptions
+    yield "Subscriptions: start"
+    before: str | None = None
+    for number, item in enumerate(items, 1):
+        topic = broker_topic(item.stream, item.topic, plan.state.product)
+        if topic != before:
+            yield f"Topic {printable(topic)}"
+        before = topic
+        yield f"[{number}] subscription"
+        yield from _details(item, plan.state.product)
+        yield from _fate_lines(fates[item.kind, number])
+    yield f"Subscriptions: end ({len(items)})"
+
+
+def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
+    known = "" if "format" not in item.unknown else " (not told)"
+    yield f"\tFormat: {_FORMATS.get(item.format, item.format)}{known}"
+    yield f"\tQueue manager: {item.qmgr}"
+    yield f"\tQueue: {item.queue}"
+    if item.stream != DEFAULT_STREAM and product is Product.MQ:
+        yield f"\tStream: {item.stream}"
+    if item.sub_point:
+        yield f"\tSubscription point: {item.sub_point}"
+    if item.name:
+        yield f"\tName: {printable(item.name)}"
+
+
+def _topics(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+    """Every topic that has a list or a subscription, the root first, as a broker lists its topics."""
+    product = plan.state.product
+    entries: dict[str, list[tuple[Key, AclEntry]]] = defaultdict(list)
+    for number, entry in enumerate(plan.state.acl, 1):
+        entries[broker_topic(entry.stream, entry.topic, product)].append(((entry.kind, number), entry))
+    order = {"": None} if "" in entries else {}
+    order |= dict.fromkeys(broker_topic(s.stream, s.topic, product) for s in plan.state.subscriptions)
+    order |= dict.fromkeys(entries)
+    yield "Topics: start"
+    for topic in order:
+        yield f"Topic {printable(topic)}".rstrip()
+        if topic not in entries:
+            yield "\tNo access control entries"
+        for key, entry in entries.get(topic, ()):
+            yield f"\t{entry.principal}: publish={entry.publish}, subscribe={entry.subscribe}"
+            yield from _fate_lines(fates[key])
+    yield f"Topics: end ({len(order)})"
+
+
+def _retained(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+    items = plan.state.retained
+    yield "Retained publications: start"
+    for number, item in enumerate(items, 1):
+        yield f"Topic {printable(broker_topic(item.stream, item.topic, plan.state.product))}"
+        yield f"Retained publication {_place(item)}"
+        yield from _fate_lines(fates[item.kind, number])
+    yield f"Retained publications: end ({len(items)})"
+
+
+def _place(item: LegacyRetained) -> str:
+    return f"at subscription point {item.sub_point}" if item.sub_point else "at the default subscription point"
+
+
+def _others(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+    told = {"stream", "sub_point", "subscription", "retained", "acl"}
+    if plan.tool is Tool.STRMQBRK and not plan.state.acl:
+        told.discard("acl")
+    rest = [fate for fate in plan.fates if fate.key[0] not in told]
+    if not rest:
+        return
+    yield "Other items: start"
+    for fate in rest:
+        yield f"{printable(fate.label[:1].upper() + fate.label[1:])}"
+        yield from _fate_lines(fate)
+    yield f"Other items: end ({len(rest)})"
+
+
+def _fate_lines(fate: Fate) -> Iterator[str]:
+    if fate.verdict is Verdict.REPORTED:
+        yield f"\tNot migrated ({fate.source})"
+    elif fate.key[0] != "subscription" and fate.becomes:
+        yield f"\tBecomes {printable(fate.becomes)}"
+    for reason in fate.reasons:
+        yield f"\t{_said(reason)}"
+
+
+def _said(reason: Reason) -> str:
+    word = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}[reason.severity]
+    ids = f" [{' '.join(reason.ids)}]" if reason.ids else ""
+    return f"{word}: {printable(reason.text)}{ids}"
+
+
+def _attributes(qmgr: QueueManager) -> Iterator[str]:
+    yield f"PSRTYCNT({qmgr.psrtycnt})"
+    yield f"PSNPMSG({qmgr.psnpmsg})"
+    yield f"PSNPRES({qmgr.psnpres})"
+    yield f"PSSYNCPT({qmgr.pssyncpt})"
+    yield f"PARENT({qmgr.parent})"
+    yield f"PSMODE({qmgr.psmode})"

@@ -1,0 +1,168 @@
+"""Planning migmbbrk: the state of an Event Broker or Message Broker into its queue manager (guide 8).
+
+Three phases. A rehearsal decides everything and does nothing. The initial phase makes the topic objects that access
+control lists need, and suggests security commands. The completion phase makes everything from the definitions as they
+are by then; it needs the initial one before it, and says what has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from migrate import settling
+from migrate.acl import FILE_NAME, plan_acl
+from migrate.attributes import migrated_attributes
+from migrate.authorities_plan import check_subscribers, plan_authorities
+from migrate.draft import Draft
+from migrate.fingerprint import Difference, fingerprint
+from migrate.ledger import Severity
+from migrate.legacy_state import LegacyState
+from migrate.marker import PREFIX, Marker, marker_of, moment
+from migrate.plan import AddSubscription, Phase, Plan, PlanOptions, Step, Tool
+from migrate.relations import plan_relations
+from migrate.retained_plan import plan_retained
+from migrate.stream_places import plan_streams
+from migrate.sub_point_places import plan_sub_points
+from migrate.subscription_plan import plan_subscriptions
+from migrate.target import Target
+from migrate.visibility import collisions, known_topics, visibility
+from rfh2.errors import MigrationError
+from streams.patterns import parse_pattern
+from streams.subscriptions import PublicationFormat
+
+REPLY_QUEUE = "SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE"
+
+
+def phase_done(target: Target) -> Phase | None:
+    """The last phase that this queue manager has behind it."""
+    marker = marker_of(target.objects, Tool.MIGMBBRK)
+    return None if marker is None else marker.phase
+
+
+def plan(
+    state: LegacyState,
+    target: Target,
+    options: PlanOptions,
+    now: datetime,
+    phase: Phase,
+    *,
+    since_initial: Difference | None = None,
+    again: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Plan:
+    """What migmbbrk will do in *phase*. now: UTC. since_initial: what has changed since the initial phase, if known.
+
+    again: -z, run although a run was completed. Raises MigrationError where the completion phase has no initial one
+    before it (guide 8), or the migration is complete already.
+    """
+    _check_phase(target, phase, again)
+    draft = Draft.of(state, target, options, now, progress)
+    plan_streams(draft)
+    plan_sub_points(draft)
+    plan_subscriptions(draft)
+    plan_acl(draft)
+    plan_retained(draft)
+    plan_authorities(draft)
+    if not state.authorities:
+        check_subscribers(draft)
+    plan_relations(draft)
+    settling.brokers(draft)
+    settling.publishers(draft)
+    settling.principals(draft)
+    settling.flow_inputs(draft)
+    settling.unread(draft)
+    settling.scopes(draft)
+    _check_attributes(draft)
+    _check_older_header(draft)
+    _check_denied_wildcards(draft)
+    if since_initial:
+        _tell_difference(draft, since_initial)
+    draft.warn(f"delete queue {REPLY_QUEUE} if it is still there (guide 8.2)", "P20", severity=Severity.INFO)
+    if state.acl:
+        why = f"review and run the commands of {FILE_NAME} before the completion phase (guide 8.2, step 5)"
+        draft.warn(why, "P06", severity=Severity.INFO)
+    print_of = fingerprint(state)
+    done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
+    draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of).namelist())
+    topics = known_topics(draft)
+    return Plan(
+        Tool.MIGMBBRK,
+        phase,
+        draft.qmgr,
+        now,
+        state,
+        options.shown,
+        settling.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
+        draft.ledger.close(),
+        tuple(draft.warnings),
+        visibility(draft, topics),
+        collisions(topics),
+        tuple(draft.security),
+        print_of,
+        target.version,
+    )
+
+
+def _check_phase(target: Target, phase: Phase, again: bool) -> None:
+    done = phase_done(target)
+    if phase is Phase.COMPLETE and done is None:
+        raise MigrationError("the initial phase (-t) has to come before the completion phase (-c); nothing was done")
+    if phase is not Phase.REHEARSE and done is Phase.COMPLETE and not again:
+        raise MigrationError("the migration of this broker was completed; -z runs it again. Nothing was done")
+
+
+def _initial(draft: Draft) -> tuple[Step, ...]:
+    """Topic objects alone, which access control lists need, and the memory that they were made (guide 8.1)."""
+    acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
+    kept = [
+        step
+        for step in settling.definitions_of(draft.steps)
+        if acl & set(step.keys) or step.definition.name.startswith(PREFIX)
+    ]
+    return settling.ordered(kept)
+
+
+def _check_attributes(draft: Draft) -> None:
+    if draft.state.attributes:
+        draft.define(migrated_attributes(draft.state, draft.objects.qmgr, draft.ledger))
+
+
+def _check_older_header(draft: Draft) -> None:
+    """Guide 8.7: a warning where something is retained and somebody subscribes with MQRFH."""
+    older = any(s.format is PublicationFormat.RFH1 and "format" not in s.unknown for s in draft.state.subscriptions)
+    if draft.state.retained and older:
+        why = (
+            "retained publications in MQRFH format may have lost data: that of MQPSStringData and MQPSIntData is not "
+            "migrated where the broker gave them out as MQRFH2 (guide 8.7)"
+        )
+        draft.warn(why, "P01")
+
+
+def _check_denied_wildcards(draft: Draft) -> None:
+    """Guide 8.1: a wildcard subscription over a topic that is denied fails, or gets what it did not get before."""
+    denied = [entry for entry in draft.state.acl if entry.subscribe == "false"]
+    if not denied:
+        return
+    for step in draft.steps:
+        if not isinstance(step, AddSubscription):
+            continue
+        legacy = draft.state.subscriptions[step.key[1] - 1]
+        pattern = parse_pattern(legacy.topic, legacy.scheme)
+        if not pattern.is_wild:
+            continue
+        for entry in denied:
+            if entry.stream == legacy.stream and entry.topic and pattern.matches(entry.topic):
+                why = (
+                    f"{entry.principal} may not subscribe to {entry.topic}, which it matches: in MQ it is refused as a "
+                    "whole or receives that too (guide 8.1)"
+                )
+                draft.ledger.note(step.key, why, "P05", "D29", severity=Severity.WARNING)
+                break
+
+
+def _tell_difference(draft: Draft, found: Difference) -> None:
+    shown = [f"new: {label}" for label in found.added[:10]] + [f"gone: {label}" for label in found.removed[:10]]
+    count = len(found.added) + len(found.removed)
+    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    draft.warn(f"the broker has changed since the initial phase: {'; '.join(shown)}{more}", "P21")

@@ -1,0 +1,77 @@
+"""Names that a migration makes: of subscriptions that were unique in a stream only, and of topic objects.
+
+A topic object for a subscription point bears the point's name. Where that is longer than an object name, or taken by an
+object with another topic string, it is made of the first 23 characters, two hexadecimal digits counting from 00, and
+the last 23 (guide 6.2; IBM's sample programs have the rule):
+
+    Prices/Europe/Frankfurt/Equities/RealTime/VeryLongSubscriptionPoint
+    Prices/Europe/Frankfurt00ryLongSubscriptionPoint
+
+A short name gets the digits at its end. Characters that no object name may have become ``_``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final
+
+from commands.objects import is_object_name
+from rfh2.constants import MQ_OBJECT_NAME_LENGTH, MQ_SUB_NAME_LENGTH
+from streams.namelists import DEFAULT_STREAM
+
+ACL_TOPIC: Final = "MIGMBBRK.TOPIC."
+MADE_NAME: Final = "PSMIG"
+_HALF: Final = 23
+_NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9._/%]")
+
+
+def subscription_name(name: str, stream: str, separator: str) -> str:
+    """The name in version 7: unchanged on the default stream, else with the stream's name appended (guide 7.6.1)."""
+    return name if stream == DEFAULT_STREAM else f"{name}{separator}{stream}"
+
+
+def made_subscription_name(qmgr: str, queue: str, correl_id: str | None, stream: str, topic: str, extra: str) -> str:
+    """A name for a subscription that had none, where a target needs one; always the same for the same subscription.
+
+    extra: what else tells two apart, a subscription point or a filter.
+    """
+    parts = (MADE_NAME, qmgr, queue, correl_id or "-", "-" if stream == DEFAULT_STREAM else stream, topic)
+    name = ":".join(parts)
+    if extra:
+        name += ":" + sha256(extra.encode()).hexdigest()[:16]
+    if len(name) > MQ_SUB_NAME_LENGTH:
+        name = name[: MQ_SUB_NAME_LENGTH - 33] + ":" + sha256(name.encode()).hexdigest()[:32]
+    return name
+
+
+def sub_point_object_name(point: str, is_taken: Callable[[str], bool]) -> str | None:
+    """The name of the topic object for a subscription point; None where none of 256 made names is free.
+
+    is_taken: whether an object of that name is in the way.
+    """
+    if is_object_name(point) and not is_taken(point):
+        return point
+    base = _NOT_ALLOWED.sub("_", point)
+    for counter in range(256):
+        digits = f"{counter:02X}"
+        fits = len(base) + 2 <= MQ_OBJECT_NAME_LENGTH
+        name = base + digits if fits else base[:_HALF] + digits + base[-_HALF:]
+        if not is_taken(name):
+            return name
+    return None
+
+
+def acl_object_names(first: int, is_taken: Callable[[str], bool]) -> Callable[[], str]:
+    """Names of topic objects made for access control lists: five digits from *first*, those in use left out (8.4)."""
+    number = first - 1
+
+    def following() -> str:
+        nonlocal number
+        number += 1
+        while is_taken(f"{ACL_TOPIC}{number:05}"):
+            number += 1
+        return f"{ACL_TOPIC}{number:05}"
+
+    return following

@@ -1,0 +1,167 @@
+"""A plan: what a migration will do, decided completely before anything is done.
+
+Steps are in the order in which they work: queues, topic objects, namelists, then subscriptions, retained publications,
+authorities, and the queue manager's own attributes last (guide 2.5.4, 6.5.4, 7.4.1). Both targets, the embedded queue
+manager and the files for IBM MQ, are made from the same steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from commands.objects import Definition
+from migrate.ledger import Fate, Reason, Severity, Verdict, count
+from migrate.legacy_state import Key, LegacyState
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription
+
+
+class Tool(StrEnum):
+    """Which migration: of version 6's own broker, or of Event Broker and Message Broker."""
+
+    STRMQBRK = "strmqbrk"
+    MIGMBBRK = "migmbbrk"
+
+
+class Phase(StrEnum):
+    """How much is done: nothing, topic objects for ACLs (guide 8, initial phase), or everything."""
+
+    REHEARSE = "rehearse"
+    INITIAL = "initial"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Define an object, or replace it. anew: it has to be deleted first, for its topic string changes."""
+
+    definition: Definition
+    keys: tuple[Key, ...] = ()
+    replaces: bool = False
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddSubscription:
+    """Make a subscription. number: in the log. replaces: the one that is there under its name or identity."""
+
+    subscription: Subscription
+    key: Key
+    replaces: Subscription | None = None
+
+    @property
+    def number(self) -> int:
+        """What the log calls it."""
+        return self.key[1]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRetained:
+    """Have a topic keep a publication; nobody receives it now."""
+
+    retained: RetainedPublication
+    key: Key
+    stream: str
+    sub_point: str | None = None
+    replaces: bool = False
+
+
+Step = Store | AddSubscription | KeepRetained
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """A wildcard subscription that sees other topics than before: gained and lost, the first few of each."""
+
+    key: Key
+    pattern: str
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    gained_count: int = 0
+    lost_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Topics that were apart and are one in the new topic tree. each: stream, subscription point and topic."""
+
+    topic_string: str
+    each: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that will be done, and what becomes of every item of *state*.
+
+    options: as the log shows them. warnings: what concerns the migration as a whole. security: the security command
+    file, line by line.
+    """
+
+    tool: Tool
+    phase: Phase
+    qmgr: str
+    now: datetime
+    state: LegacyState
+    options: tuple[str, ...]
+    steps: tuple[Step, ...]
+    fates: tuple[Fate, ...]
+    warnings: tuple[Reason, ...] = ()
+    visibility: tuple[Visibility, ...] = ()
+    collisions: tuple[Collision, ...] = ()
+    security: tuple[str, ...] = ()
+    fingerprint: str = ""
+    base_version: int = 0
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many items have each verdict."""
+        return count(self.fates)
+
+    @property
+    def warning_count(self) -> int:
+        """How many warnings and errors there are, of items and of the whole."""
+        reasons = [reason for fate in self.fates for reason in fate.reasons] + list(self.warnings)
+        return sum(reason.severity is not Severity.INFO for reason in reasons)
+
+    @property
+    def subscriptions(self) -> tuple[AddSubscription, ...]:
+        """The steps that make subscriptions, by number."""
+        return tuple(step for step in self.steps if isinstance(step, AddSubscription))
+
+    @property
+    def retained(self) -> tuple[KeepRetained, ...]:
+        """The steps that keep publications."""
+        return tuple(step for step in self.steps if isinstance(step, KeepRetained))
+
+    @property
+    def definitions(self) -> tuple[Store, ...]:
+        """The steps that define objects."""
+        return tuple(step for step in self.steps if isinstance(step, Store))
+
+    def problem_counts(self) -> Counter[str]:
+        """How often each known problem and difference is named."""
+        found: Counter[str] = Counter()
+        for fate in self.fates:
+            for reason in fate.reasons:
+                found.update(reason.ids)
+        for reason in self.warnings:
+            found.update(reason.ids)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What an administrator chooses.
+
+    parent: -p. overwrite: -f of strmqbrk, -o of migmbbrk. separator: between a subscription's name and its stream.
+    prefixes: topic strings of streams whose own name will not do (guide 6.1). rehearse: nothing is to be done.
+    """
+
+    parent: str | None = None
+    overwrite: bool = False
+    separator: str = ":"
+    prefixes: dict[str, str] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()

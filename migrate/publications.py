@@ -1,0 +1,89 @@
+"""Publish commands made by a migration: from what a broker delivered, and from what a topic keeps.
+
+A delivered publication has a header that the broker wrote. To publish it again its command gets back what a publisher
+says: the topic as the publisher named it, the subscription point, RetainPub. Everything else, other folders and the
+data above all, goes on byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from commands.model import Publish, PubOpt
+from commands.parse import parse
+from commands.psc_folder import split_psc
+from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM
+from rfh2.errors import CommandError
+from rfh2.folders import Folder, write
+from rfh2.message import Message
+from rfh2.mqps import (
+    MQPS_COMMAND,
+    MQPS_PUBLICATION_OPTIONS,
+    MQPS_PUBLISH,
+    MQPS_Q_MGR_NAME,
+    MQPS_Q_NAME,
+    MQPS_REGISTRATION_OPTIONS,
+    MQPS_STREAM_NAME,
+    MQPS_TOPIC,
+)
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import Rfh2
+
+_REWRITTEN = frozenset(
+    {MQPS_COMMAND, MQPS_TOPIC, MQPS_PUBLICATION_OPTIONS, MQPS_REGISTRATION_OPTIONS, MQPS_STREAM_NAME}
+    | {MQPS_Q_NAME, MQPS_Q_MGR_NAME}
+)
+
+
+def published_again(message: Message, topic: str, sub_point: str | None, *, local: bool = False) -> Message:
+    """*message* as a publisher would put it: to be retained, on *topic*, at *sub_point*.
+
+    Raises CommandError, DecodeError where it is no publication.
+    """
+    command = parse(message)
+    if not isinstance(command, Publish):
+        raise CommandError(0, topic, "the message is no publication")
+    mqmd = replace(
+        message.mqmd,
+        msg_type=MQMT_DATAGRAM,
+        report=0,
+        reply_to_q="",
+        reply_to_qmgr="",
+        expiry=message.mqmd.expiry if message.mqmd.expiry > 0 else MQEI_UNLIMITED,
+    )
+    headers = list(message.headers)
+    for at, header in enumerate(headers):
+        if isinstance(header, Rfh2):
+            headers[at] = _in_psc(header, command, topic, sub_point, local)
+            return replace(message, mqmd=mqmd, headers=tuple(headers))
+        if isinstance(header, Rfh1):
+            headers[at] = _in_rfh1(header, topic, local)
+            return replace(message, mqmd=mqmd, headers=tuple(headers))
+    raise CommandError(0, topic, "a publication in this header cannot be published again")
+
+
+def is_retain_command(message: Message, topic: str) -> bool:
+    """Whether *message*, put as it is, publishes to *topic* alone and has it retained."""
+    command = parse(message)
+    return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and command.topics == (topic,)
+
+
+def _in_psc(header: Rfh2, command: Publish, topic: str, sub_point: str | None, local: bool) -> Rfh2:
+    _, others = split_psc(header)
+    pairs = [("Command", Publish.word), ("PubOpt", PubOpt.RETAIN_PUB.value)]
+    if local:
+        pairs.append(("PubOpt", PubOpt.LOCAL.value))
+    pairs.append(("Topic", topic))
+    if sub_point:
+        pairs.append(("SubPoint", sub_point))
+    pairs += [(tag, value) for tag, value in (("PubTime", command.pub_time), ("SeqNum", command.seq_num)) if value]
+    charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
+    return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
+
+
+def _in_rfh1(header: Rfh1, topic: str, local: bool) -> Rfh1:
+    kept = [(name, value) for name, value in header.pairs() if name not in _REWRITTEN]
+    own = [(MQPS_COMMAND, MQPS_PUBLISH), (MQPS_PUBLICATION_OPTIONS, PubOpt.RETAIN_PUB.value)]
+    if local:
+        own.append((MQPS_REGISTRATION_OPTIONS, PubOpt.LOCAL.value))
+    return header.with_pairs([*own, (MQPS_TOPIC, topic), *kept])

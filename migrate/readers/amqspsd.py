@@ -1,0 +1,167 @@
+"""The listing of the sample program amqspsd and of its rewrites: relations, streams, publishers, subscribers.
+
+    Broker relations
+      Queue manager: QMA
+      Parent: None
+      Children: QMB
+    Streams supported
+      Sport
+    Subscribers
+    StreamName: Sport
+      Topic: Soccer/Results/*
+        BrokerCount: 0
+        ApplCount: 1
+        AnonymousCount: 0
+        QMgrName: QMA
+        QName: RESULTS.Q
+        RegistrationOptions: CorrelAsId VariableUserId
+
+Columns of IBM's own program are not known: case, colons and indentation do not matter here, each registration begins
+with its QMgrName, and a line that means nothing is reported. The listing tells neither headers nor expiry: both are
+noted as unknown. Registrations that the counts announce and that are not listed (anonymous ones) are reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from migrate.legacy_state import BrokerItem, Item, Publisher, Relation, Source, Stream
+from migrate.readers.registrations import Registration, publisher_of, subscription_of
+from migrate.readers.text import Line, lines_of, unread
+from streams.namelists import DEFAULT_STREAM
+
+_FIELD = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)")
+_SECTIONS: Final = {
+    "broker relations": "relations",
+    "relations": "relations",
+    "streams supported": "streams",
+    "stream support": "streams",
+    "publishers": "publishers",
+    "subscribers": "subscribers",
+    "retained publications": "retained",
+}
+_COUNTS: Final = ("brokercount", "applcount", "anonymouscount")
+_FIELDS: Final = {
+    "qmgrname": "qmgr",
+    "qname": "queue",
+    "correlid": "correl_id",
+    "useridentifier": "user",
+    "userid": "user",
+    "registrationoptions": "options",
+    "regopts": "options",
+    "time": "time",
+    "subname": "name",
+    "subuserdata": "user_data",
+    "subidentity": "identities",
+}
+
+
+def looks_like(text: str) -> bool:
+    """Whether *text* has the listing's sections."""
+    words = [line.text.rstrip(":").lower() for line in lines_of(text)]
+    return ("subscribers" in words or "publishers" in words) and any(w.startswith("streamname") for w in words)
+
+
+@dataclass(slots=True)
+class _Reading:
+    file: str
+    section: str = ""
+    stream: str = DEFAULT_STREAM
+    topic: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    listed: int = 0
+    topic_line: int = 0
+    current: Registration | None = None
+
+
+def read(text: str, file: str) -> Iterator[Item]:
+    """Relations, streams, publishers and subscriptions, in order."""
+    state = _Reading(file)
+    for line in lines_of(text):
+        section = _SECTIONS.get(line.text.rstrip(":").strip().lower())
+        if section is not None:
+            yield from _end_topic(state)
+            state.section, state.stream = section, DEFAULT_STREAM
+        elif not state.section:
+            if not re.search(r"amqspsd|start", line.text, re.IGNORECASE):
+                yield unread(file, line.number, line.text, "it stands before any section")
+        else:
+            yield from _line(line, state)
+    yield from _end_topic(state)
+
+
+def _line(line: Line, state: _Reading) -> Iterator[Item]:
+    found = _FIELD.fullmatch(line.text)
+    source = Source(file=state.file, position=line.number)
+    if state.section == "streams" and found is None:
+        yield Stream(source=source, name=line.text)
+        return
+    if found is None:
+        yield unread(state.file, line.number, line.text, "no field with a value")
+        return
+    name, value = found[1].replace(" ", "").lower(), found[2].strip()
+    if state.section == "relations":
+        yield from _relation(name, value, source, line, state)
+    elif state.section == "streams" and name in ("stream", "streamname"):
+        yield Stream(source=source, name=value)
+    elif name in ("streamname", "stream"):
+        yield from _end_topic(state)
+        state.stream = value or DEFAULT_STREAM
+    elif name == "topic":
+        yield from _end_topic(state)
+        # What follows the first colon, blanks and colons included, is the topic.
+        state.topic, state.topic_line = value, line.number
+    elif name in _COUNTS:
+        if value.isdecimal():
+            state.counts[name] = int(value)
+        else:
+            yield unread(state.file, line.number, line.text, "no number")
+    elif name in _FIELDS and state.topic:
+        if name == "qmgrname" or state.current is None:
+            yield from _end_registration(state)
+            state.current = Registration(source)
+            state.listed += 1
+        state.current.set(_FIELDS[name], value)
+    else:
+        yield unread(state.file, line.number, line.text, "a field that is not known, or out of place")
+
+
+def _relation(name: str, value: str, source: Source, line: Line, state: _Reading) -> Iterator[Item]:
+    names = [word for word in re.split(r"[,\s]+", value) if word and word.lower() != "none"]
+    if name in ("queuemanager", "qmgr", "qmgrname", "broker"):
+        yield BrokerItem(source=source, name=value, qmgr=value)
+    elif name in ("parent", "parents"):
+        for qmgr in names:
+            yield Relation(source=source, role="parent", qmgr=qmgr)
+    elif name in ("child", "children"):
+        for qmgr in names:
+            yield Relation(source=source, role="child", qmgr=qmgr)
+    else:
+        yield unread(state.file, line.number, line.text, "no relation")
+
+
+def _end_registration(state: _Reading) -> Iterator[Item]:
+    current, state.current = state.current, None
+    if current is None:
+        return
+    if state.section == "publishers":
+        yield publisher_of(current, state.topic, state.stream)
+    else:
+        yield subscription_of(current, state.topic, state.stream)
+
+
+def _end_topic(state: _Reading) -> Iterator[Item]:
+    yield from _end_registration(state)
+    if state.topic and state.section in ("publishers", "subscribers"):
+        announced = state.counts.get("applcount", 0) + state.counts.get("anonymouscount", 0)
+        if announced > state.listed:
+            missing = f"{announced} registrations are counted, {state.listed} are listed: the others are unknown"
+            yield unread(state.file, state.topic_line, f"{state.section} of {state.topic}", missing)
+        if not state.listed and not announced and state.section == "publishers":
+            yield Publisher(
+                source=Source(file=state.file, position=state.topic_line), topic=state.topic, stream=state.stream
+            )
+    state.topic, state.counts, state.listed = "", {}, 0

@@ -1,0 +1,362 @@
+"""Captured messages: command traffic is replayed with version 6 semantics, the broker's own publications are read.
+
+What a captured message is to a migration:
+
+* a command on the control queue or on a stream queue: replayed, by one broker for each stream, as version 6 kept its
+  streams apart (names, identities, retained publications); the state at the end is the broker's;
+* a publication in PCF on a metatopic: the broker telling about itself (``metatopics``);
+* a publication that a broker put: a retained one where it says so; otherwise something delivered, which is a message
+  and no state.
+
+Commands of a capture that numbers its messages are taken in that order; those of a dump of queues in the order of their
+times, for a broker's queues need not be in order (APAR IZ66777). Subscriptions are numbered in the order in which they
+were registered. A message that cannot be read is an item, as are commands for other queue managers, one for each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from commands import Broker, Completion, Outcome
+from commands.model import (
+    Command,
+    DeregisterPublisher,
+    Publish,
+    PubOpt,
+    RegisterPublisher,
+    RegOpt,
+)
+from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
+from commands.parse import parse
+from commands.replay import natural_queue
+from migrate.legacy_state import (
+    Item,
+    LegacyRetained,
+    LegacySubscription,
+    Publisher,
+    Source,
+    Stream,
+    SubPoint,
+    Unread,
+)
+from migrate.readers import metatopics
+from migrate.readers.options import options_of
+from rfh2.captured import CapturedMessage
+from rfh2.captures import CaptureRecord
+from rfh2.constants import MQAT_BROKER
+from rfh2.errors import QPubSubError
+from rfh2.message import Message, encode
+from rfh2.mqmd import name_of
+from rfh2.mqps import MQPS_STREAM_NAME
+from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
+from streams.operations import (
+    RetainedCleared,
+    RetainedPublication,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+from streams.patterns import remove_pattern_prefix
+from streams.subscriptions import MQCI_NONE, Subscription
+from streams.topic_strings import remove_prefix
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """One message with its place and, once parsed, its command."""
+
+    source: Source
+    message: CapturedMessage
+    decoded: Message | None = None
+    command: Command | None = None
+
+
+@dataclass(slots=True)
+class Legacy:
+    """The version 6 brokers of a capture, one for each stream, and where their state came from."""
+
+    qmgr: str
+    brokers: dict[str, Broker] = field(default_factory=dict)
+    subscription_sources: dict[tuple[str, bytes], Source] = field(default_factory=dict)
+    retained_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
+    sub_points: dict[str, Source] = field(default_factory=dict)
+    streams: dict[str, Source] = field(default_factory=dict)
+
+    def broker(self, stream: str) -> Broker:
+        """The broker of *stream*."""
+        if stream not in self.brokers:
+            objects = Objects(QueueManager(self.qmgr))
+            if stream != DEFAULT_STREAM:
+                objects.put(Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM, stream)))
+            self.brokers[stream] = Broker(self.qmgr, semantics="v6", objects=objects)
+        return self.brokers[stream]
+
+
+def read(records: Iterable[CaptureRecord], numbered: bool, qmgr: str) -> Iterator[Item]:
+    """The state that *records* lead to. numbered: whether their ``seq`` is the order of arrival.
+
+    qmgr: the broker's queue manager; messages of another one are none of its state.
+    """
+    legacy = Legacy(qmgr)
+    yield from replayed(records, numbered, legacy)
+    yield from state_of(legacy)
+
+
+def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -> Iterator[Item]:
+    """Replay *records* into *legacy*; the items that come from elsewhere than its brokers."""
+    traffic: list[_Traffic] = []
+    others: Counter[str] = Counter()
+    first_of: dict[str, Source] = {}
+    delivered = 0
+    for record in records:
+        unit: Source = Source(file=record.source, position=record.index, unit="record")
+        if record.message is None:
+            yield Unread(source=unit, text="a record of the capture", why=str(record.problem))
+            continue
+        message = record.message
+        if message.qmgr not in (None, legacy.qmgr):
+            others[message.qmgr or ""] += 1
+            first_of.setdefault(message.qmgr or "", unit)
+            continue
+        one = _Traffic(unit, message)
+        told = _told_by_broker(one)
+        if told is None:
+            traffic.append(one)
+        elif not told:
+            delivered += 1
+        else:
+            yield from told
+    for other, count in sorted(others.items()):
+        why = f"messages of queue manager {other}, not of {legacy.qmgr}"
+        yield Unread(source=first_of[other], text=f"{count} messages", why=why, count=count)
+    yield from _run(_ordered(traffic, numbered), legacy)
+
+
+def state_of(legacy: Legacy) -> Iterator[Item]:
+    """The items of what the brokers of *legacy* know now."""
+    for stream, source in legacy.streams.items():
+        yield Stream(source=source, name=stream)
+    for point, source in legacy.sub_points.items():
+        yield SubPoint(source=source, name=point)
+    subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
+    for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
+        yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
+    for stream, broker in legacy.brokers.items():
+        for retained in broker.space.retained_publications():
+            yield _retained(retained, stream, legacy.retained_sources[stream, retained.topic_string])
+
+
+def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
+    """In the order of arrival; the broker numbers what it makes by ``seq``, which therefore follows that order."""
+    if numbered:
+        return sorted(traffic, key=lambda one: one.message.seq)
+    times = [one.message.time for one in traffic]
+    if all(time is not None for time in times):
+        traffic = sorted(traffic, key=lambda one: one.message.time)  # type: ignore[arg-type, return-value]
+    return [
+        _Traffic(one.source, one.message.model_copy(update={"seq": seq}), one.decoded)
+        for seq, one in enumerate(traffic, 1)
+    ]
+
+
+def _told_by_broker(one: _Traffic) -> list[Item] | None:
+    """The items of a message that a broker put; none for a delivery; None for a message that is not a broker's."""
+    try:
+        one.decoded = one.message.decode()
+    except QPubSubError:
+        return None
+    message = one.decoded
+    try:
+        publication = metatopics.pcf_of(message)
+    except QPubSubError as error:
+        return [Unread(source=one.source, text="a PCF message", why=str(error))]
+    if publication is not None and metatopics.is_metatopic_publication(publication):
+        return list(metatopics.read(publication, one.source))
+    try:
+        command = parse(message)
+    except QPubSubError:
+        return None
+    if not isinstance(command, Publish):
+        return None
+    if PubOpt.IS_RETAINED_PUB in command.options:
+        return [_copy(command, message, topic, one) for topic in command.topics]
+    queue = one.message.queue
+    by_broker = message.mqmd.put_appl_type == MQAT_BROKER and queue not in ("", DEFAULT_STREAM)
+    return [] if by_broker else None
+
+
+def _copy(command: Publish, message: Message, topic: str, one: _Traffic) -> LegacyRetained:
+    return LegacyRetained(
+        source=one.source,
+        topic=topic,
+        stream=_stream_told(message) or command.stream_name or DEFAULT_STREAM,
+        sub_point=command.sub_point,
+        md_hex=message.mqmd.encode().hex(),
+        body_hex=one.message.body_hex,
+        published_at=one.message.time,
+        delivered=True,
+    )
+
+
+def _stream_told(message: Message) -> str | None:
+    """The stream name in a delivered MQRFH: there because the subscriber asked for it (InclStreamName)."""
+    if message.rfh1 is None:
+        return None
+    try:
+        found = dict(message.rfh1.pairs()).get(MQPS_STREAM_NAME)
+    except QPubSubError:
+        return None
+    return name_of(found) if found else None
+
+
+def _run(traffic: list[_Traffic], legacy: Legacy) -> Iterator[Item]:
+    for one in traffic:
+        try:
+            one.command = parse(one.decoded if one.decoded is not None else one.message.decode())
+        except QPubSubError as error:
+            if one.message.queue in ("", CONTROL_QUEUE, DEFAULT_STREAM) or one.decoded is None:
+                why = f"it is no command: {error}"
+                yield Unread(source=one.source, text=f"a message on {one.message.queue or 'no queue'}", why=why)
+            continue
+        _note(one, legacy)
+    publishers: dict[tuple[str, ...], Publisher] = {}
+    for one in traffic:
+        if one.command is None:
+            continue
+        stream = _stream(one)
+        broker = legacy.broker(stream)
+        message = one.message if one.message.queue else one.message.model_copy(update={"queue": _queue(one)})
+        outcome, _ = broker.replay(message)
+        _effects(outcome, stream, one.source, legacy)
+        if outcome.completion in (Completion.OK, Completion.WARNING):
+            _publishers(one, stream, legacy.qmgr, publishers)
+    yield from publishers.values()
+
+
+def _queue(one: _Traffic) -> str:
+    return natural_queue(one.message)
+
+
+def _stream(one: _Traffic) -> str:
+    """The stream that a command is about: that of its queue, or the one it names on the control queue."""
+    queue = one.message.queue or _queue(one)
+    if queue != CONTROL_QUEUE:
+        return queue
+    command = one.command
+    return (name_of(command.stream_name or "") if command is not None else "") or DEFAULT_STREAM
+
+
+def _note(one: _Traffic, legacy: Legacy) -> None:
+    """Streams and subscription points that a command shows to exist."""
+    stream = _stream(one)
+    if is_object_name(stream):
+        legacy.streams.setdefault(stream, one.source)
+    point = getattr(one.command, "sub_point", None)
+    if point:
+        legacy.sub_points.setdefault(point, one.source)
+
+
+def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> None:
+    for effect in outcome.effects:
+        match effect:
+            case SubscriptionAdded(subscription):
+                legacy.subscription_sources[stream, subscription.sub_id] = source
+            case SubscriptionAltered(_, after):
+                legacy.subscription_sources.setdefault((stream, after.sub_id), source)
+            case SubscriptionRemoved(subscription):
+                legacy.subscription_sources.pop((stream, subscription.sub_id), None)
+            case RetainedStored(retained):
+                legacy.retained_sources[stream, retained.topic_string] = source
+            case RetainedCleared(topic_string):
+                legacy.retained_sources.pop((stream, topic_string), None)
+
+
+def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[str, ...], Publisher]) -> None:
+    """What version 6 kept and the replay does not: registered publishers."""
+    command = one.command
+    if isinstance(command, RegisterPublisher):
+        for topic in command.topics:
+            queue = _own_queue(one, command)
+            publishers[stream, queue, topic] = Publisher(
+                source=one.source,
+                topic=topic,
+                stream=stream,
+                qmgr=name_of(command.qmgr_name or "") or qmgr,
+                queue=queue,
+                correl_id=_correl_id(one, RegOpt.CORREL_AS_ID in command.options),
+                user=_user(one),
+                options=tuple(option.value for option in command.options if option is not RegOpt.NONE),
+            )
+    elif isinstance(command, DeregisterPublisher):
+        everything = RegOpt.DEREG_ALL in command.options
+        for key in list(publishers):
+            if key[:2] == (stream, _own_queue(one, command)) and (everything or key[2] in command.topics):
+                del publishers[key]
+
+
+def _own_queue(one: _Traffic, command: Command) -> str:
+    reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_q)
+    return name_of(command.q_name or "") or reply_to
+
+
+def _correl_id(one: _Traffic, given: bool) -> str | None:
+    if not given or one.decoded is None or one.decoded.mqmd.correl_id == MQCI_NONE:
+        return None
+    return one.decoded.mqmd.correl_id.hex().upper()
+
+
+def _user(one: _Traffic) -> str:
+    if one.message.user is not None:
+        return one.message.user
+    return "" if one.decoded is None else name_of(one.decoded.mqmd.user_identifier)
+
+
+def _subscription(subscription: Subscription, stream: str, source: Source) -> LegacySubscription:
+    identified = subscription.correl_id != MQCI_NONE
+    return LegacySubscription(
+        source=source,
+        topic=remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard),
+        queue=subscription.dest_queue,
+        qmgr=subscription.dest_qmgr,
+        correl_id=subscription.correl_id.hex().upper() if identified else None,
+        stream=stream,
+        sub_point=subscription.sub_point,
+        scheme=subscription.wildcard,
+        format=subscription.format,
+        user=subscription.user,
+        name=subscription.name,
+        user_data=subscription.user_data,
+        identities=subscription.identities,
+        exclusive=subscription.exclusive,
+        filter=subscription.selector,
+        options=options_of(subscription.options, identified),
+        created=subscription.created,
+        expires_at=subscription.expires_at,
+        accounting_token=subscription.accounting_token.hex() if any(subscription.accounting_token) else "",
+        appl_identity_data=subscription.appl_identity_data,
+    )
+
+
+def _retained(retained: RetainedPublication, stream: str, source: Source) -> LegacyRetained:
+    publication = retained.publication
+    point: str | None = None
+    try:
+        command = parse(publication.message)
+        point = command.sub_point if isinstance(command, Publish) else None
+    except QPubSubError:
+        point = None
+    own = remove_prefix("" if stream == DEFAULT_STREAM else stream, retained.topic_string)
+    return LegacyRetained(
+        source=source,
+        topic=remove_prefix(point or "", own),
+        stream=stream,
+        sub_point=point,
+        md_hex=publication.message.mqmd.encode().hex(),
+        body_hex=encode(publication.message).hex(),
+        published_at=publication.published_at,
+        expires_at=publication.expires_at,
+        local=publication.local,
+    )

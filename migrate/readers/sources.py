@@ -1,0 +1,121 @@
+"""From files to one state: what kind of source each file is, by its content, and all their items together.
+
+Captures of all sources are replayed as one: what a command did may depend on one in another file. Everything else is
+read file by file. A directory stands for the files in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from migrate.assemble import assemble
+from migrate.legacy_state import Item, LegacyState, Source, Unread
+from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
+from migrate.readers.text import decoded
+from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
+from rfh2.errors import CaptureError, MigrationError
+
+Reader = Callable[[str, str], Iterable[Item]]
+
+_TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
+    "events": (event_xml.looks_like, event_xml.read),
+    "reportproperties": (reportproperties.looks_like, reportproperties.read),
+    "amqspsd": (amqspsd.looks_like, amqspsd.read),
+    "authorities": (authorities.looks_like, authorities.read),
+    "qm.ini": (qm_ini.looks_like, qm_ini.read),
+}
+KINDS: Final = ("captures", "state", *_TEXTS)
+_HEAD_BYTES: Final = 65_536
+# No text source is longer; what is goes to the capture readers, which take a message at a time.
+_MAX_TEXT_BYTES: Final = 1 << 30
+
+
+def read_sources(sources: Iterable[str], qmgr: str) -> LegacyState:
+    """The legacy state of queue manager *qmgr* in *sources*.
+
+    sources: paths, each with ``KIND=`` before it where content is not enough to tell what it is. Raises MigrationError
+    where one is missing; what a source holds and nobody understands is in the state.
+    """
+    items: list[Item] = []
+    captured: list[tuple[Path, str]] = []
+    for given in sources:
+        kind, path = _split(given)
+        for file in _files(path):
+            found = kind or _kind(file)
+            if found == "captures":
+                captured.append((file, "auto"))
+            elif found == "state":
+                items += _states(file, qmgr)
+            else:
+                items += _TEXTS[found][1](decoded(_bytes(file)), str(file))
+    if captured:
+        items += _captures(captured, qmgr)
+    return assemble(items, qmgr)
+
+
+def _split(given: str) -> tuple[str, Path]:
+    kind, equals, path = given.partition("=")
+    return (kind, Path(path)) if equals and kind in KINDS else ("", Path(given))
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+    if not path.exists():
+        raise MigrationError(f"{path}: no such file or directory")
+    return [path]
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise MigrationError(f"{file}: {error.strerror or error}") from error
+
+
+def _kind(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+        size = file.stat().st_size
+    except OSError as error:
+        raise MigrationError(f"{file}: {error.strerror or error}") from error
+    if state_json.looks_like(decoded(head)):
+        return "state"
+    if detect(head) != "raw" or size > _MAX_TEXT_BYTES:
+        return "captures"
+    text = decoded(_bytes(file))
+    return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), "captures")
+
+
+def _states(file: Path, qmgr: str) -> list[Item]:
+    states, items = state_json.read(decoded(_bytes(file)), str(file))
+    found: list[Item] = list(items)
+    for state in states:
+        if state.qmgr == qmgr:
+            found += (item for _, item in state.items())
+        else:
+            count = sum(1 for _ in state.items())
+            why = f"the state of queue manager {state.qmgr}, not of {qmgr}"
+            found.append(Unread(source=Source(file=str(file)), text=f"{count} items", why=why, count=count))
+    return found
+
+
+def _captures(files: list[tuple[Path, str]], qmgr: str) -> Iterable[Item]:
+    numbering = Numbering()
+    numbered = True
+    for file, _ in files:
+        with file.open("rb") as stream:
+            fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
+        numbered = numbered and "seq" in fmt.keeps
+    return list(captures.read(_records(files, numbering), numbered, qmgr))
+
+
+def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:
+    for file, form in files:
+        try:
+            yield from read_captures(file, form, numbering=numbering)
+        except CaptureError as error:
+            yield CaptureRecord(str(file), 0, None, error, 0)

@@ -1,0 +1,189 @@
+"""The vocabulary of Message Broker's subscription engine, the same in its XML events and in its property listing.
+
+Registry keeps the subscriptions and access control entries that are there after all changes, in the order in which they
+came: that order numbers them in the migration log (guide 8.4). A client identifier has its parts between colons: the
+header format, the queue manager, the queue and, where there is one, the correlation identifier.
+
+Topics of a stream bear ``$SYS/STREAM/<stream>/`` inside the broker (guide 8.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+from lxml import etree
+
+from migrate.legacy_state import Access, AclEntry, Item, LegacyRetained, LegacySubscription, Source, Unread
+from migrate.readers.moments import of_printed
+from streams.namelists import DEFAULT_STREAM
+from streams.subscriptions import PublicationFormat, WildcardScheme
+
+STREAM_TOPICS: Final = "$SYS/STREAM/"
+
+_FORMATS: Final = {"mqrfh2": PublicationFormat.RFH2, "mqrfh": PublicationFormat.RFH1, "mqrfh1": PublicationFormat.RFH1}
+_FLAGS: Final = {"localOnly": "Local", "pubOnReqOnly": "PubOnReqOnly", "informIfRet": "InformIfRet"}
+_CORREL_ID: Final = re.compile("[0-9A-Fa-f]{48}")
+_KNOWN: Final = frozenset({"clientId", "subscriptionPoint", "subscriptionName", "filter", "user", "persistent"}) | {
+    *("expiryTimeStamp", "createTimeStamp", "tempDynamicQueue", "clientContext", "name", "uuid"),
+    *_FLAGS,
+}
+_ACL: Final = frozenset({"principalName", "principalType", "publish", "subscribe", "persistent", "name", "uuid"})
+
+
+def local_name(element: etree._Element) -> str:
+    """The element's name without a namespace."""
+    return str(element.tag).rpartition("}")[2].rpartition(":")[2]
+
+
+def split_stream(topic: str) -> tuple[str, str]:
+    """(stream, topic) of a topic string inside the broker."""
+    if not topic.startswith(STREAM_TOPICS):
+        return DEFAULT_STREAM, topic
+    stream, slash, rest = topic.removeprefix(STREAM_TOPICS).partition("/")
+    return (stream, rest) if slash and stream and rest else (DEFAULT_STREAM, topic)
+
+
+class Registry:
+    """What is registered after the changes so far."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._subscriptions: dict[tuple[str, ...], LegacySubscription] = {}
+        self._acl: dict[tuple[str, str], AclEntry] = {}
+        self._retained: dict[tuple[str, str], LegacyRetained] = {}
+        self._unread: list[Unread] = []
+
+    def items(self) -> Iterator[Item]:
+        """Everything that is left, and what was not understood."""
+        yield from self._subscriptions.values()
+        yield from self._acl.values()
+        yield from self._retained.values()
+        yield from self._unread
+
+    def take(self, action: str, element: str, topic: str, attributes: Mapping[str, str], line: int) -> str:
+        """One change: Create, Change or Delete of *element* at *topic*. Returns what was wrong with it, or ""."""
+        if element == "Subscription":
+            return self._subscription(action, topic, attributes, line)
+        if element == "ACLEntry":
+            return self._entry(action, topic, attributes, line)
+        if element == "AllACLEntries":
+            for key in [key for key in self._acl if key[0] == topic]:
+                del self._acl[key]
+            return ""
+        if element in ("RetainedPublication", "Retained"):
+            self._retain(action, topic, attributes, line)
+            return ""
+        return f"{element} is no part of a topic that is known"
+
+    def _subscription(self, action: str, topic: str, attributes: Mapping[str, str], line: int) -> str:
+        client = attributes.get("clientId", "")
+        words = [attributes.get(name, "") for name in ("subscriptionPoint", "filter")]
+        key = (topic, client, *words)
+        if action == "Delete":
+            return "" if self._subscriptions.pop(key, None) else "nothing of the kind is registered"
+        made = self._made(topic, client, attributes, line)
+        if isinstance(made, str):
+            return made
+        if action == "Create" and key in self._subscriptions:
+            # The later one holds; the earlier one is still an item of the source.
+            self._say(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
+            self._subscriptions.pop(key)
+        self._subscriptions[key] = made
+        return ""
+
+    def _made(self, topic: str, client: str, attributes: Mapping[str, str], line: int) -> LegacySubscription | str:
+        parts = client.split(":")
+        if len(parts) < 3 or not parts[2]:
+            return f"clientId {client!r} does not name format, queue manager and queue"
+        word, qmgr, queue, *more = parts
+        correl_id = more[0] if more and _CORREL_ID.fullmatch(more[0]) else None
+        known = word.lower() in _FORMATS
+        header = _FORMATS.get(word.lower(), PublicationFormat.RFH2)
+        stream, own = split_stream(topic)
+        unknown_options = [f"{name}={attributes[name]}" for name in sorted(set(attributes) - _KNOWN)]
+        if more and (correl_id is None or len(more) > 1):
+            unknown_options.append(f"clientId part {':'.join(more[correl_id is not None :])}")
+        if not known:
+            unknown_options.append(f"clientId format {word}")
+        options = [option for name, option in _FLAGS.items() if attributes.get(name) == "true"]
+        if attributes.get("persistent") == "true":
+            options.append("Pers")
+        if correl_id is not None:
+            options.append("CorrelAsId")
+        moments: dict[str, Any] = {}
+        for name, field in (("createTimeStamp", "created"), ("expiryTimeStamp", "expires_at")):
+            text = attributes.get(name, "")
+            moments[field] = of_printed(text)
+            if text and moments[field] is None and text not in ("0", "never"):
+                unknown_options.append(f"{name}={text}")
+        return LegacySubscription(
+            source=Source(file=self._file, position=line),
+            topic=own,
+            stream=stream,
+            queue=queue,
+            qmgr=qmgr,
+            correl_id=correl_id,
+            sub_point=attributes.get("subscriptionPoint") or None,
+            scheme=WildcardScheme.TOPIC if header is PublicationFormat.RFH2 else WildcardScheme.CHAR,
+            format=header,
+            user=attributes.get("user", ""),
+            name=attributes.get("subscriptionName") or None,
+            filter=attributes.get("filter") or None,
+            options=tuple(options),
+            unknown_options=tuple(unknown_options),
+            temp_dynamic=attributes.get("tempDynamicQueue") == "true",
+            client_context=_hex(attributes.get("clientContext", "")),
+            **moments,
+        )
+
+    def _entry(self, action: str, topic: str, attributes: Mapping[str, str], line: int) -> str:
+        principal = attributes.get("principalName", "")
+        if not principal:
+            return "an entry without principalName"
+        if action == "Delete":
+            return "" if self._acl.pop((topic, principal), None) else "there is no such entry"
+        rights: dict[str, Access] = {}
+        for right in ("publish", "subscribe", "persistent"):
+            text = attributes.get(right, "inherit").lower()
+            if text not in ("true", "false", "inherit"):
+                return f"{right}={text!r} is neither true, false nor inherit"
+            rights[right] = Access(text)
+        stream, own = split_stream(topic)
+        self._acl[topic, principal] = AclEntry(
+            source=Source(file=self._file, position=line),
+            topic=own,
+            stream=stream,
+            principal=principal,
+            principal_type=_principal_type(attributes.get("principalType", "")),
+            publish=rights["publish"],
+            subscribe=rights["subscribe"],
+            persistent=rights["persistent"],
+        )
+        for name in sorted(set(attributes) - _ACL):
+            self._say(line, f"{topic}: {name}={attributes[name]}", "no attribute of an access control entry")
+        return ""
+
+    def _retain(self, action: str, topic: str, attributes: Mapping[str, str], line: int) -> None:
+        point = attributes.get("subscriptionPoint", "")
+        if action == "Delete":
+            self._retained.pop((topic, point), None)
+            return
+        stream, own = split_stream(topic)
+        source = Source(file=self._file, position=line)
+        self._retained[topic, point] = LegacyRetained(source=source, topic=own, stream=stream, sub_point=point or None)
+
+    def _say(self, line: int, text: str, why: str) -> None:
+        self._unread.append(Unread(source=Source(file=self._file, position=line), text=text, why=why))
+
+
+def _principal_type(text: str) -> Literal["user", "group", "unknown"]:
+    lowered = text.lower()
+    if lowered in ("user", "principal"):
+        return "user"
+    return "group" if lowered == "group" else "unknown"
+
+
+def _hex(text: str) -> str:
+    return text if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", text) else ""

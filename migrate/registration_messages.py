@@ -1,0 +1,150 @@
+"""Register Subscriber commands that make a subscription what it is: for what MQSC cannot carry.
+
+A subscription without a name is found by its traditional identity, which only a command can give it; so are persistence
+options, identity sets and the prefix that is taken off again. The command is put with the context of its user. One that
+would be sent retained publications at once is told NewPubsOnly, for the subscriber had them before the migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from commands.model import RegisterSubscriber, RegOpt
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from migrate.readers.options import options_of
+from rfh2 import pcf_names
+from rfh2.captured import CapturedMessage
+from rfh2.constants import MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.folders import Folder, write
+from rfh2.message import Message, encode
+from rfh2.mqmd import Mqmd
+from rfh2.mqps import MQPS_STREAM_NAME
+from rfh2.options import REGISTRATION
+from rfh2.pcf import Pcf
+from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import Rfh2
+from streams.patterns import remove_pattern_prefix
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+
+_CCSID = 1208
+_MQPS = {
+    "Command": "MQPSCommand",
+    "Topic": "MQPSTopic",
+    "RegOpt": "MQPSRegOpts",
+    "QName": "MQPSQName",
+    "QMgrName": "MQPSQMgrName",
+    "SubName": "MQPSSubName",
+    "SubIdentity": "MQPSSubIdentity",
+    "SubUserData": "MQPSSubUserData",
+}
+_PCF = {
+    "Topic": pcf_names.MQCACF_TOPIC,
+    "QName": pcf_names.MQCA_Q_NAME,
+    "QMgrName": pcf_names.MQCA_Q_MGR_NAME,
+    "SubName": pcf_names.MQCACF_SUBSCRIPTION_NAME,
+    "SubIdentity": pcf_names.MQCACF_SUBSCRIPTION_IDENTITY,
+    "SubUserData": pcf_names.MQCACF_SUBSCRIPTION_USER_DATA,
+}
+_HEADERS = {
+    PublicationFormat.RFH2: WildcardScheme.TOPIC,
+    PublicationFormat.RFH1: WildcardScheme.CHAR,
+    PublicationFormat.PCF: WildcardScheme.CHAR,
+}
+
+
+def cannot_register(subscription: Subscription) -> str:
+    """Why no command can make *subscription*; "" where one can."""
+    scheme = _HEADERS.get(subscription.format)
+    if scheme is None:
+        return f"no command asks for publications as {subscription.format}"
+    if scheme is not subscription.wildcard:
+        return "its header has the other wildcard scheme"
+    if subscription.format is not PublicationFormat.RFH2 and (subscription.sub_point or subscription.selector):
+        return "only an MQRFH2 has a subscription point or a filter"
+    if subscription.format is PublicationFormat.RFH2 and subscription.stream:
+        return "an MQRFH2 names no stream"
+    if subscription.topic_string.startswith(("$SYS/", "MQ/")):
+        return "a command for this topic is accepted and ignored"
+    return ""
+
+
+def registrations(
+    subscription: Subscription, seq: int, now: datetime, qmgr: str, *, is_sent_retained: bool
+) -> Iterator[CapturedMessage]:
+    """The commands, one for each member of the identity set, at least one. Raises EncodeError.
+
+    is_sent_retained: whether something retained matches it.
+    """
+    for identity in subscription.identities or (None,):
+        mqmd, body = _command(subscription, identity, now, qmgr, is_sent_retained)
+        yield CapturedMessage(
+            seq=seq,
+            time=now,
+            qmgr=qmgr,
+            queue=CONTROL_QUEUE,
+            user=subscription.user or None,
+            md_hex=mqmd.encode().hex(),
+            body_hex=body.hex(),
+        )
+
+
+def _command(
+    subscription: Subscription, identity: str | None, now: datetime, qmgr: str, is_sent_retained: bool
+) -> tuple[Mqmd, bytes]:
+    identified = subscription.correl_id != MQCI_NONE
+    words = list(options_of(subscription.options, identified))
+    if is_sent_retained and not subscription.options.pub_on_req_only and RegOpt.NEW_PUBS_ONLY not in words:
+        words.append(RegOpt.NEW_PUBS_ONLY)
+    if identity is not None:
+        words.append(RegOpt.JOIN_EXCL if subscription.exclusive else RegOpt.JOIN_SHARED)
+    pairs = [("Command", RegisterSubscriber.word)]
+    pairs.append(
+        ("Topic", remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard))
+    )
+    if subscription.sub_point:
+        pairs.append(("SubPoint", subscription.sub_point))
+    if subscription.selector:
+        pairs.append(("Filter", subscription.selector))
+    pairs += [("QMgrName", subscription.dest_qmgr), ("QName", subscription.dest_queue)]
+    pairs += [("RegOpt", str(word)) for word in words]
+    optional = (("SubName", subscription.name), ("SubIdentity", identity), ("SubUserData", subscription.user_data))
+    pairs += [(tag, value) for tag, value in optional if value is not None]
+    fmt, headers, data = _form(subscription, pairs)
+    tenths = -1
+    if subscription.expires_at is not None:
+        tenths = max(1, int((subscription.expires_at - now).total_seconds() * 10))
+    mqmd = Mqmd(
+        msg_type=MQMT_DATAGRAM,
+        expiry=tenths,
+        coded_char_set_id=_CCSID,
+        format=fmt,
+        persistence=MQPER_PERSISTENT,
+        correl_id=subscription.correl_id,
+        user_identifier=subscription.user,
+        accounting_token=subscription.accounting_token,
+        appl_identity_data=subscription.appl_identity_data,
+    )
+    return mqmd, encode(Message(mqmd, headers, data))
+
+
+def _form(subscription: Subscription, pairs: list[tuple[str, str]]) -> tuple[str, tuple[Rfh1 | Rfh2, ...], bytes]:
+    """Format, headers and body of the command in the header that the subscriber used."""
+    stream = subscription.stream if subscription.stream != DEFAULT_STREAM else None
+    if subscription.format is PublicationFormat.RFH2:
+        return MQFMT_RF_HEADER_2, (Rfh2((Folder.of(write("psc", pairs)),)),), b""
+    if subscription.format is PublicationFormat.RFH1:
+        named = [(_MQPS[tag], value) for tag, value in pairs]
+        named += [(MQPS_STREAM_NAME, stream)] if stream else []
+        header = Rfh1(charset="utf-8", string_charset="utf-8").with_pairs(named)
+        return MQFMT_RF_HEADER_1, (header,), b""
+    parameters: list[Parameter] = []
+    for tag, value in pairs:
+        if tag in _PCF:
+            parameters.append(Cfst.of(_PCF[tag], value, _CCSID))
+    options = REGISTRATION.mask(value for tag, value in pairs if tag == "RegOpt")
+    parameters.append(Cfin(pcf_names.MQIACF_REGISTRATION_OPTIONS, options))
+    if stream:
+        parameters.append(Cfst.of(pcf_names.MQCACF_STREAM_NAME, stream, _CCSID))
+    return "MQPCF", (), Pcf(pcf_names.MQCMD_REGISTER_SUBSCRIBER, tuple(parameters)).encode()

@@ -1,0 +1,116 @@
+"""The report for a terminal: totals, what wants a person, problems with what to do, the trees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from migrate.log import printable
+from migrate.plan import Plan
+from migrate.report.facts import facts
+from migrate.target import Target
+
+_SHOWN_ITEMS = 40
+_SHOWN_LINES = 60
+_PHASES = {
+    "rehearse": "rehearsal, nothing was changed",
+    "initial": "initial phase, topic objects only; the fates are those of the completion phase",
+    "complete": "done",
+}
+
+
+def outline(plan: Plan, target: Target, as_json: bool) -> Iterator[str]:
+    """The lines of the report; one line of JSON where that is asked for."""
+    found = facts(plan, target)
+    if as_json:
+        yield json.dumps(found, ensure_ascii=False)
+        return
+    yield from text(found)
+
+
+def text(found: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[str]:
+    """*found* for a person. limit: how many items are listed, None for all."""
+    yield f"{found['tool']}: broker {found['broker']} to queue manager {found['qmgr']} ({_PHASES[found['phase']]})"
+    counts = found["counts"]
+    yield (
+        f"{found['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
+        f"{counts['reported']} reported"
+    )
+    yield ""
+    yield f"{'':16}{'migrated':>10}{'changed':>10}{'reported':>10}"
+    for kind, verdicts in found["by_kind"].items():
+        yield f"{kind:16}{verdicts['migrated']:>10}{verdicts['changed']:>10}{verdicts['reported']:>10}"
+    yield from _warnings(found)
+    yield from _items(found, limit)
+    yield from _problems(found)
+    yield from _views(found)
+    yield from _trees(found)
+
+
+def _warnings(found: dict[str, Any]) -> Iterator[str]:
+    if found["warnings"]:
+        yield ""
+        yield "Of the whole:"
+        for reason in found["warnings"]:
+            yield f"  {reason['severity']}: {reason['text']}{_ids(reason)}"
+
+
+def _items(found: dict[str, Any], limit: int | None) -> Iterator[str]:
+    for verdict, heading in (("reported", "Reported, not migrated:"), ("changed", "Changed:")):
+        listed = [fate for fate in found["fates"] if fate["verdict"] == verdict]
+        if not listed:
+            continue
+        yield ""
+        yield heading
+        for fate in listed[:limit]:
+            yield f"  {printable(fate['label'])}  ({fate['source']})"
+            for reason in fate["reasons"]:
+                yield f"    {reason['severity']}: {printable(reason['text'])}{_ids(reason)}"
+        if limit is not None and len(listed) > limit:
+            yield f"  ... and {len(listed) - limit} more: see the log, or the report in JSON or HTML"
+
+
+def _problems(found: dict[str, Any]) -> Iterator[str]:
+    named = [problem for problem in found["problems"] if not problem["cared_for"]]
+    if named:
+        yield ""
+        yield "Known problems and differences:"
+        for problem in named:
+            yield f"  {problem['id']} {problem['title']} ({problem['count']})"
+            yield f"      {problem['advice']}"
+    cared = [problem["id"] for problem in found["problems"] if problem["cared_for"]]
+    if cared:
+        yield f"  Kept away by the order of the steps: {', '.join(cared)}"
+
+
+def _views(found: dict[str, Any]) -> Iterator[str]:
+    if found["visibility"]:
+        yield ""
+        yield "Wildcard subscriptions that see other topics than before:"
+        for view in found["visibility"][:_SHOWN_ITEMS]:
+            yield f"  [{view['subscription']}] {printable(view['pattern'])}"
+            if view["gained"]:
+                yield f"      more ({view['gained_count']}): {', '.join(map(printable, view['gained']))}"
+            if view["lost"]:
+                yield f"      less ({view['lost_count']}): {', '.join(map(printable, view['lost']))}"
+    if found["collisions"]:
+        yield ""
+        yield "Topics that were apart and are one now:"
+        for collision in found["collisions"][:_SHOWN_ITEMS]:
+            which = "; ".join(f"{stream}: {topic}" for stream, _, topic in collision["topics"])
+            yield f"  {printable(collision['topic_string'])}  from {printable(which)}"
+
+
+def _trees(found: dict[str, Any]) -> Iterator[str]:
+    for word in ("before", "after"):
+        lines = found["tree"][word]
+        yield ""
+        yield f"Topic tree {word}:"
+        yield from (f"  {line}" for line in lines[:_SHOWN_LINES])
+        if len(lines) > _SHOWN_LINES:
+            yield f"  ... and {len(lines) - _SHOWN_LINES} more lines"
+
+
+def _ids(reason: dict[str, Any]) -> str:
+    return f" [{' '.join(reason['ids'])}]" if reason["ids"] else ""

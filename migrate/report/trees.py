@@ -1,0 +1,104 @@
+"""The topic tree before and after, as lines: objects, and how many subscriptions and publications lie where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrate.log import printable
+from migrate.plan import AddSubscription, KeepRetained, Plan, Store
+from migrate.target import Target
+from rfh2.errors import CommandError
+from streams.namelists import DEFAULT_STREAM
+from streams.patterns import parse_pattern
+from streams.subscriptions import WildcardScheme
+from streams.topic_objects import TopicObject, Wildcard
+
+_DEPTH = 3
+_WIDTH = 12
+
+
+@dataclass(slots=True)
+class _Node:
+    children: dict[str, _Node] = field(default_factory=dict)
+    subscriptions: int = 0
+    retained: int = 0
+    label: str = ""
+
+    def at(self, topic_string: str) -> _Node:
+        """The node of *topic_string*, as deep as trees are shown."""
+        node = self
+        if topic_string:
+            for level in topic_string.split("/")[:_DEPTH]:
+                node = node.children.setdefault(level, _Node())
+        return node
+
+    def total(self) -> tuple[int, int]:
+        """Subscriptions and retained publications here and below."""
+        subscriptions, retained = self.subscriptions, self.retained
+        for child in self.children.values():
+            more = child.total()
+            subscriptions, retained = subscriptions + more[0], retained + more[1]
+        return subscriptions, retained
+
+
+def before(plan: Plan) -> list[str]:
+    """Each stream with its own topics, and within it each subscription point."""
+    roots: dict[str, _Node] = {stream.name: _Node() for stream in plan.state.streams}
+    roots.setdefault(DEFAULT_STREAM, _Node())
+    for subscription in plan.state.subscriptions:
+        root = roots.setdefault(_place(subscription.stream, subscription.sub_point), _Node())
+        root.at(_literal(subscription.topic, subscription.scheme)).subscriptions += 1
+    for retained in plan.state.retained:
+        roots.setdefault(_place(retained.stream, retained.sub_point), _Node()).at(retained.topic).retained += 1
+    lines = []
+    for name, root in sorted(roots.items(), key=lambda item: (item[0] != DEFAULT_STREAM, item[0])):
+        lines += [f"{printable(name)}{_counts(root)}", *_children(root, "  ")]
+    return lines
+
+
+def after(plan: Plan, target: Target) -> list[str]:
+    """One tree, with the topic objects in it."""
+    root = _Node(label=" SYSTEM.BASE.TOPIC")
+    objects = {o.name: o for o in target.objects.topics}
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, TopicObject):
+            objects[step.definition.name] = step.definition
+    for topic in objects.values():
+        if topic.topic_string:
+            blocked = ", WILDCARD(BLOCK)" if topic.wildcard is Wildcard.BLOCK else ""
+            node = root.at(topic.topic_string)
+            node.label += f" [{topic.name}{blocked}]"
+    for step in plan.steps:
+        if isinstance(step, AddSubscription):
+            found = step.subscription
+            root.at(_literal(found.topic_string, found.wildcard)).subscriptions += 1
+        elif isinstance(step, KeepRetained):
+            root.at(step.retained.topic_string).retained += 1
+    return [f"(root){root.label}{_counts(root)}", *_children(root, "  ")]
+
+
+def _place(stream: str, sub_point: str | None) -> str:
+    return f"{stream} at {sub_point}" if sub_point else stream
+
+
+def _literal(topic_string: str, scheme: WildcardScheme) -> str:
+    try:
+        return parse_pattern(topic_string, scheme).literal_topic
+    except CommandError:
+        return topic_string
+
+
+def _children(node: _Node, indent: str) -> Iterator[str]:
+    shown = sorted(node.children.items(), key=lambda item: (not item[1].label, item[0]))
+    for level, child in shown[:_WIDTH]:
+        yield f"{indent}{printable(level) or '(empty level)'}{child.label}{_counts(child)}"
+        yield from _children(child, indent + "  ")
+    if len(shown) > _WIDTH:
+        yield f"{indent}... and {len(shown) - _WIDTH} more"
+
+
+def _counts(node: _Node) -> str:
+    subscriptions, retained = node.total()
+    told = [f"{subscriptions} subscriptions"] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
+    return f"  ({', '.join(told)})" if told else ""

@@ -1,0 +1,175 @@
+"""Runbooks that end in a publish/subscribe cluster: from a hierarchy (guide 7.4.2), from a collective (guide 8.6).
+
+Topic objects of streams have to be defined on every queue manager of the cluster, each copy with CLUSTER: the queued
+interface needs a local one. Other clustered topic objects are defined once, on the cluster topic host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from migrate.runbooks.hierarchy import findings
+from migrate.runbooks.topology import Topology
+
+_INTERBROKER: Final = (
+    "SYSTEM.BROKER.INTERBROKER.QUEUE.1A",
+    "SYSTEM.BROKER.INTERBROKER.QUEUE.1N",
+    "SYSTEM.BROKER.INTERBROKER.QUEUE.1T",
+    "SYSTEM.BROKER.CONTROL.QUEUE",
+)
+_AFTER: Final = (
+    "SYSTEM.INTER.QMGR.CONTROL",
+    "SYSTEM.INTER.QMGR.PUBS",
+    "SYSTEM.INTER.QMGR.FANREQ",
+    "SYSTEM.CLUSTER.TRANSMIT.QUEUE",
+)
+
+
+def cluster_runbook(topology: Topology, cluster: str, host: str | None = None) -> str:
+    """A hierarchy to a cluster. host: the cluster topic host; the root of the hierarchy where none is given."""
+    return "".join(f"{line}\n" for line in _from_hierarchy(topology, cluster, host))
+
+
+def collective_runbook(brokers: Mapping[str, str], cluster: str, connections: Mapping[str, str] | None = None) -> str:
+    """A collective to a cluster. brokers: broker to queue manager. connections: queue manager to ``host(port)``."""
+    return "".join(f"{line}\n" for line in _from_collective(brokers, cluster, connections or {}))
+
+
+def _from_hierarchy(topology: Topology, cluster: str, host: str | None) -> Iterator[str]:
+    order = [qmgr for qmgr, _ in topology.from_the_top()]
+    topic_host = host or (topology.roots or tuple(order) or ("?",))[0]
+    yield f"# From a hierarchy to publish/subscribe cluster {cluster}"
+    yield ""
+    yield "Applications are stopped from step 3 to step 6. No publication that is on its way is lost."
+    yield from findings(topology)
+    yield ""
+    yield "## 1 Migrate every queue manager to version 7"
+    yield ""
+    yield f"Queue managers: {', '.join(order)}. See the runbook for the hierarchy."
+    yield ""
+    yield f"## 2 Put all of them into cluster {cluster}"
+    yield ""
+    yield "On each, until every queue manager is listed: `DISPLAY CLUSQMGR(*)`"
+    yield ""
+    yield "## 3 Stop applications, let work end"
+    yield ""
+    yield "Stop publishers. Do not inhibit the stream queues: they are needed for what is on its way. Then on each:"
+    yield ""
+    yield from _commands(order, "ALTER QMGR PSMODE(COMPAT)")
+    yield ""
+    yield "Wait until transmission queues and channels between them are empty."
+    yield ""
+    yield "## 4 Delete channels and transmission queues of the hierarchy"
+    yield ""
+    yield from _plumbing(topology)
+    yield ""
+    yield "## 5 Dissolve the hierarchy"
+    yield ""
+    yield from _commands(order, "ALTER QMGR PSMODE(ENABLED)")
+    yield from _commands([qmgr for qmgr in order if topology.parents.get(qmgr)], "ALTER QMGR PARENT('')")
+    yield ""
+    yield "On each `DISPLAY PUBSUB TYPE(ALL)` shows TYPE(LOCAL) and nothing else."
+    yield ""
+    yield "## 6 Cluster the topics"
+    yield ""
+    yield from _stream_topics(topology, order, cluster)
+    yield ""
+    yield f"Other topics: define each once, on {topic_host}, near the root of its tree:"
+    yield ""
+    yield f"    {topic_host}: DEFINE TOPIC(...) TOPICSTR('...') CLUSTER('{cluster}')"
+    yield ""
+    yield "Applications on the default stream whose topics have no common root are hard to cluster: move them to a"
+    yield "stream of their own. Clustering SYSTEM.BASE.TOPIC is a last resort."
+    yield ""
+    yield "## 7 Restart the applications"
+
+
+def _stream_topics(topology: Topology, order: list[str], cluster: str) -> Iterator[str]:
+    streams = sorted({stream for names in topology.streams.values() for stream in names})
+    if not streams:
+        yield "There are no named streams."
+        return
+    yield "Every stream's topic object is local on every queue manager, CLUSTER on each copy (P31):"
+    yield ""
+    for qmgr in order:
+        have = topology.streams.get(qmgr, ())
+        for stream in streams:
+            if stream in have:
+                yield f"    {qmgr}: ALTER TOPIC('{stream}') CLUSTER('{cluster}')"
+            else:
+                yield f"    {qmgr}: DEFINE QLOCAL('{stream}') DEFPSIST(YES)"
+                yield f"    {qmgr}: DEFINE TOPIC('{stream}') TOPICSTR('{stream}') WILDCARD(BLOCK) CLUSTER('{cluster}')"
+        missing = [stream for stream in streams if stream not in have]
+        if missing:
+            names = ["SYSTEM.BROKER.DEFAULT.STREAM", "SYSTEM.BROKER.ADMIN.STREAM", *have, *missing]
+            listed = ", ".join(f"'{name}'" for name in names)
+            yield f"    {qmgr}: ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES({listed})"
+
+
+def _plumbing(topology: Topology) -> Iterator[str]:
+    pairs = [(child, parent) for child, parent in topology.parents.items() if parent]
+    if not pairs:
+        yield "There are none."
+        return
+    yield "Channel names are not part of the broker's state: put yours in the place of those made of the two names."
+    yield ""
+    for child, parent in pairs:
+        for here, there in ((child, parent), (parent, child)):
+            yield f"    {here}: STOP CHANNEL('{here}.{there}') MODE(QUIESCE)"
+            yield f"    {here}: DELETE CHANNEL('{here}.{there}')"
+            yield f"    {there}: DELETE CHANNEL('{here}.{there}')"
+            yield f"    {here}: DELETE QLOCAL('{there}')"
+
+
+def _from_collective(brokers: Mapping[str, str], cluster: str, connections: Mapping[str, str]) -> Iterator[str]:
+    qmgrs = list(brokers.values())
+    repositories = qmgrs[:2]
+    yield f"# From a collective to publish/subscribe cluster {cluster}"
+    yield ""
+    yield "All brokers of the collective migrate together."
+    yield ""
+    yield "1. Stop all publish/subscribe applications; let what is on its way be processed."
+    yield f"2. `DISPLAY QUEUE(*) CURDEPTH` shows 0 for {', '.join(_INTERBROKER)},"
+    yield "   for transmission queues and for the input queues of message flows, on each queue manager."
+    yield f"3. Upgrade the queue managers: {', '.join(qmgrs)}. Then `ALTER QMGR PSMODE(COMPAT)` on each."
+    yield "4. Delete manually defined channels and transmission queues between them. A rollback has to make them again."
+    yield f"5. Make cluster {cluster}, with {' and '.join(repositories)} as full repositories:"
+    yield ""
+    for qmgr in repositories:
+        yield f"       {qmgr}: ALTER QMGR REPOS('{cluster}')"
+    for qmgr in qmgrs:
+        own = connections.get(qmgr, "hostname(port)")
+        repository = next((r for r in repositories if r != qmgr), qmgr)
+        theirs = connections.get(repository, "hostname(port)")
+        yield (
+            f"       {qmgr}: DEFINE CHANNEL('TO.{qmgr}') CHLTYPE(CLUSRCVR) TRPTYPE(TCP) CONNAME('{own}') "
+            f"CLUSTER('{cluster}')"
+        )
+        yield f"       {qmgr}: START CHANNEL('TO.{qmgr}')"
+        yield (
+            f"       {qmgr}: DEFINE CHANNEL('TO.{repository}') CHLTYPE(CLUSSDR) TRPTYPE(TCP) CONNAME('{theirs}') "
+            f"CLUSTER('{cluster}')"
+        )
+        yield f"       {qmgr}: START CHANNEL('TO.{repository}')"
+    yield ""
+    yield "6. Cluster the root on each queue manager; or, where every application uses subscription points, their topic"
+    yield "   objects alone, once, on the cluster topic host (guide 6.2):"
+    yield ""
+    yield from (f"       {qmgr}: ALTER TOPIC(SYSTEM.BASE.TOPIC) CLUSTER('{cluster}')" for qmgr in qmgrs)
+    yield ""
+    yield f"7. Wait; `DISPLAY CLUSQMGR(*)` shows {', '.join(qmgrs)} on each."
+    yield "8. Migrate each broker:"
+    yield ""
+    for broker, qmgr in brokers.items():
+        for phase in ("-r", "-t", "-c -o"):
+            yield f"       qpubsub migmbbrk {phase} -b {broker} -m {qmgr} --source ..."
+    yield ""
+    yield "9. `REFRESH QMGR TYPE(PROXYSUB)` on each. After a rollback and another run begin again from here."
+    yield "10. Check `DISPLAY SUB(*) SUBTYPE(PROXY)`, `DISPLAY TPSTATUS('#') RETAINED`, and depth 0 of"
+    yield f"    {', '.join(_AFTER)}."
+    yield "11. `ALTER QMGR PSMODE(ENABLED)` on each; restart the applications."
+
+
+def _commands(qmgrs: list[str], command: str) -> Iterator[str]:
+    yield from (f"    {qmgr}: {command}" for qmgr in qmgrs)

@@ -1,0 +1,48 @@
+"""The runbook that takes a version 6 hierarchy to version 7, one queue manager at a time (guide 7.4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from migrate.runbooks.topology import Topology, check_topology
+
+
+def hierarchy_runbook(topology: Topology) -> str:
+    """Markdown with the commands filled in."""
+    return "".join(f"{line}\n" for line in _lines(topology))
+
+
+def _lines(topology: Topology) -> Iterator[str]:
+    yield "# From a version 6 hierarchy to a version 7 hierarchy"
+    yield ""
+    yield "The hierarchy works all the time, some queue managers at version 6 and some at version 7, in any order."
+    yield "All queue managers of one installation change together."
+    yield ""
+    yield "```"
+    yield from (f"{'  ' * depth}{qmgr}" for qmgr, depth in topology.from_the_top())
+    yield "```"
+    yield from findings(topology)
+    for qmgr, _ in topology.from_the_top():
+        parent = topology.parents.get(qmgr, "")
+        yield ""
+        yield f"## {qmgr}"
+        yield ""
+        yield f"1. `strmqm {qmgr}` (upgraded; PSMODE is COMPAT)"
+        yield f"2. `qpubsub strmqbrk -m {qmgr} --rehearse --source ...`, and read its report"
+        yield f"3. `qpubsub strmqbrk -m {qmgr} --source ...`"
+        yield "4. read `psmigr.log`"
+        yield "5. `DISPLAY QMGR PSMODE PARENT`: PSMODE(ENABLED)" + (f", PARENT({parent})" if parent else ", no parent")
+        neighbours = [n for n in (parent, *topology.children(qmgr)) if n]
+        if neighbours:
+            yield f"6. `DISPLAY PUBSUB TYPE(ALL)`: ACTIVE for {', '.join(neighbours)}, once they are migrated"
+
+
+def findings(topology: Topology) -> Iterator[str]:
+    """What has to be put right first."""
+    found = check_topology(topology)
+    if not found:
+        return
+    yield ""
+    yield "**First of all:**"
+    yield ""
+    yield from (f"- {finding.id}: {finding.text}" for finding in found)

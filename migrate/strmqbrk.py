@@ -1,0 +1,83 @@
+"""Planning strmqbrk: the state of a version 6 broker into the queue manager it ran on (guide 7.1, 7.4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from migrate import settling
+from migrate.attributes import migrated_attributes
+from migrate.authorities_plan import plan_authorities
+from migrate.draft import Draft
+from migrate.fingerprint import fingerprint
+from migrate.ledger import Severity
+from migrate.legacy_state import LegacyState
+from migrate.marker import Marker, marker_of, moment
+from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.relations import check_parent, plan_relations, planned_parent
+from migrate.retained_plan import plan_retained
+from migrate.stream_places import plan_streams
+from migrate.sub_point_places import plan_sub_points
+from migrate.subscription_plan import plan_subscriptions
+from migrate.target import Target
+from migrate.visibility import collisions, known_topics, visibility
+
+
+def is_migrated(target: Target) -> bool:
+    """Whether the queue manager has already been migrated: then no action is taken (guide 7.1)."""
+    return marker_of(target.objects, Tool.STRMQBRK) is not None
+
+
+def plan(
+    state: LegacyState,
+    target: Target,
+    options: PlanOptions,
+    now: datetime,
+    *,
+    rehearse: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Plan:
+    """What strmqbrk will do. now: UTC. progress: called with how many more items are settled.
+
+    Raises MigrationError where -p names another parent than the recorded one: nothing is migrated then.
+    """
+    draft = Draft.of(state, target, options, now, progress)
+    check_parent(draft)
+    plan_streams(draft)
+    plan_sub_points(draft)
+    plan_subscriptions(draft)
+    plan_retained(draft)
+    plan_authorities(draft)
+    plan_relations(draft)
+    settling.brokers(draft)
+    settling.publishers(draft)
+    settling.foreign_acl(draft)
+    settling.principals(draft)
+    settling.flow_inputs(draft)
+    settling.unread(draft)
+    settling.scopes(draft)
+    print_of = fingerprint(state)
+    qmgr = migrated_attributes(state, draft.objects.qmgr, draft.ledger)
+    draft.define(Marker(Tool.STRMQBRK, Phase.COMPLETE, moment(now), print_of).namelist())
+    # Queued publish/subscribe starts when everything is there (guide 7.4.1, step 4).
+    draft.define(replace(qmgr, parent=planned_parent(draft), psmode="ENABLED"))
+    if not any(True for _ in state.items()):
+        draft.warn("the sources hold no state at all: is this the right broker?", severity=Severity.WARNING)
+    topics = known_topics(draft)
+    return Plan(
+        Tool.STRMQBRK,
+        Phase.REHEARSE if rehearse else Phase.COMPLETE,
+        draft.qmgr,
+        now,
+        state,
+        options.shown,
+        settling.ordered(draft.steps),
+        draft.ledger.close(),
+        tuple(draft.warnings),
+        visibility(draft, topics),
+        collisions(topics),
+        tuple(draft.security),
+        print_of,
+        target.version,
+    )

@@ -1,0 +1,1 @@
+"""Where a plan goes: the embedded queue manager, or files for IBM MQ."""

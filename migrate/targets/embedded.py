@@ -1,0 +1,243 @@
+"""A plan carried out on the embedded queue manager: all of it in one transaction, after a backup, and back again.
+
+    plan      made from the state that the store has at version N
+    backup    a copy of the database, complete, before anything is written
+    journal   one JSON file a migration: the backup, what is going to be touched, the legacy state's fingerprints
+    apply     one unit of work; it begins by seeing that the store is still at version N
+    commit    everything is there, the namelist that remembers it too, or nothing is
+
+Interrupted at any instant the database has all or nothing; running the command again does the rest. Undoing gives back
+from the backup what the migration touched and nothing else: messages that have come since stay where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from commands.objects import kind_of
+from commands.queues import QueueManagerStore, UnitOfWork
+from commands.queues.errors import QueueError
+from commands.queues.home import DATABASE
+from commands.queues.reading import definitions_in
+from migrate.fingerprint import labelled
+from migrate.marker import marker_of, moment
+from migrate.plan import AddSubscription, KeepRetained, Plan, Step, Store, Tool
+from migrate.target import Target
+from rfh2.errors import MigrationError, StoreError
+from streams.operations import (
+    Effect,
+    RetainedCleared,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+
+DIRECTORY: Final = "migration"
+_JOURNAL: Final = "journal.json"
+_CHUNK: Final = 500
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing gave back, and what it had to leave."""
+
+    given_back: int
+    left: tuple[str, ...]
+
+
+def load(store: QueueManagerStore) -> Target:
+    """The queue manager's state with its version, as of one moment."""
+    with store.unit_of_work() as unit:
+        return Target.loaded(unit.load_state(), unit.state_version)
+
+
+def apply(store: QueueManagerStore, plan: Plan, progress: Progress | None = None) -> Path:
+    """Carry *plan* out; returns the directory of its backup and journal.
+
+    Raises MigrationError where the queue manager has changed since the plan was made, QueueManagerInUseError while a
+    command processor runs, StoreError where the disk fails: nothing has changed then.
+    """
+    advance = progress or (lambda _more: None)
+    with store.processor_lock():
+        directory = _new_directory(store.directory, plan)
+        try:
+            _back_up(store, directory)
+            _write_journal(directory, plan)
+            with store.unit_of_work() as unit:
+                if unit.state_version != plan.base_version:
+                    raise MigrationError(f"queue manager {plan.qmgr} has changed since the plan was made; run it again")
+                _carry_out(unit, plan.steps, advance)
+        except BaseException:
+            # Nothing was committed: the backup is of what is there.
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+    return directory
+
+
+def undo(store: QueueManagerStore, tool: Tool) -> Undone:
+    """Give back what the last migration by *tool* touched, as it was before.
+
+    Raises MigrationError where there is none, or its backup is gone.
+    """
+    with store.processor_lock():
+        directory = _latest(store, tool)
+        journal = _read_journal(directory)
+        before = _backup_state(directory, store.name)
+        with store.unit_of_work() as unit:
+            undone = _give_back(unit, journal["touched"], before)
+    (directory / _JOURNAL).rename(directory / "undone.json")
+    return undone
+
+
+def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
+    """(digest, label) of the legacy items as they were at migmbbrk's last phase; None where nothing is kept."""
+    try:
+        journal = _read_journal(_latest(store, Tool.MIGMBBRK))
+    except MigrationError:
+        return None
+    return [(digest, label) for digest, label in journal.get("items", ())]
+
+
+def effects_of(step: AddSubscription | KeepRetained) -> Iterable[Effect]:
+    """What a step does to subscriptions and retained publications; deliveries it has none."""
+    if isinstance(step, KeepRetained):
+        return (RetainedStored(step.retained),)
+    if step.replaces is not None:
+        return (SubscriptionAltered(step.replaces, step.subscription),)
+    return (SubscriptionAdded(step.subscription),)
+
+
+def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> None:
+    rest = iter(steps)
+    while some := list(islice(rest, _CHUNK)):
+        for step in some:
+            if isinstance(step, Store):
+                if step.anew:
+                    unit.delete_definition(kind_of(step.definition), step.definition.name)
+                unit.save_definition(step.definition)
+            else:
+                unit.save_effects(effects_of(step))
+        advance(len(some))
+
+
+def _new_directory(home: Path, plan: Plan) -> Path:
+    stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
+    for number in range(1000):
+        directory = home / DIRECTORY / (f"{stem}-{number}" if number else stem)
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return directory
+    raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
+
+
+def _back_up(store: QueueManagerStore, directory: Path) -> None:
+    """A whole copy of the database, in a directory of its own, so that it opens as a queue manager does."""
+    copy = directory / store.directory.name
+    copy.mkdir()
+    try:
+        source = sqlite3.connect(store.directory / DATABASE)
+        try:
+            target = sqlite3.connect(copy / DATABASE)
+            try:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode = WAL").fetchall()
+            finally:
+                target.close()
+        finally:
+            source.close()
+    except sqlite3.Error as error:
+        raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
+
+
+def _write_journal(directory: Path, plan: Plan) -> None:
+    touched: dict[str, list[Any]] = {"definitions": [], "subscriptions": [], "retained": []}
+    for step in plan.steps:
+        if isinstance(step, Store):
+            touched["definitions"].append([kind_of(step.definition), step.definition.name])
+        elif isinstance(step, AddSubscription):
+            touched["subscriptions"].append(step.subscription.sub_id.hex())
+        else:
+            touched["retained"].append(step.retained.topic_string)
+    body = {
+        "tool": plan.tool,
+        "phase": plan.phase,
+        "at": moment(plan.now),
+        "fingerprint": plan.fingerprint,
+        "touched": touched,
+        "items": labelled(plan.state),
+    }
+    partial = directory / f"{_JOURNAL}.partial"
+    with partial.open("w", encoding="utf-8") as file:
+        json.dump(body, file, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(directory / _JOURNAL)
+
+
+def _read_journal(directory: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((directory / _JOURNAL).read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise MigrationError(f"{directory / _JOURNAL}: cannot be read: {error}") from error
+    return found
+
+
+def _latest(store: QueueManagerStore, tool: Tool) -> Path:
+    """The directory of the migration that the queue manager itself remembers; others were never committed."""
+    objects, _, _ = store.load_state()
+    marker = marker_of(objects, tool)
+    if marker is None:
+        raise MigrationError(f"queue manager {store.name} remembers no migration by {tool}; there is nothing to undo")
+    for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-*"), reverse=True):
+        if (directory / _JOURNAL).is_file():
+            return directory
+    raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")
+
+
+def _backup_state(directory: Path, name: str) -> Target:
+    with QueueManagerStore.open(directory, name) as backup:
+        return Target.loaded(backup.load_state(), 0)
+
+
+def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
+    left: list[str] = []
+    count = 0
+    were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
+    # Topic objects whose string had changed have to go before the old ones can come.
+    for kind, name in touched["definitions"]:
+        definition = were.get((kind, name))
+        try:
+            if definition is None:
+                unit.delete_definition(kind, name)
+            else:
+                unit.save_definition(definition)
+            count += 1
+        except QueueError as refusal:
+            left.append(f"{kind} {name}: {refusal}")
+    subscriptions = {s.sub_id: s for s in before.subscriptions}
+    now = {s.sub_id: s for s in unit.load_state()[1]}
+    for sub_id in map(bytes.fromhex, touched["subscriptions"]):
+        old, new = subscriptions.get(sub_id), now.get(sub_id)
+        if old is not None:
+            unit.save_effects([SubscriptionAdded(old)])
+        elif new is not None:
+            unit.save_effects([SubscriptionRemoved(new)])
+        count += 1
+    for topic in touched["retained"]:
+        kept = before.retained.get(topic)
+        unit.save_effects([RetainedCleared(topic) if kept is None else RetainedStored(kept)])
+        count += 1
+    return Undone(count, tuple(left))

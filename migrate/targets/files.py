@@ -1,0 +1,304 @@
+"""A plan as files for a queue manager of IBM MQ 9.x: scripts in the order in which they are run, messages, a checklist.
+
+    1-queues.mqsc         local queues; one that is there already is refused with AMQ8150, and stays as it is
+    2-objects.mqsc        topic objects, namelists, the queue manager's attributes
+    3-authorities.mqsc    SET AUTHREC, and the same as setmqaut in 3-authorities.sh
+    4-retained-NN.qload   retained publications, a file for each stream's queue, while nobody subscribes
+    5-subscriptions.mqsc  DEFINE SUB of all that it can carry
+    6-registrations.qload Register Subscriber commands for the others
+    not-carried.jsonl     retained publications that nothing above carries, as captured messages
+    checklist.md          what a person does, in order
+
+What DEFINE SUB carries and what it does not is ``is_carried``'s to say: a subscription that MQSC would make a little
+different goes as a command. Everything here can be run on the embedded queue manager too, and gives the same state.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Final
+
+from commands.dialects.mqsc import attributes as sub_attributes
+from commands.dialects.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
+from commands.dialects.occasions import Scene
+from commands.mqsc import attributes as mqsc_kinds
+from commands.mqsc.attributes import Attribute, ObjectKind
+from commands.mqsc.values import Choice, Names, Number
+from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, QueueManager
+from migrate.acl import FILE_NAME
+from migrate.plan import AddSubscription, KeepRetained, Plan, Store, Tool
+from migrate.publications import is_retain_command, published_again
+from migrate.registration_messages import cannot_register, registrations
+from migrate.runbooks import checklist
+from migrate.target import Target
+from rfh2.captured import CapturedMessage
+from rfh2.captures import write_captures
+from rfh2.constants import MQEI_UNLIMITED
+from rfh2.errors import CaptureError, EncodeError, QPubSubError
+from rfh2.message import Message, encode
+from streams.namelists import Namelist
+from streams.patterns import parse_pattern
+from streams.retained import RetainedPublications
+from streams.subscriptions import PublicationFormat, Subscription, SubscriptionOptions
+from streams.topic_objects import TopicObject
+
+QUEUES: Final = "1-queues.mqsc"
+OBJECTS: Final = "2-objects.mqsc"
+AUTHORITIES: Final = "3-authorities.mqsc"
+AUTHORITY_COMMANDS: Final = "3-authorities.sh"
+RETAINED: Final = "4-retained-{:02}.qload"
+SUBSCRIPTIONS: Final = "5-subscriptions.mqsc"
+REGISTRATIONS: Final = "6-registrations.qload"
+NOT_CARRIED: Final = "not-carried.jsonl"
+CHECKLIST: Final = "checklist.md"
+
+_MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
+
+
+def scripts(plan: Plan, target: Target) -> dict[str, str | bytes]:
+    """Name and content of every file. target: the queue manager as it was before."""
+    notes: list[str] = []
+    retained, not_carried = _publications(plan, notes)
+    defined, commands = _subscriptions(plan, target, notes)
+    files: dict[str, str | bytes] = {
+        QUEUES: _script(plan, _definitions(plan, LocalQueue, AliasQueue)),
+        OBJECTS: _script(plan, [*_definitions(plan, TopicObject), *_definitions(plan, Namelist), *_qmgr(plan, target)]),
+        AUTHORITIES: _script(plan, _authrec(plan)),
+        AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
+        SUBSCRIPTIONS: _script(plan, defined),
+        REGISTRATIONS: _unload(commands, not_carried, notes),
+    }
+    unloads: dict[str, str] = {}
+    for number, queue in enumerate(dict.fromkeys(message.queue for message in retained), 1):
+        name = RETAINED.format(number)
+        files[name] = _unload([m for m in retained if m.queue == queue], not_carried, notes)
+        unloads[name] = queue
+    files[CHECKLIST] = checklist(plan, notes, unloads)
+    if not_carried:
+        files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
+    if plan.tool is Tool.MIGMBBRK:
+        files[FILE_NAME] = "".join(f"{line}\n" for line in plan.security)
+    return files
+
+
+def is_carried(subscription: Subscription) -> bool:
+    """Whether DEFINE SUB makes *subscription* exactly as it is, its SUBTYPE and identifier apart."""
+    rest = SubscriptionOptions(**{word: getattr(subscription.options, word) for word in _MQSC_OPTIONS})
+    return (
+        subscription.name is not None
+        and not (subscription.prefix or subscription.stream or subscription.sub_point)
+        and subscription.options == rest
+        and not subscription.identities
+        and subscription.format in (PublicationFormat.RFH2, PublicationFormat.RFH1)
+        and bool(subscription.user)
+    )
+
+
+def define_sub(subscription: Subscription, scene: Scene, *, replaces: bool) -> list[str]:
+    """The lines of DEFINE SUB. Raises NoMqscFormError where MQSC has no form for a value."""
+    found = sub_attributes(subscription, scene)
+    if subscription.name is None or subscription.name != subscription.name.strip():
+        raise NoMqscFormError("a name that MQSC would not keep")
+    for name, value in found:
+        if isinstance(value, str) and name in ("TOPICSTR", "USERDATA", "SELECTOR") and value != value.strip(" "):
+            raise NoMqscFormError(f"{name} begins or ends with a blank")
+    lines = statement(f"DEFINE {keyword('SUB', subscription.name)}", found)
+    if replaces:
+        lines[-1] += " +"
+        lines.append("  REPLACE")
+    return lines
+
+
+def definition_lines(definition: object, *, replaces: bool) -> list[str]:
+    """DEFINE of a queue, topic object or namelist with all that differs from the defaults."""
+    kind, base, head = _kind(definition)
+    given = [
+        (attribute.keyword, _value(attribute, getattr(definition, attribute.field)))
+        for attribute in kind.attributes
+        if attribute.keyword == "TOPICSTR" or getattr(definition, attribute.field) != getattr(base, attribute.field)
+    ]
+    lines = statement(f"DEFINE {head}({quoted(getattr(definition, 'name'))})", given)  # noqa: B009
+    if replaces:
+        lines[-1] += " +"
+        lines.append("  REPLACE")
+    return lines
+
+
+def _kind(definition: object) -> tuple[ObjectKind, object, str]:
+    if isinstance(definition, TopicObject):
+        return mqsc_kinds.TOPIC, TopicObject(definition.name, ""), "TOPIC"
+    if isinstance(definition, LocalQueue):
+        return mqsc_kinds.QLOCAL, LocalQueue(definition.name), "QLOCAL"
+    if isinstance(definition, AliasQueue):
+        return mqsc_kinds.QALIAS, AliasQueue(definition.name, ""), "QALIAS"
+    assert isinstance(definition, Namelist)
+    return mqsc_kinds.NAMELIST, Namelist(definition.name), "NAMELIST"
+
+
+class _List(Word):
+    """Several names between the parentheses of one keyword, each quoted already."""
+
+    __slots__ = ()
+
+
+def _value(attribute: Attribute, value: object) -> str | int:
+    shown = attribute.kind.show(value)
+    if isinstance(attribute.kind, Names):
+        names = shown if isinstance(shown, tuple) else ()
+        return _List(", ".join(quoted(name) for name in names) or "''")
+    if isinstance(shown, int):
+        return shown
+    return Word(shown) if isinstance(attribute.kind, Choice | Number) else str(shown)
+
+
+def _script(plan: Plan, lines: Iterable[str]) -> str:
+    heading = [
+        comment(f"{plan.tool}: broker {plan.state.broker_name} to queue manager {plan.qmgr}"),
+        comment(f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from state {plan.fingerprint}"),
+    ]
+    return "".join(f"{line}\n" for line in (*heading, *lines))
+
+
+def _definitions(plan: Plan, *kinds: type) -> Iterator[str]:
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, kinds):
+            if step.anew:
+                yield f"DELETE TOPIC({quoted(step.definition.name)})"
+            replaces = step.replaces and not step.anew
+            yield from definition_lines(step.definition, replaces=replaces)
+
+
+def _qmgr(plan: Plan, target: Target) -> Iterator[str]:
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, QueueManager):
+            before, after = target.objects.qmgr, step.definition
+            changed = [
+                (attribute.keyword, _value(attribute, getattr(after, attribute.field)))
+                for attribute in mqsc_kinds.QMGR.attributes
+                if getattr(after, attribute.field) != getattr(before, attribute.field)
+            ]
+            if changed:
+                yield from statement("ALTER QMGR", changed)
+
+
+def _records(plan: Plan) -> Iterator[AuthorityRecord]:
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, AuthorityRecord):
+            yield step.definition
+
+
+def _authrec(plan: Plan) -> Iterator[str]:
+    for record in _records(plan):
+        if not record.authorities:
+            continue
+        profile = [] if record.object_type == "QMGR" else [("PROFILE", record.profile)]
+        given: list[tuple[str, str | int]] = [*profile, ("OBJTYPE", Word(record.object_type))]
+        given.append((record.entity_type, record.entity))
+        given.append(("AUTHADD", Word(",".join(record.authorities))))
+        yield from statement("SET AUTHREC", given)
+
+
+def _setmqaut(plan: Plan) -> Iterator[str]:
+    yield f"# Authorities for queue manager {plan.qmgr}; the same as {AUTHORITIES}: run one of the two."
+    for record in _records(plan):
+        if not record.authorities or not (record.entity + record.profile).isprintable():
+            continue
+        name = [] if record.object_type == "QMGR" else ["-n", shlex.quote(record.profile)]
+        form = "-p" if record.entity_type == "PRINCIPAL" else "-g"
+        rights = " ".join(f"+{word.lower()}" for word in record.authorities)
+        words = ["setmqaut", "-m", shlex.quote(plan.qmgr), "-t", record.object_type.lower(), *name]
+        yield " ".join([*words, form, shlex.quote(record.entity), rights])
+
+
+def _publications(plan: Plan, notes: list[str]) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
+    """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
+    carried: list[CapturedMessage] = []
+    left: list[CapturedMessage] = []
+    for step in plan.steps:
+        if not isinstance(step, KeepRetained):
+            continue
+        seq = len(carried) + len(left) + 1
+        try:
+            carried.append(_publication(plan, step, seq))
+        except QPubSubError as error:
+            notes.append(f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}")
+            left.append(_captured(plan, step, step.retained.publication.message, seq))
+    return carried, left
+
+
+def _publication(plan: Plan, step: KeepRetained, seq: int) -> CapturedMessage:
+    publication = step.retained.publication
+    legacy = plan.state.retained[step.key[1] - 1]
+    message = publication.message
+    if not is_retain_command(message, legacy.topic):
+        message = published_again(message, legacy.topic, step.sub_point, local=publication.local)
+    return _captured(plan, step, message, seq)
+
+
+def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
+    publication = step.retained.publication
+    expiry = MQEI_UNLIMITED
+    if publication.expires_at is not None:
+        expiry = max(1, int((publication.expires_at - plan.now).total_seconds() * 10))
+    mqmd = replace(message.mqmd, expiry=expiry)
+    return CapturedMessage(
+        seq=seq,
+        time=publication.published_at,
+        qmgr=plan.qmgr,
+        queue=step.stream,
+        user=mqmd.user_identifier or None,
+        md_hex=mqmd.encode().hex(),
+        body_hex=encode(message).hex(),
+    )
+
+
+def _subscriptions(plan: Plan, target: Target, notes: list[str]) -> tuple[list[str], list[CapturedMessage]]:
+    scene = Scene(plan.qmgr, plan.now)
+    kept = RetainedPublications()
+    for step in plan.steps:
+        if isinstance(step, KeepRetained):
+            kept.store(step.retained)
+    blocks = target.objects.topics.blocks()
+    lines: list[str] = []
+    commands: list[CapturedMessage] = []
+    for step in plan.steps:
+        if not isinstance(step, AddSubscription):
+            continue
+        made = step.subscription
+        why = cannot_register(made)
+        if is_carried(made) or why:
+            try:
+                lines.append(comment(f"[{step.number}]"))
+                lines += define_sub(made, scene, replaces=step.replaces is not None)
+                if not is_carried(made):
+                    notes.append(f"Subscription [{step.number}] is not all that it was: {why}")
+                continue
+            except NoMqscFormError as error:
+                if why:
+                    notes.append(f"Make subscription [{step.number}] by hand: {why}; {error}")
+                    continue
+        pattern = parse_pattern(made.topic_string, made.wildcard)
+        is_sent = bool(kept.match(pattern, plan.now, blocks))
+        try:
+            commands += registrations(made, len(commands) + 1, plan.now, plan.qmgr, is_sent_retained=is_sent)
+        except EncodeError as error:
+            notes.append(f"Make subscription [{step.number}] by hand: {error}")
+    return lines, commands
+
+
+def _unload(messages: list[CapturedMessage], left: list[CapturedMessage], notes: list[str]) -> bytes:
+    """A queue unload; a message that it cannot hold goes to *left*, and *notes* say so."""
+
+    def refused(message: CapturedMessage, error: CaptureError) -> None:
+        left.append(message)
+        notes.append(f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}")
+
+    target = BytesIO()
+    write_captures(messages, target, "qload", refused=refused)
+    return target.getvalue()
+
+
+__all__ = ["define_sub", "definition_lines", "is_carried", "scripts"]

@@ -1,0 +1,131 @@
+"""Who would see more, and who less: every wildcard subscription matched before and after, over all topics known.
+
+Before: streams and subscription points are apart, a wildcard never leaves its own (guide 6.1). After: all lie in one
+tree, under the topic objects and WILDCARD(BLOCK) of the target as it will be. The topics are those of the legacy state:
+retained publications, registered publishers, subscriptions without wildcards. Topics that only native programs of the
+target use are not known here.
+
+Cost: each topic is matched once in an index of the subscriptions of either side.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.draft import Draft
+from migrate.legacy_state import Key, LegacySubscription
+from migrate.plan import AddSubscription, Collision, Visibility
+from rfh2.errors import CommandError
+from streams.index import SubscriptionIndex
+from streams.namelists import DEFAULT_STREAM
+from streams.patterns import parse_pattern
+from streams.subscriptions import Subscription
+from streams.topic_strings import add_prefix
+from streams.topic_wildcards import check_publication_topic
+
+EXAMPLES = 5
+
+LegacyTopic = tuple[str, str, str]
+"""A topic as version 6 knew it: stream, subscription point ("" for the default one), topic."""
+
+
+def known_topics(draft: Draft) -> dict[LegacyTopic, str]:
+    """The topics of the legacy state that can be published to, and where each lies in the target."""
+    found: dict[LegacyTopic, str] = {}
+    for stream, point, topic in _topics(draft):
+        place = draft.streams.get(stream)
+        sub_point = draft.sub_points.get(point) if point else None
+        if place is None or (point and sub_point is None) or (stream, point, topic) in found:
+            continue
+        prefix = place.prefix
+        if sub_point is not None:
+            prefix = add_prefix(prefix, sub_point.prefix)
+        try:
+            found[stream, point, topic] = check_publication_topic(add_prefix(prefix, topic))
+        except CommandError:
+            continue
+    return found
+
+
+def collisions(topics: dict[LegacyTopic, str]) -> tuple[Collision, ...]:
+    """Topics that were apart and are one now (guide 6.1, third reason for adding a stream by hand)."""
+    by_string: dict[str, list[LegacyTopic]] = defaultdict(list)
+    for legacy, topic_string in topics.items():
+        by_string[topic_string].append(legacy)
+    return tuple(
+        Collision(topic_string, tuple(sorted(each)))
+        for topic_string, each in sorted(by_string.items())
+        if len(each) > 1
+    )
+
+
+def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility, ...]:
+    """The wildcard subscriptions that would see other topics than before, by number."""
+    steps = [step for step in draft.steps if isinstance(step, AddSubscription)]
+    wild = {step.subscription.sub_id: step for step in steps if _is_wild(step.subscription)}
+    if not wild:
+        return ()
+    before = _before(draft, wild)
+    gained: dict[bytes, list[str]] = defaultdict(list)
+    lost: dict[bytes, list[str]] = defaultdict(list)
+    for (stream, point, topic), topic_string in sorted(topics.items()):
+        index = before.get((stream, point))
+        saw = {s.sub_id for s in index.match(topic)} if index is not None else set()
+        sees = {s.sub_id for s in draft.space.match(topic_string, draft.now) if s.sub_id in wild}
+        shown = topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
+        for sub_id in sees - saw:
+            gained[sub_id].append(shown)
+        for sub_id in saw - sees:
+            lost[sub_id].append(shown)
+    return tuple(
+        Visibility(
+            step.key,
+            step.subscription.topic_string,
+            tuple(gained[sub_id][:EXAMPLES]),
+            tuple(lost[sub_id][:EXAMPLES]),
+            len(gained[sub_id]),
+            len(lost[sub_id]),
+        )
+        for sub_id, step in wild.items()
+        if gained[sub_id] or lost[sub_id]
+    )
+
+
+def _topics(draft: Draft) -> Iterator[LegacyTopic]:
+    state = draft.state
+    for retained in state.retained:
+        yield retained.stream, retained.sub_point or "", retained.topic
+    for publisher in state.publishers:
+        yield publisher.stream, "", publisher.topic
+    for subscription in state.subscriptions:
+        literal = _literal(subscription)
+        if literal:
+            yield subscription.stream, subscription.sub_point or "", literal
+
+
+def _literal(subscription: LegacySubscription) -> str | None:
+    try:
+        pattern = parse_pattern(subscription.topic, subscription.scheme)
+    except CommandError:
+        return None
+    return None if pattern.is_wild else pattern.literal
+
+
+def _is_wild(subscription: Subscription) -> bool:
+    return parse_pattern(subscription.topic_string, subscription.wildcard).is_wild
+
+
+def _before(draft: Draft, wild: dict[bytes, AddSubscription]) -> dict[tuple[str, str], SubscriptionIndex]:
+    """An index for each stream and subscription point, of its own wildcard subscriptions under their own topics."""
+    indexes: dict[tuple[str, str], SubscriptionIndex] = {}
+    for step in wild.values():
+        legacy = _item(draft, step.key)
+        index = indexes.setdefault((legacy.stream, legacy.sub_point or ""), SubscriptionIndex())
+        index.add(replace(step.subscription, topic_string=legacy.topic))
+    return indexes
+
+
+def _item(draft: Draft, key: Key) -> LegacySubscription:
+    return draft.state.subscriptions[key[1] - 1]
