@@ -80,7 +80,7 @@ def _message_options(function: F) -> F:
         click.option("--queue", default="", metavar="QUEUE", help="Where it is put; else where such commands belong."),
         click.option("--qmgr", metavar="QMGR", help="Queue manager that it is put to."),
         click.option("--user", metavar="USER", help="Who puts it."),
-        click.option("--time", type=click.DateTime(), help="When it is put, UTC."),
+        click.option("--time", type=click.DateTime(), metavar="TIME", help="When it is put, UTC: 2009-01-28T11:43:54."),
         click.option(
             "--seq", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Its number."
         ),

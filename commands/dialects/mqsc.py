@@ -36,6 +36,20 @@ _PSPROPS: Final = {
 }
 # What ALTER SUB cannot change (guide 2.5.4, 7.5).
 _FIXED: Final = ("TOPICSTR", "WSCHEMA", "SELECTOR")
+# What ALTER SUB says of an attribute that DEFINE SUB would leave out.
+_DEFAULTS: Final[dict[str, str | int]] = {
+    "DESTQMGR": "",
+    "DESTCORL": "",
+    "SUBUSER": "",
+    "USERDATA": "",
+    "SUBSCOPE": Word("ALL"),
+    "REQONLY": Word("NO"),
+    "PUBACCT": "",
+    "PUBAPPID": "",
+    "PUBPRTY": Word("ASPUB"),
+    "SUBLEVEL": 1,
+    "EXPIRY": Word("UNLIMITED"),
+}
 
 
 def to_mqsc(operation: Operation, scene: Scene) -> list[str]:
@@ -116,16 +130,8 @@ def _alter(subscription: Subscription, scene: Scene) -> list[str]:
     notes = list(_lost(subscription)) if before is None else list(_lost_by_altering(before, subscription))
     wanted = dict(attributes(subscription, scene))
     had = {} if before is None else dict(attributes(before, scene))
-    defaults: dict[str, str | int] = {
-        "USERDATA": "",
-        "SUBSCOPE": Word("ALL"),
-        "REQONLY": Word("NO"),
-        "EXPIRY": Word("UNLIMITED"),
-        "DESTCORL": "",
-    }
-    defaults |= {"DESTQMGR": "", "PUBAPPID": "", "PUBACCT": ""}
     changed = [(name, value) for name, value in wanted.items() if had.get(name) != value and name not in _FIXED]
-    gone = [(name, defaults[name]) for name in had if name not in wanted and name in defaults]
+    gone = [(name, _DEFAULTS[name]) for name in had if name not in wanted and name not in _FIXED]
     for name in _FIXED:
         if before is not None and wanted.get(name) != had.get(name):
             notes.append(f"ALTER SUB cannot change {name}: delete the subscription and define it anew")

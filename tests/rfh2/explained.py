@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ def _rfh2(draw: st.DrawFn) -> Rfh2:
 def _others(draw: st.DrawFn) -> Header:
     order: ByteOrder = draw(st.sampled_from(["big", "little"]))
     charset = draw(_CODE_PAGES)
-    own = {"encoding": ENCODINGS[order], "format": draw(_FORMATS), "order": order, "charset": charset}
+    own: dict[str, Any] = {"encoding": ENCODINGS[order], "format": draw(_FORMATS), "order": order, "charset": charset}
     string = st.sampled_from([' MQPSCommand RegSub  MQPSTopic "a ""b"""', "a b c", 'x "y', ""])
     kind = draw(st.sampled_from(["dlh", "mde", "xqh", "rfh1"]))
     if kind == "dlh":

@@ -302,7 +302,9 @@ def test_every_byte_of_a_header_is_under_a_line() -> None:
     partial = read_message(given)
     fields = [line for line in annotate(partial) if line.offset is not None and line.data]
     shown = sum(len(line.data) for line in fields if line.field or line.meaning.startswith("padding"))
-    texts = sum(len(folder.data.rstrip(b" ")) for folder in partial.headers[0].header.folders)  # type: ignore[attr-defined]
+    header = partial.message.rfh2
+    assert header is not None
+    texts = sum(len(folder.data.rstrip(b" ")) for folder in header.folders)
     assert shown + texts == 324 + partial.rest_offset
 
 
