@@ -23,12 +23,14 @@ from typing import Protocol
 from commands.authority import GroupsOf, RecordedAuthority, no_groups
 from commands.broker import Arrival, Broker, Outcome
 from commands.deadletter import dead_letter
+from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.puts import Completion, Outgoing, Put, PutKind
 from commands.queues.errors import QueueError
 from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
 from commands.selection import selects
 from commands.stamps import Origin
+from commands.topics_port import TopicLink, is_native
 from commands.transmission import transmitted
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
@@ -58,6 +60,7 @@ class Tally:
     dead_letters: int = 0
     errors: int = 0
     discarded: int = 0
+    linked: int = 0
 
     def as_dict(self) -> dict[str, int]:
         """Name and count, in order."""
@@ -100,7 +103,8 @@ class Processor:
     """Processes the commands of one queue manager.
 
     clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
-    groups of a user, for authority records. committed: told what was done so far, after each commit.
+    groups of a user, for authority records. committed: told what was done so far, after each commit. link: to a topic
+    tree elsewhere; the embedded one is all there is where None.
     """
 
     def __init__(
@@ -111,7 +115,9 @@ class Processor:
         batch: int = BATCH,
         groups_of: GroupsOf = no_groups,
         committed: Callable[[Tally], None] | None = None,
+        link: TopicLink | None = None,
     ) -> None:
+        self._link = link
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._committed = committed
         self._groups_of = groups_of
@@ -205,7 +211,11 @@ class Processor:
     def _loaded(self, unit: UnitOfWork) -> Broker:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
-            space = TopicSpace(objects.topics, selects)
+            if self._link is None:
+                space = TopicSpace(objects.topics, selects)
+            else:
+                space = LinkedTopicSpace(objects.topics, selects, self._link)
+                self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
             authority = RecordedAuthority(objects, self._groups_of)
@@ -224,6 +234,9 @@ class Processor:
                 _tallied(part.tally, done.kind)
                 if self._record is not None:
                     part.puts.append(Put.of(arrival.seq, n, done))
+        for put in self._for_tree(message):
+            self._put(unit, broker, put, arrival)
+            part.tally.linked += 1
         self._version = unit.state_version
         part.tally.commands = 1
         part.tally.errors = int(outcome.completion is Completion.ERROR)
@@ -232,6 +245,13 @@ class Processor:
             about = {"seq": message.seq, "queue": message.queue, "reason": outcome.reason}
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", message.seq, message.queue, outcome.why, extra=about)
+
+    def _for_tree(self, message: StoredMessage) -> tuple[Outgoing, ...]:
+        """What has to go into the linked topic tree; nothing of what came from there."""
+        if not isinstance(self._space, LinkedTopicSpace):
+            return ()
+        outgoing = self._space.take_outgoing()
+        return () if is_native(message.md) else outgoing
 
     def _processed(self, unit: UnitOfWork, broker: Broker, arrival: Arrival) -> Outcome:
         try:
@@ -290,6 +310,8 @@ class Processor:
 
     def _count(self, batch: _Batch) -> None:
         self.tally.add(batch.tally)
+        if self._link is not None:
+            self._link.committed()
         if self._record is not None:
             for put in batch.puts:
                 self._record(put)

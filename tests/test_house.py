@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ORDER = ["rfh2", "streams", "commands", "migrate"]
-EDGE = ("rfh2/captures/", "commands/cli/", "commands/queues/", "commands/replay/spark", "migrate/")
+EDGE = ("rfh2/captures/", "commands/cli/", "commands/queues/", "commands/live/", "commands/replay/spark", "migrate/")
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
 

@@ -16,6 +16,9 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
 from commands.cli.users import groups_of
+from commands.live.config import read_config
+from commands.live.mqtt.link import MqttLink
+from commands.live.opening import topic_link
 from commands.processor import Processor, Tally
 from commands.puts import Put
 from commands.queues import Durability, QueueManagerStore
@@ -43,25 +46,51 @@ from commands.queues import Durability, QueueManagerStore
     show_default=True,
     help="When a commit is safe: from a power failure, or (normal) only from a crash of this program.",
 )
+@click.option("--queues", metavar="URL", help="Where the queues are, when not embedded: ibmmq://host:1414/QMGR.")
+@click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="TOML: passwords, TLS, and what else the URLs do not say.",
+)
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Path, once: bool, record: Path | None, log: Path | None, durability: str
+    console: Console,
+    qmgr: str,
+    home: Path,
+    once: bool,
+    record: Path | None,
+    log: Path | None,
+    durability: str,
+    queues: str | None,
+    topics: str | None,
+    config: Path | None,
 ) -> ExitCode:
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
     A command and all that it causes are committed together: killed at any moment and started again, no persistent
     message is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C,
     SIGTERM). Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
+
+    With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers.
     """
     stop = threading.Event()
+    settings = read_config(config)
+    topics = topics or settings.topics.url
+    level = Durability[durability.upper()]
     with (
-        QueueManagerStore.open(home, qmgr, durability=Durability[durability.upper()]) as store,
+        QueueManagerStore.open(home, qmgr, durability=level) as store,
         store.processor_lock(),
         _recorder(record) as write,
     ):
         journal = Journal(console, store.directory, log)
-        processor = Processor(store, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch)
-        with journal.following(), _stopping(stop):
+        deadq = store.load_state()[0].qmgr.deadq
+        link = None if topics is None else topic_link(topics, settings.topics, home, qmgr, deadq, level)
+        processor = Processor(
+            store, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch, link=link
+        )
+        with journal.following(), _stopping(stop), _linked(link):
             processor.start()
             if once:
                 processor.drain(stop)
@@ -77,6 +106,18 @@ def _sum(tally: Tally) -> str:
         f"{tally.commands} commands ({tally.errors} in error): {tally.publications} publications, "
         f"{tally.responses} responses, {tally.dead_letters} dead letters"
     )
+
+
+@contextmanager
+def _linked(link: MqttLink | None) -> Iterator[None]:
+    if link is None:
+        yield
+        return
+    link.start()
+    try:
+        yield
+    finally:
+        link.stop()
 
 
 @contextmanager

@@ -1,0 +1,138 @@
+"""What ``--config`` may say: a TOML file for all that is no business of a command line, passwords above all.
+
+    [queues]
+    url = "ibmmq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
+    user = "qpubsub"
+    password_file = "/etc/qpubsub/mq.password"
+
+    [topics]
+    url = "mqtts://broker.example.com/"
+    user = "qpubsub"
+    password_env = "MQTT_PASSWORD"
+    ca_file = "/etc/ssl/broker.pem"
+
+Every key is told in docs/live-brokers.md. A key that is not known is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rfh2.errors import QPubSubError
+
+
+class ConfigError(QPubSubError):
+    """A configuration that cannot be followed. where: the file, the option or the key."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(where, why)
+        self.where, self.why = where, why
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}"
+
+
+class Secret(BaseModel):
+    """Who the bridge is to the other side. At most one of password_file and password_env."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    user: str | None = None
+    password_file: Path | None = None
+    password_env: str | None = None
+
+    def password(self) -> str | None:
+        """The password, None where there is none. Raises ConfigError where it cannot be read."""
+        if self.password_file is not None and self.password_env is not None:
+            raise ConfigError("password_file and password_env", "only one of them may say where the password is")
+        if self.password_env is not None:
+            value = os.environ.get(self.password_env)
+            if value is None:
+                raise ConfigError("password_env", f"there is no environment variable {self.password_env}")
+            return value
+        if self.password_file is None:
+            return None
+        try:
+            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise ConfigError("password_file", f"{self.password_file}: {error.strerror}") from error
+
+
+class TopicsConfig(Secret):
+    """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``, ``mqtts://``) or IBM MQ (``ibmmq://``).
+
+    client_id: of the MQTT session; two bridges must never have the same. prefix: of all topics in the tree, with its
+    separator. native_user: who native publications are from, for authority records. local: whether publications with
+    Local go into the tree (``share``) or not (``keep``). default_format: Format of native payloads about which nothing
+    is said. session_expiry_s: how long the broker keeps what comes while the bridge is down. receive_maximum: native
+    publications on their way at once. batch: publications to a unit of work. patience_s: how long a RegSub waits for
+    the broker's answer. in_queue, outgoing_queue: local queues of the bridge.
+    """
+
+    url: str | None = None
+    client_id: str | None = None
+    prefix: str = ""
+    native_user: str = Field("native", max_length=12)
+    local: Literal["share", "keep"] = "share"
+    default_format: str = Field("", max_length=8)
+    session_expiry_s: Annotated[int, Field(ge=0, le=0xFFFF_FFFF)] = 7 * 24 * 3600
+    keepalive_s: Annotated[int, Field(ge=5, le=65_535)] = 30
+    receive_maximum: Annotated[int, Field(ge=1, le=65_535)] = 1_000
+    batch: Annotated[int, Field(ge=1, le=10_000)] = 500
+    patience_s: Annotated[float, Field(gt=0)] = 5.0
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    outgoing_queue: str = "SYSTEM.QPUBSUB.OUTGOING"
+    in_queue: str = "SYSTEM.QPUBSUB.INCOMING"
+
+
+class QueuesConfig(Secret):
+    """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
+
+    channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
+    commands to a unit of work. record_queue: holds what SQLite has not heard of yet (docs/live-brokers.md, crashes).
+    context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
+    longest pause between two tries to connect.
+    """
+
+    url: str | None = None
+    channel: str | None = None
+    ccdt: str | None = None
+    cipher: str | None = None
+    key_repository: str | None = None
+    certificate_label: str | None = None
+    batch: Annotated[int, Field(ge=1, le=10_000)] = 200
+    record_queue: str = "SYSTEM.QPUBSUB.RECORD"
+    context: Literal["all", "identity", "default"] = "all"
+    reconnect_s: Annotated[float, Field(gt=0)] = 60.0
+
+
+class Config(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queues: QueuesConfig = QueuesConfig()
+    topics: TopicsConfig = TopicsConfig()
+
+
+def read_config(path: Path | None) -> Config:
+    """The configuration in the file at *path*; the defaults where there is none. Raises ConfigError."""
+    if path is None:
+        return Config()
+    try:
+        return Config.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(str(path), error.strerror or "cannot be read") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), str(error)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where}", first["msg"]) from error

@@ -1,0 +1,66 @@
+"""Where native publications come in: as commands on the default stream's queue, in one unit of work for many.
+
+Only when that is committed is the tree told that they have arrived. A queue that is full or inhibited makes them wait;
+one that cannot be a command at all goes on the dead-letter queue as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from commands.deadletter import dead_letter
+from commands.live.inward import NativePublication, command_for, why_not_command
+from commands.objects import DEFAULT_STREAM
+from commands.queues.errors import MessageRefusedError
+from commands.queues.port import QueueManagerPort, UnitOfWork
+from commands.stamps import Origin
+from rfh2.constants import MQRCCF_TOPIC_ERROR
+from rfh2.mqmd import Mqmd
+
+_log = logging.getLogger("qpubsub.live")
+_APPLICATION = "qpubsub"
+
+
+class Intake:
+    """Puts native publications on the default stream's queue.
+
+    queues: for this intake alone. user: who the publications are from.
+    """
+
+    def __init__(self, queues: QueueManagerPort, user: str, dead_letter_queue: str) -> None:
+        self._queues, self._user, self._dead = queues, user, dead_letter_queue
+
+    def put(self, natives: Sequence[NativePublication]) -> None:
+        """Put them all, or none. Raises StoreError: then they may be tried again."""
+        with self._queues.unit_of_work() as unit:
+            for native in natives:
+                self._put(unit, native)
+
+    def close(self) -> None:
+        """Give the queues back."""
+        self._queues.close()
+
+    def _put(self, unit: UnitOfWork, native: NativePublication) -> None:
+        now = datetime.now(UTC)
+        why = why_not_command(native.topic)
+        if why is not None:
+            _log.error("a native publication cannot be a command: %s", why)
+            self._set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR, now)
+            return
+        mqmd, body, lost = command_for(native, self._user)
+        if lost:
+            _log.warning("topic %s: without %s", native.topic, ", ".join(lost))
+        try:
+            unit.put(DEFAULT_STREAM, mqmd.encode(), body, time=now, user=self._user, application=_APPLICATION)
+        except MessageRefusedError as error:
+            _log.error("a native publication on %s is set aside: %s", native.topic, error)
+            self._set_aside(unit, mqmd, body, error.reason, now)
+
+    def _set_aside(self, unit: UnitOfWork, mqmd: Mqmd, body: bytes, reason: int, now: datetime) -> None:
+        origin = Origin.of(self._queues.name, now)
+        described = replace(mqmd, persistence=1)
+        dead, dead_body = dead_letter(described, body, reason, DEFAULT_STREAM, self._queues.name, origin)
+        unit.put(self._dead, dead.encode(), dead_body, time=now)

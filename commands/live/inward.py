@@ -1,0 +1,89 @@
+"""From a native publication to the queued command that says the same, and so reaches legacy subscribers by the rules.
+
+Pure. A publication becomes Publish; a retained one without data, which is how MQTT clears a topic, becomes DeletePub.
+The command goes on the default stream's queue and bears ``NATIVE_MARK``; subscribers are told of it as of any other
+publication, in the header that they registered with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from commands.families.user_pairs import user_folder
+from commands.model import DeletePublication, Publish, PubOpt
+from commands.topics_port import NATIVE_MARK
+from rfh2.constants import MQEI_UNLIMITED, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
+from rfh2.folders import Folder, write
+from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
+
+_UTF8: Final = 1208
+_TENTHS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NativePublication:
+    """A publication as the tree has it.
+
+    expiry_s: seconds left, None for never. properties: the user's, in order. stamps: publication time and sequence
+    number, as (psc tag, value). format, encoding, ccsid: of *payload*, as far as they are known.
+    """
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+    persistent: bool = True
+    expiry_s: float | None = None
+    priority: int = 0
+    properties: tuple[tuple[str, str], ...] = ()
+    stamps: tuple[tuple[str, str], ...] = ()
+    format: str = ""
+    encoding: int = MQENC_NATIVE
+    ccsid: int = _UTF8
+
+    @property
+    def clears(self) -> bool:
+        """Whether it only takes away what is retained on its topic."""
+        return self.retain and not self.payload
+
+
+def why_not_command(topic: str) -> str | None:
+    """Why no command can name *topic*, None where one can."""
+    bad = next((character for character in topic if _is_not_xml(character)), None)
+    return None if bad is None else f"character U+{ord(bad):04X} has no place in a command"
+
+
+def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tuple[str, ...]]:
+    """The descriptor and the bytes of the command, and what of the publication it has no room for.
+
+    user: who the command is from. The topic must be one that ``why_not_command`` has nothing against.
+    """
+    if native.clears:
+        psc = write("psc", (("Command", DeletePublication.word), ("Topic", native.topic)))
+    else:
+        options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if native.retain else ()
+        psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *native.stamps))
+    usr, lost = user_folder(native.properties)
+    header = Rfh2(
+        tuple(Folder.of(text) for text in (psc, usr) if text),
+        encoding=native.encoding,
+        coded_char_set_id=native.ccsid,
+        format=native.format,
+    )
+    expiry = MQEI_UNLIMITED if native.expiry_s is None else max(int(native.expiry_s * _TENTHS), 1)
+    mqmd = Mqmd(
+        expiry=expiry,
+        coded_char_set_id=_UTF8,
+        format=MQFMT_RF_HEADER_2,
+        priority=native.priority,
+        persistence=MQPER_PERSISTENT if native.persistent else 0,
+        user_identifier=user[:12],
+        appl_origin_data=NATIVE_MARK,
+    )
+    return mqmd, header.encode() + (b"" if native.clears else native.payload), lost
+
+
+def _is_not_xml(character: str) -> bool:
+    code = ord(character)
+    return (code < 0x20 and character not in "\t\n\r") or 0xD800 <= code <= 0xDFFF or code in (0xFFFE, 0xFFFF)

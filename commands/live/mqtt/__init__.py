@@ -1,0 +1,1 @@
+"""An MQTT 5 broker as the topic tree."""

@@ -1,0 +1,443 @@
+"""The link between a queue manager's topic space and an MQTT 5 broker (``TopicLink``).
+
+Three threads beside the processor's, and paho's own:
+
+    inward    publications that have come ─> Intake, then acknowledged
+    outward   the outgoing queue ─> the broker; taken off once it has answered for them
+    keeper    after a connection is made, or a subscription changed: has the broker send what is selected now, fetches
+              what it retains there, and unsubscribes from what nobody selects any more
+
+A filter is *settled* when the broker has it and what it retained under it is known here, and that is committed. A
+RegSub settles its filter itself, before its response (``before``); all else is the keeper's work.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from commands.live.config import TopicsConfig
+from commands.live.intake import Intake
+from commands.live.inward import NativePublication
+from commands.live.mqtt.abilities import CAPABILITIES
+from commands.live.mqtt.client import (
+    RETAIN_NEVER,
+    Granted,
+    MqttClient,
+    Received,
+    RefusedError,
+    Ticket,
+    TreeUnreachableError,
+)
+from commands.live.mqtt.filters import Filters
+from commands.live.mqtt.outflow import Outflow
+from commands.live.mqtt.packets import native_of
+from commands.live.mqtt.snapshots import Snapshots
+from commands.live.mqtt.topics import filter_of, selects, why_not_topic
+from commands.live.outward import clearing, publishing
+from commands.live.retained import as_operation, differences
+from commands.live.spool import Spool
+from commands.live.urls import Address
+from commands.puts import Outgoing
+from commands.topics_port import Capability
+from rfh2.errors import CommandError, StoreError
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Effect,
+    Operation,
+    PublishToTopic,
+    RetainedCleared,
+    RetainedPublication,
+    Subscribe,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+from streams.patterns import parse_pattern
+from streams.port import TopicSpaceView
+from streams.subscriptions import Subscription, WildcardScheme
+
+_log = logging.getLogger("qpubsub.mqtt")
+
+# Publications of QoS 0 that may wait here for the queue manager; those of QoS 1 are bounded by Receive Maximum.
+_WAITING_QOS0: Final = 20_000
+_AT_ONCE: Final = 100
+
+
+class Edge:
+    """What the link's threads work with, each with connections of its own, made in the thread that uses them."""
+
+    def __init__(
+        self,
+        intake: Callable[[], Intake],
+        spool: Callable[[], Spool],
+        retained: Callable[[], list[RetainedPublication]],
+    ) -> None:
+        self.intake, self.spool, self.retained = intake, spool, retained
+
+
+class MqttLink:
+    """The link; start it, use it from the processor's thread, stop it. Raises ConfigError.
+
+    state: the directory for what the bridge remembers of its session.
+    """
+
+    def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path, edge: Edge) -> None:
+        self.client_id = config.client_id or f"qpubsub-{qmgr}"
+        self._config, self._qmgr, self._edge = config, qmgr, edge
+        self._filters = Filters(state / "mqtt.json")
+        self._settled = set(self._filters.acknowledged)
+        self._client = MqttClient(address, config, self.client_id, self._received, self._connected)
+        self._snapshots = Snapshots(address, config, self.client_id)
+        self._lock = threading.RLock()
+        self._wanted: Counter[str] = Counter()
+        self._of: dict[bytes, str] = {}
+        self._pending: list[Effect] = []
+        self._fresh: set[str] = set()
+        self._refused: set[str] = set()
+        self._odd: set[str] = set()
+        self._came: deque[Received] = deque()
+        self._arrived = threading.Condition()
+        self._work = threading.Event()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._outflow = Outflow(self._client, config, edge.spool, self._stop)
+
+    # The port
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        return CAPABILITIES
+
+    @property
+    def outgoing_queue(self) -> str:
+        return self._config.outgoing_queue
+
+    def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        if isinstance(operation, Subscribe | AlterSubscription):
+            topic_filter = self._filter_of(operation.subscription)
+            return () if topic_filter is None else self._settle(topic_filter, space, now)
+        if isinstance(operation, ClearRetained):
+            # What a wildcard is to clear may be more than is known here.
+            topic_filter = filter_of(operation.topic_string, operation.wildcard)
+            if topic_filter is not None and parse_pattern(operation.topic_string, operation.wildcard).is_wild:
+                return self._news(topic_filter, space, now)
+        return ()
+
+    def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
+        self._pending += [
+            e for e in effects if isinstance(e, SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved)
+        ]
+        if isinstance(operation, PublishToTopic):
+            return self._publishing(operation)
+        if isinstance(operation, ClearRetained):
+            return self._clearing(operation, effects)
+        return ()
+
+    def noticed(self, effects: Sequence[Effect]) -> None:
+        self._pending += [effect for effect in effects if isinstance(effect, SubscriptionRemoved)]
+
+    def committed(self) -> None:
+        with self._lock:
+            self._settled |= self._fresh
+            for topic_filter in self._fresh:
+                self._filters.acknowledge(topic_filter)
+            self._fresh.clear()
+            pending, self._pending = self._pending, []
+            for effect in pending:
+                if isinstance(effect, SubscriptionAdded):
+                    self._count(effect.subscription)
+                elif isinstance(effect, SubscriptionAltered):
+                    self._uncount(effect.before)
+                    self._count(effect.after)
+                elif isinstance(effect, SubscriptionRemoved):
+                    self._uncount(effect.subscription)
+        if pending:
+            self._work.set()
+
+    def follow(self, subscriptions: Iterable[Subscription]) -> None:
+        with self._lock:
+            self._pending, self._of = [], {}
+            self._fresh.clear()
+            self._wanted.clear()
+            for subscription in subscriptions:
+                self._count(subscription)
+        self._work.set()
+
+    # Its life
+
+    def start(self) -> None:
+        """Connect, and begin to carry publications."""
+        self._client.start()
+        for name, target in (("inward", self._inward), ("outward", self._outflow.run), ("keeper", self._keeper)):
+            thread = threading.Thread(target=target, name=f"qpubsub-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Finish what is at hand, and disconnect; the broker keeps the session."""
+        self._stop.set()
+        self._work.set()
+        with self._arrived:
+            self._arrived.notify_all()
+        for thread in self._threads:
+            thread.join(self._config.patience_s + 5)
+        self._client.stop()
+        self._snapshots.stop()
+        with self._lock:
+            self._filters.save()
+
+    def wait_up(self, timeout_s: float) -> bool:
+        """Wait for a connection; whether there is one."""
+        return self._client.wait_up(timeout_s)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that has come waits here, and no filter waits to be settled."""
+        with self._lock, self._arrived:
+            behind = set(self._wanted) - self._settled - self._refused
+            return self._client.is_up and not self._came and not behind and not self._work.is_set()
+
+    # Publications to the tree
+
+    def _publishing(self, operation: PublishToTopic) -> Sequence[Outgoing]:
+        if operation.publication.local and self._config.local == "keep":
+            return ()
+        why = why_not_topic(self._config.prefix + operation.topic_string)
+        if why is not None:
+            self._say_odd(operation.topic_string, f"publications on it stay here: {why}")
+            return ()
+        return (publishing(operation, self._qmgr, self.outgoing_queue),)
+
+    def _clearing(self, operation: ClearRetained, effects: Sequence[Effect]) -> Sequence[Outgoing]:
+        if operation.local and self._config.local == "keep":
+            return ()
+        topics = [effect.topic_string for effect in effects if isinstance(effect, RetainedCleared)]
+        pattern = parse_pattern(operation.topic_string, operation.wildcard)
+        if not pattern.is_wild and pattern.literal not in topics:
+            topics.append(pattern.literal)
+        carried = [topic for topic in topics if why_not_topic(self._config.prefix + topic) is None]
+        return tuple(clearing(topic, self._qmgr, self.outgoing_queue, operation.local) for topic in carried)
+
+    # Subscriptions
+
+    def _filter_of(self, subscription: Subscription) -> str | None:
+        if subscription.options.local and self._config.local == "keep":
+            return None
+        try:
+            found = filter_of(subscription.topic_string, subscription.wildcard)
+        except CommandError:
+            return None  # the topic space will say so
+        if found is None:
+            self._say_odd(subscription.topic_string, "no MQTT topic can be selected by it")
+            return None
+        return self._config.prefix + found
+
+    def _say_odd(self, topic_string: str, what: str) -> None:
+        if topic_string not in self._odd and len(self._odd) < 10_000:
+            self._odd.add(topic_string)
+            _log.warning("topic %s: %s", topic_string, what)
+
+    def _count(self, subscription: Subscription) -> None:
+        topic_filter = self._filter_of(subscription)
+        if topic_filter is not None and self._of.get(subscription.sub_id) != topic_filter:
+            self._uncount(subscription)
+            self._of[subscription.sub_id] = topic_filter
+            self._wanted[topic_filter] += 1
+
+    def _uncount(self, subscription: Subscription) -> None:
+        topic_filter = self._of.pop(subscription.sub_id, None)
+        if topic_filter is not None:
+            self._wanted[topic_filter] -= 1
+            if not self._wanted[topic_filter]:
+                del self._wanted[topic_filter]
+
+    def _settle(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        with self._lock:
+            if topic_filter in self._settled or topic_filter in self._fresh or topic_filter in self._refused:
+                return ()
+        try:
+            self._subscribed({topic_filter: self._ask(topic_filter)})
+            news = self._news(topic_filter, space, now)
+        except RefusedError as error:
+            with self._lock:
+                self._refused.add(topic_filter)
+            _log.error("%s: native publications will not reach its subscribers", error)
+            return ()
+        except TreeUnreachableError as error:
+            _log.warning("%s; native publications under %s will come once it can be reached", error, topic_filter)
+            return ()
+        with self._lock:
+            self._fresh.add(topic_filter)
+        return news
+
+    def _news(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> list[Operation]:
+        """What the broker retains there and the topic space does not know."""
+        wanted = topic_filter.removeprefix(self._config.prefix)
+        known = space.retained(wanted, WildcardScheme.TOPIC, now)
+        return [as_operation(n, self._config.native_user, now) for n in self._differences(topic_filter, known)]
+
+    def _differences(self, topic_filter: str, known: Iterable[RetainedPublication]) -> list[NativePublication]:
+        config = self._config
+        found = self._snapshots.take(topic_filter)
+        natives = [native_of(p, config.prefix, self.client_id, config.default_format) for p in found]
+        topics = {packet.topic.removeprefix(config.prefix) for packet in found}
+        return differences([native for native in natives if native is not None], topics, known)
+
+    def _ask(self, topic_filter: str) -> Ticket:
+        # Sent under the lock, so that the broker hears of a filter in the order in which it comes and goes here.
+        with self._lock:
+            number = self._filters.add(topic_filter)
+            granted = self._client.granted
+            identifier = number if granted is None or granted.identifiers else None
+            return self._client.subscribe(topic_filter, identifier, 1, RETAIN_NEVER)
+
+    def _subscribed(self, asked: dict[str, Ticket]) -> None:
+        for topic_filter, ticket in asked.items():
+            if not ticket.wait(self._config.patience_s):
+                raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
+            if ticket.refused:
+                raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
+
+    # paho's thread
+
+    def _connected(self, granted: Granted) -> None:
+        with self._lock:
+            self._refused.clear()
+            if not granted.session_present:
+                if self._settled:
+                    _log.warning("the MQTT broker has forgotten the session: what was published meanwhile is lost")
+                self._settled.clear()
+                self._filters.forgotten()
+        if granted.session_present:
+            with self._arrived:
+                # What came by the last connection and was not acknowledged comes again.
+                kept = [received for received in self._came if not received.packet.qos]
+                self._came.clear()
+                self._came.extend(kept)
+        _log.info("connected to the MQTT broker as %s", self.client_id)
+        self._work.set()
+
+    def _received(self, received: Received) -> None:
+        with self._lock:
+            takes = self._filters.takes(received.packet.topic, received.identifiers)
+        if not takes:
+            self._client.acknowledge(received)
+            return
+        with self._arrived:
+            if not received.packet.qos and len(self._came) >= _WAITING_QOS0:
+                _log.warning("a publication of QoS 0 on %s is dropped: too many wait", received.packet.topic)
+                return
+            self._came.append(received)
+            self._arrived.notify()
+
+    # The other threads
+
+    def _inward(self) -> None:
+        intake: Intake | None = None
+        pause_s = 0.1
+        while not self._stop.is_set():
+            batch = self._next_arrivals()
+            if not batch:
+                continue
+            try:
+                if intake is None:
+                    intake = self._edge.intake()
+                config = self._config
+                natives = [native_of(r.packet, config.prefix, self.client_id, config.default_format) for r in batch]
+                intake.put([native for native in natives if native is not None])
+            except StoreError as error:
+                self._put_back(batch)
+                _log.error("native publications wait: %s; the next try is in %.1f seconds", error, pause_s)
+                self._stop.wait(pause_s)
+                pause_s = min(pause_s * 2, 30.0)
+                continue
+            pause_s = 0.1
+            for received in batch:
+                self._client.acknowledge(received)
+        if intake is not None:
+            intake.close()
+
+    def _next_arrivals(self) -> list[Received]:
+        with self._arrived:
+            if not self._came:
+                self._arrived.wait(0.5)
+            return [self._came.popleft() for _ in range(min(len(self._came), self._config.batch))]
+
+    def _put_back(self, batch: list[Received]) -> None:
+        with self._arrived:
+            still = [r for r in batch if not r.packet.qos or r.connection == self._client.connection]
+            self._came.extendleft(reversed(still))
+
+    def _keeper(self) -> None:
+        pause_s = 0.2
+        while not self._stop.is_set():
+            self._work.wait(1.0)
+            if not self._client.is_up:
+                self._stop.wait(0.05)
+                continue
+            self._work.clear()
+            try:
+                self._tidy()
+                with self._lock:
+                    self._filters.save(only_changes=True)
+                pause_s = 0.2
+            except StoreError as error:
+                if self._client.is_up:
+                    _log.warning("%s; the next try is in %.1f seconds", error, pause_s)
+                self._stop.wait(pause_s)
+                pause_s = min(pause_s * 2, 30.0)
+                self._work.set()
+
+    def _tidy(self) -> None:
+        with self._lock:
+            for topic_filter in self._filters.all():
+                if topic_filter not in self._wanted and topic_filter not in self._fresh:
+                    self._filters.remove(topic_filter)
+                    self._settled.discard(topic_filter)
+                    self._client.unsubscribe(topic_filter)
+            behind = [f for f in self._wanted if f not in self._settled | self._fresh | self._refused]
+        for at in range(0, len(behind), _AT_ONCE):
+            if self._stop.is_set():
+                return
+            self._catch_up(behind[at : at + _AT_ONCE])
+
+    def _catch_up(self, behind: list[str]) -> None:
+        asked = {topic_filter: self._ask(topic_filter) for topic_filter in behind}
+        accepted = []
+        for topic_filter, ticket in asked.items():
+            try:
+                self._subscribed({topic_filter: ticket})
+                accepted.append(topic_filter)
+            except RefusedError as error:
+                with self._lock:
+                    self._refused.add(topic_filter)
+                _log.error("%s: native publications will not reach its subscribers", error)
+        known = self._edge.retained()
+        news: list[NativePublication] = []
+        for topic_filter in accepted:
+            wanted = topic_filter.removeprefix(self._config.prefix)
+            here = [retained for retained in known if selects(wanted, retained.topic_string)]
+            news += self._differences(topic_filter, here)
+        if news:
+            intake = self._edge.intake()
+            try:
+                intake.put(news)
+            finally:
+                intake.close()
+        with self._lock:
+            for topic_filter in accepted:
+                if topic_filter in self._wanted:
+                    self._settled.add(topic_filter)
+                    self._filters.acknowledge(topic_filter)
+
+
+def utc_now() -> datetime:
+    """The link's clock."""
+    return datetime.now(UTC)

@@ -1,0 +1,46 @@
+"""What a topic tree retains beside what is retained here: the differences, as news.
+
+The tree has one place a topic, and what is in it came last. So a native publication there that is not known here is
+news; one that is known from there and is there no longer was cleared. What legacy programs have retained stays, whether
+the tree has it or not: a broker may forget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from commands.live.inward import NativePublication, command_for
+from commands.topics_port import NATIVE_MARK
+from rfh2.message import Message, decode
+from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
+
+
+def differences(
+    there: Iterable[NativePublication], topics: set[str], known: Iterable[RetainedPublication]
+) -> list[NativePublication]:
+    """What has to be heard here for both sides to agree.
+
+    there: native publications that the tree retains. topics: all on which it retains anything. known: what is retained
+    here on the same topics.
+    """
+    here = {retained.topic_string: retained.publication.message for retained in known}
+    news = [n for n in there if n.topic not in here or _payload(here[n.topic]) != n.payload]
+    for topic, message in here.items():
+        if topic not in topics and message.mqmd.appl_origin_data == NATIVE_MARK:
+            news.append(NativePublication(topic, b"", retain=True))
+    return news
+
+
+def as_operation(native: NativePublication, user: str, now: datetime) -> Operation:
+    """*native*, which is retained, as the operation that makes it known here. now: UTC."""
+    if native.clears:
+        return ClearRetained(native.topic)
+    mqmd, body, _lost = command_for(native, user)
+    expires_at = None if native.expiry_s is None else now + timedelta(seconds=native.expiry_s)
+    return PublishToTopic(native.topic, Publication(decode(body, mqmd), now, expires_at), retain=True)
+
+
+def _payload(message: Message) -> bytes:
+    """What stands behind the header of publish/subscribe: the first one, in all that legacy programs send."""
+    return b"".join([*(header.encode() for header in message.headers[1:]), message.body])

@@ -1,0 +1,68 @@
+"""The port: what the broker asks of a topic space, wherever its topic tree grows.
+
+``streams.topic_space.TopicSpace`` is the embedded one. ``commands.live.linked_space`` has the one that is linked to a
+topic tree elsewhere, an MQTT broker's or IBM MQ's. Both decide alike: commands are decided by what ``TopicSpaceView``
+shows, and an operation either happens whole or raises with nothing changed.
+
+    operation          embedded                    linked: besides, elsewhere
+    Subscribe          a subscription more         the tree sends what the subscription selects
+    AlterSubscription  another value               the same, for what it selects now
+    Unsubscribe        a subscription less         the tree stops, where no other subscription selects it
+    PublishToTopic     deliveries, retained        the publication goes into the tree
+    ClearRetained      retained publications go    in the tree too
+    RequestRetained    retained are delivered      nothing: what the tree retains is known already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Protocol
+
+from streams.operations import Effect, Operation, RetainedPublication
+from streams.subscriptions import Subscription, WildcardScheme
+
+
+class TopicSpaceView(Protocol):
+    """A topic space as those see it who decide by it. Nothing here changes anything."""
+
+    def subscription(self, sub_id: bytes) -> Subscription | None:
+        """The subscription of this sub_id, if there is one."""
+
+    def by_name(self, name: str, stream: str | None = None) -> Subscription | None:
+        """The subscription of this name, if there is one."""
+
+    def by_identity(self, identity: tuple[str, str, bytes]) -> tuple[Subscription, ...]:
+        """The subscriptions of a traditional identity (guide 6.7.2)."""
+
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """All subscriptions, in ascending order of sub_id."""
+
+    def match(self, topic_string: str, now: datetime) -> tuple[Subscription, ...]:
+        """The subscriptions whose topic string selects this topic, in order of sub_id."""
+
+    def retained(self, topic_string: str, wildcard: WildcardScheme, now: datetime) -> tuple[RetainedPublication, ...]:
+        """The retained publications that a subscription made now would select. Raises CommandError 3072."""
+
+    def retained_publications(self) -> tuple[RetainedPublication, ...]:
+        """All retained publications, in order of topic string."""
+
+
+class TopicSpacePort(TopicSpaceView, Protocol):
+    """A topic space at work."""
+
+    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
+        """Carry out one operation and say what it did, in order.
+
+        now: UTC. Raises CommandError with nothing changed (3072, 3073, 3152); StoreError where the topic tree can not
+        be reached and the operation must not happen without it.
+        """
+
+    def expire(self, now: datetime) -> list[Effect]:
+        """Take out what has expired, in order of expiry."""
+
+    def restore(self, subscriptions: Iterable[Subscription], retained: Iterable[RetainedPublication]) -> None:
+        """Become what was kept."""
+
+    def reevaluate_blocks(self) -> None:
+        """Have all subscriptions heed WILDCARD(BLOCK) as it is now (guide 2.5.4)."""
