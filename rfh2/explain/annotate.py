@@ -6,20 +6,34 @@ are coloured for whoever calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from rfh2.ccsid import ByteOrder
+from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.describe import body_text
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
-from rfh2.explain.meanings import FORMATS, ccsid_text, encoding_text, meaning, tag_meaning
+from rfh2.explain.meanings import (
+    FORMATS,
+    PCF_OPTIONS,
+    ccsid_text,
+    encoding_text,
+    meaning,
+    options_text,
+    tag_meaning,
+)
+from rfh2.explain.pcf_form import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
+from rfh2.explain.reasons import reason_text
 from rfh2.folders import Folder
-from rfh2.layouts import Layout
+from rfh2.layouts import MQCFH, Layout
 from rfh2.mqmd import name_of
+from rfh2.pcf import Pcf
+from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
+from rfh2.pcf_parameters import Cfgr, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 
@@ -138,6 +152,8 @@ def _header(located: Located, body: bytes) -> Iterator[Line]:
             at += 4 + len(folder.data)
     elif isinstance(header, Rfh1):
         yield from _name_values(header)
+    elif isinstance(header, Eph) and (pcf := embedded_pcf(header)) is not None:
+        yield from _pcf(pcf, header.offset)
     else:
         yield from _dump(data[layout.size :], offset + layout.size)
 
@@ -198,6 +214,11 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
     fmt = name_of(message.body_format)
     what = f"{fmt or 'no Format'}, {encoding_text(message.body_encoding)}"
     yield Line(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
+    pcf = body_pcf(partial)
+    if pcf is not None:
+        yield from _pcf(pcf, offset)
+        yield from _dump(pcf.rest, offset + pcf.length - len(pcf.rest), limit)
+        return
     text = body_text(partial)
     if text is None:
         known = FORMATS.get(fmt, "")
@@ -210,6 +231,31 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
         yield Line(None, b"", "", line)
     if shown != text:
         yield Line(None, b"", "", f"… {len(text) - len(shown)} more characters")
+
+
+def _pcf(pcf: Pcf, offset: int) -> Iterator[Line]:
+    kind = TYPE_NAMES.get(pcf.type, "")
+    yield Line(offset, b"", "Type", str(pcf.type), kind)
+    yield Line(offset + 12, b"", "Command", str(pcf.command), COMMAND_NAMES.get(pcf.command, ""))
+    if pcf.comp_code or pcf.reason:
+        yield Line(offset + 28, b"", "Reason", str(pcf.reason), reason_text(pcf.reason))
+    yield from _parameters(pcf.parameters, offset + MQCFH.size, 1)
+
+
+def _parameters(parameters: Sequence[Parameter], at: int, depth: int) -> Iterator[Line]:
+    for parameter in parameters:
+        number = parameter.parameter
+        field = f"{'  ' * depth}{PARAMETER_NAMES.get(number, number)}"
+        if isinstance(parameter, Cfgr):
+            yield Line(at, b"", field)
+            inner = sum(member.length for member in parameter.members)
+            yield from _parameters(parameter.members, at + parameter.length - inner, depth + 1)
+        else:
+            value = describe_parameter(parameter)["value"]
+            options = PCF_OPTIONS.get(number)
+            known = options_text(options, str(value)) if options is not None else ""
+            yield Line(at, b"", field, str(value), known)
+        at += parameter.length
 
 
 def _ccsid(ccsid: int) -> str:

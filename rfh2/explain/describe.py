@@ -11,7 +11,7 @@ from rfh2.eph import Eph
 from rfh2.errors import CaptureError, DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
 from rfh2.explain.form import DecodedBody, DecodedFolder, DecodedHeader, DecodedMessage, FieldValue, Problem
-from rfh2.explain.pcf_form import body_pcf, describe_pcf
+from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.folders import Folder, Value
 from rfh2.mqmd import Mqmd
@@ -77,7 +77,8 @@ def describe_header(located: Located, body: bytes) -> DecodedHeader:
         fields = read_fields(descriptor_layout(mqmd.version), data[layout.size :], mqmd.order, mqmd.charset)
         return DecodedHeader(**common, mqmd=fields)
     if isinstance(header, Eph):
-        common["pcf"] = _embedded_pcf(header)
+        pcf = embedded_pcf(header)
+        common["pcf"] = None if pcf is None else describe_pcf(pcf)
     if len(data) == layout.size:
         return DecodedHeader(**common)
     return DecodedHeader(**common, hex=data[layout.size :].hex())
@@ -129,13 +130,6 @@ def _body(partial: PartialMessage) -> DecodedBody:
         hex=partial.rest.hex(),
         **({} if pcf is None else {"pcf": describe_pcf(pcf)}),
     )
-
-
-def _embedded_pcf(header: Eph) -> dict[str, Any] | None:
-    try:
-        return describe_pcf(header.pcf())
-    except DecodeError:
-        return None
 
 
 def _pairs(header: Rfh1) -> list[tuple[str, str]] | None:

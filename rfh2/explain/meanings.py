@@ -10,6 +10,7 @@ from rfh2.ccsid import byte_order, is_ebcdic, text_codec
 from rfh2.explain.form import FieldValue
 from rfh2.explain.reasons import feedback_text, reason_text
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
+from rfh2.pcf_names import MQIACF_DELETE_OPTIONS, MQIACF_PUBLICATION_OPTIONS, MQIACF_REGISTRATION_OPTIONS
 
 MSG_TYPES: Final[dict[int, str]] = {
     1: "MQMT_REQUEST",
@@ -286,7 +287,7 @@ _TAGS: Final[dict[str, dict[str, str]]] = {
 def tag_meaning(folder: str, tag: str, text: str) -> str:
     """What a tag of a folder, or a name of an MQRFH (folder ``MQRFH``), and its value mean; empty where not known."""
     if (options := _MQPS_OPTIONS.get(tag)) is not None:
-        return _options_text(options, text)
+        return options_text(options, text)
     if tag in ("Reason", "MQPSReason", "MQPSErrorId"):
         return reason_text(int(text)) if text.isdecimal() and len(text) < _DIGITS else ""
     if tag == "MQPSCompCode":
@@ -305,7 +306,16 @@ _DIGITS: Final = 11
 _MILLISECOND_DIGITS: Final = 15
 
 
-def _options_text(options: OptionSet, text: str) -> str:
+PCF_OPTIONS: Final = {
+    MQIACF_REGISTRATION_OPTIONS: REGISTRATION,
+    MQIACF_PUBLICATION_OPTIONS: PUBLICATION,
+    MQIACF_DELETE_OPTIONS: DELETE,
+}
+"""Parameters of PCF that hold a sum of options."""
+
+
+def options_text(options: OptionSet, text: str) -> str:
+    """The options that *text*, a word or a sum, stands for, by the names of their constants."""
     found = options.read([text])
     names = [options.constant(word) for word in found.words]
     if text.strip().isdecimal():

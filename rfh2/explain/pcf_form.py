@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.reading import PartialMessage
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
@@ -18,6 +19,14 @@ def body_pcf(partial: PartialMessage) -> Pcf | None:
         return None
     try:
         return decode_pcf(message.body, message.body_ccsid, partial.rest_offset)
+    except DecodeError:
+        return None
+
+
+def embedded_pcf(header: Eph) -> Pcf | None:
+    """The PCF message in an MQEPH; None where it cannot be decoded."""
+    try:
+        return header.pcf()
     except DecodeError:
         return None
 

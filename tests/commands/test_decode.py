@@ -16,7 +16,7 @@ from commands.explain.view import View, view
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import read_captures
 from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
 from tests.commands.cli_runs import run
 from tests.rfh2.explained import damaged
 
@@ -124,6 +124,20 @@ def test_pcf_in_a_body_is_read() -> None:
         ("MQIACF_PUBLICATION_OPTIONS", 2),
     ]
     assert found["command"]["word"] == "Publish"
+
+
+def test_pcf_is_shown_by_its_parameters() -> None:
+    pcf = Pcf(63, (Cfst.of(3031, "a"), Cfin(1082, 2), Cfgr(3040, (Cfin(1, 5),))), rest=b"data")
+    md = Mqmd(format="MQPCF", coded_char_set_id=1208)
+    stdin = CapturedMessage(seq=1, queue="", md_hex=md.encode().hex(), body_hex=pcf.encode().hex()).model_dump_json()
+    text = run("decode", stdin=stdin).out
+    assert re.search(r"^    12 +Command +63 \[MQCMD_PUBLISH\]$", text, re.MULTILINE)
+    assert re.search(r"^    36 +MQCACF_TOPIC +a$", text, re.MULTILINE)
+    assert re.search(
+        r"^    60 +MQIACF_PUBLICATION_OPTIONS 2 \[MQPUBO_RETAIN_PUBLICATION \(RetainPub\)\]$", text, re.MULTILINE
+    )
+    assert re.search(r"^    76 +MQCACF_CHILD_Q_MGR_NAME$\n^    92 +1 +5$", text, re.MULTILINE)
+    assert re.search(r"^   108 +64617461 +data$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("end", range(0, 110, 7))
