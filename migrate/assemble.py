@@ -13,11 +13,14 @@ from commands.objects import ADMIN_STREAM
 from migrate.legacy_state import (
     FIELD_OF_KIND,
     AclEntry,
+    BrokerItem,
     Item,
     LegacyRetained,
     LegacyState,
     LegacySubscription,
+    Product,
     Publisher,
+    Source,
     Stream,
     SubPoint,
 )
@@ -60,3 +63,12 @@ def _normal(item: Item, qmgr: str) -> Item:
         elif item.correl_id != item.correl_id.upper():
             update["correl_id"] = item.correl_id.upper()
     return item.model_copy(update=update) if update else item
+
+
+def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:
+    """*state* as that of *broker*, where its sources did not say whose it is."""
+    if any(found.name == broker for found in state.brokers):
+        return state
+    source = Source(file="the command line")
+    item = BrokerItem(source=source, name=broker, product=product, qmgr=state.qmgr)
+    return state.model_copy(update={"brokers": (item, *state.brokers)})

@@ -18,7 +18,7 @@ from typing import TextIO
 from commands.objects import LocalQueue, QueueManager
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacySubscription, Product
-from migrate.marker import PREFIX
+from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Phase, Plan, Step, Store, Tool
 from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat
@@ -115,7 +115,7 @@ def step_lines(step: Step) -> Iterator[str]:
         elif isinstance(definition, QueueManager):
             yield "Queue manager altered: " + " ".join(_attributes(definition))
         elif isinstance(definition, Namelist):
-            if definition.name.startswith(PREFIX):
+            if is_marker(definition):
                 yield f"Completion noted in namelist {definition.name}"
             else:
                 yield f"Namelist {definition.name} has {len(definition.names)} names"

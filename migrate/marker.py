@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from commands.objects import Objects
+from commands.objects import Definition, Objects
 from migrate.plan import Phase, Tool
 from streams.namelists import Namelist
 
@@ -30,6 +30,11 @@ class Marker:
         """The namelist that says it."""
         description = f"qpubsub {self.tool}: {self.phase} phase done {self.at}"
         return Namelist(f"{PREFIX}{self.tool.upper()}", (self.phase.upper(), self.at, self.fingerprint), description)
+
+
+def is_marker(definition: Definition) -> bool:
+    """Whether *definition* is one of these namelists."""
+    return isinstance(definition, Namelist) and definition.name.startswith(PREFIX)
 
 
 def marker_of(objects: Objects, tool: Tool) -> Marker | None:

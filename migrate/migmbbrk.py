@@ -18,7 +18,7 @@ from migrate.draft import Draft
 from migrate.fingerprint import Difference, fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
-from migrate.marker import PREFIX, Marker, marker_of, moment
+from migrate.marker import Marker, is_marker, marker_of, moment
 from migrate.plan import AddSubscription, Phase, Plan, PlanOptions, Step, Tool
 from migrate.relations import plan_relations
 from migrate.retained_plan import plan_retained
@@ -115,11 +115,7 @@ def _check_phase(target: Target, phase: Phase, again: bool) -> None:
 def _initial(draft: Draft) -> tuple[Step, ...]:
     """Topic objects alone, which access control lists need, and the memory that they were made (guide 8.1)."""
     acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
-    kept = [
-        step
-        for step in settling.definitions_of(draft.steps)
-        if acl & set(step.keys) or step.definition.name.startswith(PREFIX)
-    ]
+    kept = [step for step in settling.definitions_of(draft.steps) if acl & set(step.keys) or is_marker(step.definition)]
     return settling.ordered(kept)
 
 

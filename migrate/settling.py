@@ -8,7 +8,7 @@ from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, QueueManag
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Product
-from migrate.marker import PREFIX
+from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Step, Store
 from streams.namelists import Namelist
 from streams.topic_objects import TopicObject
@@ -32,7 +32,7 @@ def _rank(step: Step) -> int:
         return 1 if step.anew else 2
     if isinstance(definition, AuthorityRecord):
         return 6
-    if isinstance(definition, Namelist) and not definition.name.startswith(PREFIX):
+    if isinstance(definition, Namelist) and not is_marker(definition):
         return 3
     return 8 if isinstance(definition, QueueManager) else 7
 

@@ -349,4 +349,4 @@ def _check_queue(draft: Draft, key: Key, made: Subscription) -> None:
         return
     if made.dest_queue not in draft.objects.queues and made.dest_queue not in draft.objects.aliases:
         draft.ensure_queue(made.dest_queue, key)
-        draft.ledger.note(key, f"queue {made.dest_queue} was not known and is made", "P29")
+        draft.ledger.note(key, f"queue {made.dest_queue} was not known and is made")

@@ -61,7 +61,7 @@ def _running(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
 
 def _afterwards(plan: Plan) -> Iterator[str]:
     if plan.tool is Tool.STRMQBRK:
-        yield "`ALTER QMGR PSMODE(ENABLED)`, if it is not enabled already."
+        yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: PSMODE(ENABLED), and the memory that this was done."
         yield "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`."
         yield "Start the applications."
         yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."

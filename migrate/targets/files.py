@@ -6,6 +6,7 @@
     4-retained-NN.qload   retained publications, a file for each stream's queue, while nobody subscribes
     5-subscriptions.mqsc  DEFINE SUB of all that it can carry
     6-registrations.qload Register Subscriber commands for the others
+    7-enable.mqsc         PSMODE, and the namelist that remembers the migration
     not-carried.jsonl     retained publications that nothing above carries, as captured messages
     checklist.md          what a person does, in order
 
@@ -27,8 +28,10 @@ from commands.dialects.occasions import Scene
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
-from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, QueueManager
+from commands.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
+from commands.queues.reading import definitions_in
 from migrate.acl import FILE_NAME
+from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Plan, Store, Tool
 from migrate.publications import is_retain_command, published_again
 from migrate.registration_messages import cannot_register, registrations
@@ -52,6 +55,7 @@ AUTHORITY_COMMANDS: Final = "3-authorities.sh"
 RETAINED: Final = "4-retained-{:02}.qload"
 SUBSCRIPTIONS: Final = "5-subscriptions.mqsc"
 REGISTRATIONS: Final = "6-registrations.qload"
+ENABLE: Final = "7-enable.mqsc"
 NOT_CARRIED: Final = "not-carried.jsonl"
 CHECKLIST: Final = "checklist.md"
 
@@ -61,15 +65,24 @@ _MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
 def scripts(plan: Plan, target: Target) -> dict[str, str | bytes]:
     """Name and content of every file. target: the queue manager as it was before."""
     notes: list[str] = []
+    before = target.objects.qmgr
     retained, not_carried = _publications(plan, notes)
     defined, commands = _subscriptions(plan, target, notes)
     files: dict[str, str | bytes] = {
-        QUEUES: _script(plan, _definitions(plan, LocalQueue, AliasQueue)),
-        OBJECTS: _script(plan, [*_definitions(plan, TopicObject), *_definitions(plan, Namelist), *_qmgr(plan, target)]),
+        QUEUES: _script(plan, _definitions(plan, target, LocalQueue, AliasQueue)),
+        OBJECTS: _script(
+            plan,
+            [
+                *_definitions(plan, target, TopicObject),
+                *_definitions(plan, target, Namelist),
+                *_qmgr(plan, before, only_mode=False),
+            ],
+        ),
         AUTHORITIES: _script(plan, _authrec(plan)),
         AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
         SUBSCRIPTIONS: _script(plan, defined),
         REGISTRATIONS: _unload(commands, not_carried, notes),
+        ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
     for number, queue in enumerate(dict.fromkeys(message.queue for message in retained), 1):
@@ -112,30 +125,42 @@ def define_sub(subscription: Subscription, scene: Scene, *, replaces: bool) -> l
     return lines
 
 
-def definition_lines(definition: object, *, replaces: bool) -> list[str]:
+def definition_lines(definition: object) -> list[str]:
     """DEFINE of a queue, topic object or namelist with all that differs from the defaults."""
-    kind, base, head = _kind(definition)
-    given = [
-        (attribute.keyword, _value(attribute, getattr(definition, attribute.field)))
+    kind, base = _kind(definition)
+    given = _differing(kind, definition, base, always="TOPICSTR")
+    return statement(f"DEFINE {kind.word}({quoted(_name(definition))})", given)
+
+
+def alteration_lines(before: object, after: object) -> list[str]:
+    """ALTER of the same with what has changed; nothing where nothing has."""
+    kind, _ = _kind(after)
+    given = _differing(kind, after, before)
+    return statement(f"ALTER {kind.word}({quoted(_name(after))})", given) if given else []
+
+
+def _differing(kind: ObjectKind, one: object, other: object, always: str = "") -> list[tuple[str, str | int]]:
+    return [
+        (attribute.keyword, _value(attribute, getattr(one, attribute.field)))
         for attribute in kind.attributes
-        if attribute.keyword == "TOPICSTR" or getattr(definition, attribute.field) != getattr(base, attribute.field)
+        if attribute.keyword == always or getattr(one, attribute.field) != getattr(other, attribute.field)
     ]
-    lines = statement(f"DEFINE {head}({quoted(getattr(definition, 'name'))})", given)  # noqa: B009
-    if replaces:
-        lines[-1] += " +"
-        lines.append("  REPLACE")
-    return lines
 
 
-def _kind(definition: object) -> tuple[ObjectKind, object, str]:
+def _name(definition: object) -> str:
+    assert isinstance(definition, TopicObject | LocalQueue | AliasQueue | Namelist)
+    return definition.name
+
+
+def _kind(definition: object) -> tuple[ObjectKind, object]:
     if isinstance(definition, TopicObject):
-        return mqsc_kinds.TOPIC, TopicObject(definition.name, ""), "TOPIC"
+        return mqsc_kinds.TOPIC, TopicObject(definition.name, "")
     if isinstance(definition, LocalQueue):
-        return mqsc_kinds.QLOCAL, LocalQueue(definition.name), "QLOCAL"
+        return mqsc_kinds.QLOCAL, LocalQueue(definition.name)
     if isinstance(definition, AliasQueue):
-        return mqsc_kinds.QALIAS, AliasQueue(definition.name, ""), "QALIAS"
+        return mqsc_kinds.QALIAS, AliasQueue(definition.name, "")
     assert isinstance(definition, Namelist)
-    return mqsc_kinds.NAMELIST, Namelist(definition.name), "NAMELIST"
+    return mqsc_kinds.NAMELIST, Namelist(definition.name)
 
 
 class _List(Word):
@@ -162,26 +187,36 @@ def _script(plan: Plan, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (*heading, *lines))
 
 
-def _definitions(plan: Plan, *kinds: type) -> Iterator[str]:
+def _definitions(plan: Plan, target: Target, *kinds: type) -> Iterator[str]:
+    """What defines the objects of these kinds, the namelist that remembers the migration apart."""
+    before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
     for step in plan.steps:
-        if isinstance(step, Store) and isinstance(step.definition, kinds):
-            if step.anew:
-                yield f"DELETE TOPIC({quoted(step.definition.name)})"
-            replaces = step.replaces and not step.anew
-            yield from definition_lines(step.definition, replaces=replaces)
+        if isinstance(step, Store) and isinstance(step.definition, kinds) and not is_marker(step.definition):
+            yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
 
 
-def _qmgr(plan: Plan, target: Target) -> Iterator[str]:
+def _stored(step: Store, before: Definition | None) -> list[str]:
+    if before is None:
+        return definition_lines(step.definition)
+    if step.anew:
+        return [f"DELETE TOPIC({quoted(step.definition.name)})", *definition_lines(step.definition)]
+    return alteration_lines(before, step.definition)
+
+
+def _marker(plan: Plan, target: Target) -> Iterator[str]:
+    for step in plan.steps:
+        if isinstance(step, Store) and is_marker(step.definition):
+            yield from _stored(step, target.objects.namelists.get(step.definition.name))
+
+
+def _qmgr(plan: Plan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
+    """ALTER QMGR: PSMODE, which comes last, or everything else."""
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, QueueManager):
-            before, after = target.objects.qmgr, step.definition
-            changed = [
-                (attribute.keyword, _value(attribute, getattr(after, attribute.field)))
-                for attribute in mqsc_kinds.QMGR.attributes
-                if getattr(after, attribute.field) != getattr(before, attribute.field)
-            ]
-            if changed:
-                yield from statement("ALTER QMGR", changed)
+            changed = _differing(mqsc_kinds.QMGR, step.definition, before)
+            given = [(word, value) for word, value in changed if (word == "PSMODE") == only_mode]
+            if given:
+                yield from statement("ALTER QMGR", given)
 
 
 def _records(plan: Plan) -> Iterator[AuthorityRecord]:
@@ -299,6 +334,3 @@ def _unload(messages: list[CapturedMessage], left: list[CapturedMessage], notes:
     target = BytesIO()
     write_captures(messages, target, "qload", refused=refused)
     return target.getvalue()
-
-
-__all__ = ["define_sub", "definition_lines", "is_carried", "scripts"]

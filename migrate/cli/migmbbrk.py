@@ -1,0 +1,238 @@
+"""``qpubsub migmbbrk``: migrate an Event Broker's or Message Broker's state, in phases."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.options import HOME
+from commands.queues import QueueManagerStore
+from migrate import log as lines
+from migrate import migmbbrk
+from migrate.acl import FILE_NAME
+from migrate.assemble import of_product
+from migrate.cli import choices
+from migrate.fingerprint import Difference, difference, labelled
+from migrate.legacy_state import LegacyState, Product
+from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.readers import read_sources, state_json
+from migrate.report import outline, write_outputs
+from migrate.target import Target
+from migrate.targets import embedded
+from rfh2.errors import MigrationError
+
+LOG_NAME = "amqmigmbbrk.log"
+KEPT_STATE = "retrieved.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one call of the verb is to do."""
+
+    console: Console
+    broker: str
+    phase: Phase
+    options: PlanOptions
+    again: bool
+    discard: bool
+    given: tuple[str, ...]
+    now: datetime
+    directory: Path
+    out: Path | None
+    as_json: bool
+
+
+@click.command(
+    epilog="\b\nExamples:\n  qpubsub migmbbrk -r -b BRK1 -m QM1 --source outfile.txt\n"
+    "  qpubsub migmbbrk -t -b BRK1 -m QM1 --source outfile.txt\n"
+    "  qpubsub migmbbrk -c -o -b BRK1 -m QM1 --source outfile.txt --source retained.qload\n"
+    "  qpubsub migmbbrk -m QM1 --undo"
+)
+@click.option("--qmgr", "-m", required=True, metavar="QMGR", help="The queue manager of the broker.")
+@HOME
+@click.option("--broker", "-b", metavar="BROKER", help="The broker to migrate from.")
+@click.option("--rehearse", "-r", is_flag=True, help="Rehearsal phase: log, security commands, nothing changed.")
+@click.option("--initial", "-t", is_flag=True, help="Initial phase: topic objects for access control lists.")
+@click.option("--complete", "-c", is_flag=True, help="Completion phase: everything.")
+@click.option(
+    "--overwrite", "-o", is_flag=True, help="Replace subscriptions and retained publications of the same name."
+)
+@click.option("--leave-running", "-l", is_flag=True, help="Do not remind that the broker has to be stopped.")
+@click.option("--discard", "-s", is_flag=True, help="Forget what an interrupted run had read; read the sources again.")
+@click.option("--again", "-z", is_flag=True, help="Run although an earlier run was completed.")
+@click.option(
+    "--directory",
+    default=".",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help=f"Where {LOG_NAME} and {FILE_NAME} go.",
+)
+@click.option(
+    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+)
+@click.option("--undo", is_flag=True, help="Give back what the last phase changed.")
+@choices.outputs
+@choices.sources
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    broker: str | None,
+    rehearse: bool,
+    initial: bool,
+    complete: bool,
+    overwrite: bool,
+    leave_running: bool,
+    discard: bool,
+    again: bool,
+    directory: Path,
+    prefix: tuple[str, ...],
+    undo: bool,
+    source: tuple[str, ...],
+    more: tuple[str, ...],
+    target: str,
+    existing: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> ExitCode:
+    """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
+
+    Rehearse with -r, make topic objects with -t, review and run the security commands in amqmigrateacl.txt, complete
+    with -c. Sources are the listing of mqsireportproperties, the broker's XML events, queue unloads with retained
+    publications, and JSON. A run that was interrupted goes on with what it had read, unless -s is given.
+    """
+    if undo:
+        return _undo(console, qmgr, home)
+    phases = [p for p, on in zip(Phase, (rehearse, initial, complete), strict=True) if on]
+    if len(phases) != 1:
+        raise click.UsageError("one of -r, -t and -c is needed, and only one")
+    if broker is None:
+        raise click.UsageError("-b is needed: which broker?")
+    shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
+    options = PlanOptions(None, overwrite, ":", choices.prefixes(prefix), shown)
+    given = (*source, *more)
+    run = _Run(console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json)
+    if target == "files":
+        if out is None:
+            raise click.UsageError("--target files needs --out: where are they to go?")
+        script = existing.read_text(encoding="utf-8") if existing is not None else ""
+        known = Target.of_script(qmgr, script, run.now)
+        code = _run(run, known, None)
+    else:
+        with QueueManagerStore.open(home, qmgr) as store:
+            code = _run(run, embedded.load(store), store)
+    if phases[0] is Phase.COMPLETE and not leave_running:
+        console.say(f"stop broker {broker} now, and see in its event log that it has ended (guide 8.2, step 8)")
+    return code
+
+
+def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
+    began = time.monotonic()
+    run.directory.mkdir(parents=True, exist_ok=True)
+    choices.set_aside(run.directory / LOG_NAME)
+    qmgr = known.objects.qmgr.name
+    with (run.directory / LOG_NAME).open("w", encoding="utf-8") as stream:
+        log = choices.log_to(stream)
+        log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
+        try:
+            kept = None if store is None else store.directory / embedded.DIRECTORY / KEPT_STATE
+            state = _state(run, qmgr, kept)
+            since = _since_initial(state, store) if run.phase is Phase.COMPLETE else None
+            with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
+                plan = migmbbrk.plan(
+                    state,
+                    known,
+                    run.options,
+                    run.now,
+                    run.phase,
+                    since_initial=since,
+                    again=run.again,
+                    progress=advance,
+                )
+            log.write_all(lines.reading(plan))
+            _write_security(run.directory, plan)
+            if store is not None and run.phase is not Phase.REHEARSE:
+                with run.console.progress("steps applied", len(plan.steps)) as advance:
+                    directory = embedded.apply(store, plan, advance)
+                run.console.say(f"backup and journal are in {directory}")
+            log.write_all(lines.applying(plan))
+            log.write_all(lines.closing(plan, time.monotonic() - began))
+            if kept is not None:
+                kept.unlink(missing_ok=True)
+        except MigrationError as error:
+            log.write(f"Error: {error}")
+            raise
+        except BaseException as error:
+            log.write(f"Interrupted, nothing was changed: {type(error).__name__}")
+            raise
+    if run.out is not None:
+        write_outputs(plan, known, run.out)
+        run.console.say(f"scripts and report are in {run.out}")
+    for line in outline(plan, known, run.as_json):
+        run.console.data(line)
+    choices.tell_errors(run.console, plan)
+    return choices.exit_code(plan)
+
+
+def _state(run: _Run, qmgr: str, kept: Path | None) -> LegacyState:
+    """What an interrupted run had read, else what the sources say; kept until the run has ended."""
+    if kept is not None and run.phase is not Phase.REHEARSE and kept.is_file() and not run.discard:
+        states, problems = state_json.read(kept.read_text(encoding="utf-8"), str(kept))
+        if states and not problems:
+            run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
+            return states[0]
+    if not run.given:
+        raise click.UsageError("--source is needed: where is the broker's state?")
+    state = of_product(read_sources(run.given, qmgr), run.broker, Product.WMB)
+    if kept is not None and run.phase is not Phase.REHEARSE:
+        kept.parent.mkdir(exist_ok=True)
+        partial = kept.with_name(kept.name + ".partial")
+        partial.write_text(state_json.write([state]), encoding="utf-8")
+        partial.replace(kept)
+    return state
+
+
+def _since_initial(state: LegacyState, store: QueueManagerStore | None) -> Difference | None:
+    before = None if store is None else embedded.initial_items(store)
+    return None if before is None else difference(before, labelled(state))
+
+
+def _write_security(directory: Path, plan: Plan) -> None:
+    """A new security command file; one that a person may have worked on keeps its contents under another name."""
+    path = directory / FILE_NAME
+    text = "".join(f"{line}\n" for line in plan.security)
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
+        return
+    choices.set_aside(path)
+    path.write_text(text, encoding="utf-8")
+
+
+def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:
+    with QueueManagerStore.open(home, qmgr) as store:
+        undone = embedded.undo(store, Tool.MIGMBBRK)
+    console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
+    for left in undone.left:
+        console.warn(left)
+    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
+
+
+def _shown(
+    phase: Phase,
+    broker: str,
+    overwrite: bool,
+    leave_running: bool,
+    discard: bool,
+    again: bool,
+    prefix: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The options as the log lists them."""
+    letter = {Phase.REHEARSE: "-r", Phase.INITIAL: "-t", Phase.COMPLETE: "-c"}[phase]
+    flags = [("-z", again), ("-l", leave_running), ("-o", overwrite), ("-s", discard)]
+    return (letter, *(flag for flag, on in flags if on), f"-b {broker}", *(f"--prefix {one}" for one in prefix))
