@@ -85,7 +85,7 @@ def is_command(message: Message) -> bool:
 
 
 def _decoded(message: Message) -> Pcf:
-    return decode_pcf(message.body, 0, message.body_ccsid)
+    return decode_pcf(message.body, message.body_ccsid, message.body_offset)
 
 
 def _given(parameter: Parameter) -> Given:
