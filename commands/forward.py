@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from commands.families.content import Content, Telling, Told
 from commands.families.table import content_of, tell
 from commands.model import Command
 from commands.objects import DEFAULT_STREAM
 from commands.stamps import Origin, fitting
+from rfh2.chain import Header
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_strings import remove_prefix
@@ -47,17 +50,26 @@ class Forwarder:
         key = (id(publication), telling)
         made = self._made.get(key)
         if made is None:
-            content = self._contents.get(id(publication))
-            if content is None:
-                # What is retained was published by another command.
-                command = None if delivery.from_retained else self._command
-                content = self._contents[id(publication)] = content_of(publication.message, command)
-            told = tell(content, telling)
-            made = self._made[key] = (told, encode(told.message))
+            made = self._made[key] = self._told(delivery, telling)
         told, body = made
         self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in told.lost]
         mqmd = self._descriptor(delivery, told.message.mqmd, msg_id, queue_default)
         return Message(mqmd, told.message.headers, told.message.body), body
+
+    def _told(self, delivery: Delivery, telling: Telling) -> tuple[Told, bytes]:
+        publication, message = delivery.publication, delivery.publication.message
+        if telling.format is PublicationFormat.RFH2 and len(message.headers) == 1:
+            (header,) = message.headers
+            if isinstance(header, Rfh2):
+                again, head, lost = _header_told(header, telling)
+                return Told(Message(message.mqmd, (again,), message.body), lost), head + message.body
+        content = self._contents.get(id(publication))
+        if content is None:
+            # What is retained was published by another command.
+            command = None if delivery.from_retained else self._command
+            content = self._contents[id(publication)] = content_of(message, command)
+        told = tell(content, telling)
+        return told, encode(told.message)
 
     def _descriptor(self, delivery: Delivery, told: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
         """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
@@ -87,6 +99,18 @@ class Forwarder:
             order=published.order,
             charset=published.charset,
         )
+
+
+@lru_cache(maxsize=2048)
+def _header_told(header: Rfh2, telling: Telling) -> tuple[Header, bytes, tuple[str, ...]]:
+    """What becomes of a message's only header, its bytes, and what was lost.
+
+    A program puts the same header again and again with other data behind it: what is told is kept.
+    """
+    described = Mqmd(format=Rfh2.own_format, order=header.order)
+    told = tell(content_of(Message(described, (header,))), telling)
+    (again,) = told.message.headers
+    return again, again.encode(), told.lost
 
 
 def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
@@ -34,8 +35,12 @@ def name_of(field: str) -> str:
     return field.split("\0", 1)[0].rstrip(" ")
 
 
+@lru_cache(maxsize=4096)
 def characters(value: str, size: int, charset: str, field: str) -> bytes:
-    """*value* as a fixed character field of *size* bytes, padded with blanks. Raises EncodeError."""
+    """*value* as a fixed character field of *size* bytes, padded with blanks. Raises EncodeError.
+
+    The names in descriptors are few and come again and again, so the fields are kept.
+    """
     try:
         data = value.encode(charset)
     except UnicodeEncodeError as error:
