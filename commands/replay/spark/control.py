@@ -1,0 +1,323 @@
+"""The first pass: the control plane, in order, one task for each queue manager.
+
+What changes subscriptions is on the control queue; what changes or asks for retained publications is there too, save
+DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest: a message
+that begins as nearly all publications do, with an MQRFH2 whose first folder is ``<psc><Command>Publish</Command>`` in
+UTF-8, and has neither ``RetainPub`` nor a character reference anywhere in it, is neither. All others are parsed.
+
+The messages go through an ordinary broker, with a topic space that notes what is done to it. What the broker would put
+is dropped: the second pass makes every put. A subscription does not depend on anything that is published; what is
+retained matters for what is put alone. So publications are left out, with one exception: on queue managers that
+``Prepared.exact`` names, what is retained goes through too, and between two messages that go through the *tick*: the
+latest moment among the commands between them, at which things expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from commands.broker import Arrival, Broker
+from commands.model import DeletePublication, Publish, PubOpt
+from commands.objects import CONTROL_QUEUE
+from commands.parse import parse
+from commands.queues.state import subscription_state
+from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
+from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.rows import EPOCH, columns
+from commands.replay.spark.schemas import arrow_schema
+from commands.replay.spark.setting import Setting
+from rfh2.errors import QPubSubError
+from rfh2.message import decode
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Effect,
+    Operation,
+    RequestRetained,
+    RetainedStored,
+    Subscribe,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+from streams.patterns import parse_pattern
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_space import TopicSpace
+
+COLUMNS: Final = ("seq", "now", "qmgr", "queue", "user", "md", "body")
+
+_NOTES: Final = StructType(
+    [
+        StructField("qmgr", StringType()),
+        StructField("kind", StringType()),
+        StructField("after", LongType()),
+        StructField("until", LongType()),
+        StructField("text", StringType()),
+        StructField("scheme", StringType()),
+        StructField("now", TimestampType()),
+    ]
+)
+_ARROW_NOTES: Final = arrow_schema(_NOTES)
+_INTERVAL, _LOOKUP, _CLEAR, _WINNER = "interval", "lookup", "clear", "winner"
+_TICK: Final = "(tick)"
+_BATCH_ROWS: Final = 4096
+_PLAIN: Final = b"<psc><Command>Publish</Command>"
+_PLAIN_AT: Final = 41
+
+Winner = tuple[str, int, str, int]
+"""Queue manager, the message that looks, the topic string, and the message whose publication is retained there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at what is retained. found: the topics on which there was something, whatever blocks it."""
+
+    pattern: str
+    scheme: WildcardScheme
+    clears: bool
+    found: tuple[str, ...]
+
+
+class NotingSpace(TopicSpace):
+    """A topic space that notes when it is asked for what is retained, and when it is told the time."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.looked: list[Look] = []
+        self.ticked = False
+
+    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
+        """As it is, and noted."""
+        match operation:
+            case Subscribe(subscription, True) | AlterSubscription(subscription, True):
+                self._note(subscription.topic_string, subscription.wildcard, False, now)
+            case RequestRetained(subscription):
+                current = self.subscription(subscription.sub_id) or subscription
+                self._note(current.topic_string, current.wildcard, False, now)
+            case ClearRetained(topic_string, scheme):
+                self._note(topic_string, scheme, True, now)
+        return super().apply(operation, now)
+
+    def expire(self, now: datetime) -> list[Effect]:
+        """As it is, and noted."""
+        self.ticked = True
+        return super().expire(now)
+
+    def held(self, topic_string: str, scheme: WildcardScheme, now: datetime) -> tuple[str, ...]:
+        """The topics below a pattern on which something is retained, heeding no blocks."""
+        found = self._retained.match(parse_pattern(topic_string, scheme), now)
+        return tuple(each.topic_string for each in found)
+
+    def _note(self, topic_string: str, scheme: WildcardScheme, clears: bool, now: datetime) -> None:
+        found = () if clears else self.held(topic_string, scheme, now)
+        self.looked.append(Look(topic_string, scheme, clears, found))
+
+
+def control_plane(prepared: Prepared, setting: Setting) -> tuple[Journals, list[Winner]]:
+    """The journals by queue manager; and what lookups find, on the queue managers that ``exact`` names."""
+    exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
+    kept = prepared.messages.where(~exact).where(F.col("queue") == CONTROL_QUEUE).select(*COLUMNS)
+    kept = kept.union(of_interest(prepared.messages.where(~exact), setting, _is_deletion).select(*COLUMNS))
+    if prepared.exact:
+        kept = kept.union(_with_ticks(prepared.messages.where(exact), prepared.ranges, setting))
+    in_order = kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
+    notes = in_order.mapInArrow(_noted(setting, frozenset(prepared.exact)), _NOTES).toArrow()
+    return _read_notes(notes)
+
+
+def is_plain(column: str = "body") -> Column:
+    """Whether a message on a stream queue is a Publish, or an error, that leaves nothing retained; else it may be."""
+    body = F.col(column)
+    header = (F.substring(body, 1, 4) == F.lit(b"RFH ")) & F.substring(body, 5, 4).isin(b"\0\0\0\2", b"\2\0\0\0")
+    utf8 = F.substring(body, 33, 4).isin((1208).to_bytes(4, "big"), (1208).to_bytes(4, "little"))
+    plain = F.substring(body, _PLAIN_AT, len(_PLAIN)) == F.lit(_PLAIN)
+    special = F.contains(body, F.lit(b"RetainPub")) | F.contains(body, F.lit(b"&#"))
+    return header & utf8 & plain & ~special
+
+
+def of_interest(messages: DataFrame, setting: Setting, wanted: Callable[[Any], bool]) -> DataFrame:
+    """The messages on stream queues whose command is *wanted*."""
+    candidates = messages.where(F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
+
+    def chosen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            found = [at for at, (md, body) in enumerate(columns(batch, "md", "body")) if _parses(md, body, wanted)]
+            if found:
+                yield batch.take(pa.array(found, pa.int64()))
+
+    return candidates.mapInArrow(chosen, candidates.schema)
+
+
+def _parses(md: bytes | None, body: bytes, wanted: Callable[[Any], bool]) -> bool:
+    try:
+        return wanted(parse(decode(body, md)))
+    except QPubSubError:
+        return False
+
+
+def _is_deletion(command: object) -> bool:
+    return isinstance(command, DeletePublication)
+
+
+def is_retained(command: object) -> bool:
+    """Whether a command leaves something retained, if it succeeds."""
+    return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
+
+
+def _with_ticks(messages: DataFrame, ranges: int, setting: Setting) -> DataFrame:
+    """The messages that go through on exact queue managers, and a tick at the end of each gap between them."""
+    in_order = messages.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
+
+    def chosen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ticks: dict[str, tuple[int, datetime]] = {}
+        brokers: dict[str, Broker] = {}
+        for batch in batches:
+            rows: list[tuple[Any, ...]] = []
+            for row in columns(batch, *COLUMNS):
+                seq, now, qmgr, queue, user, md, body = row
+                broker = brokers.get(qmgr)
+                if broker is None:
+                    broker = brokers[qmgr] = setting.broker(qmgr, NotingSpace)
+                space = broker.space
+                assert isinstance(space, NotingSpace)
+                space.ticked = False
+                outcome = broker.process(Arrival(seq, now, queue, md, body, user))
+                if queue == CONTROL_QUEUE or _is_deletion(outcome.command) or is_retained(outcome.command):
+                    if qmgr in ticks:
+                        rows.append(_tick(qmgr, *ticks.pop(qmgr)))
+                    rows.append(row)
+                elif space.ticked:
+                    latest = max(now, ticks[qmgr][1]) if qmgr in ticks else now
+                    ticks[qmgr] = (seq, latest)
+            yield from _batches(rows, schema)
+        yield from _batches([_tick(qmgr, *tick) for qmgr, tick in ticks.items()], schema)
+
+    schema = arrow_schema(in_order.schema)
+    return in_order.mapInArrow(chosen, in_order.schema)
+
+
+def _tick(qmgr: str, seq: int, now: datetime) -> tuple[Any, ...]:
+    return (seq, now, qmgr, _TICK, None, None, b"")
+
+
+def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if rows:
+        arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _Plane:
+    """The control plane of one queue manager while it is run."""
+
+    def __init__(self, qmgr: str, setting: Setting, exact: bool) -> None:
+        self._qmgr, self._exact = qmgr, exact
+        self._broker = setting.broker(qmgr, NotingSpace)
+        space = self._broker.space
+        assert isinstance(space, NotingSpace)
+        self._space = space
+        self._since = {s.sub_id: (BEFORE_ALL, s) for s in space.subscriptions()}
+        self._stored: dict[str, int] = {}
+
+    def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
+        """The notes that one message, or tick, leads to."""
+        seq, now = arrival.seq, arrival.now
+        if arrival.queue == _TICK:
+            yield from self._changed(seq, self._space.expire(now))
+            return
+        self._space.looked.clear()
+        outcome = self._broker.process(arrival)
+        yield from self._changed(seq, outcome.effects)
+        for look in self._space.looked:
+            if self._exact:
+                yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in look.found)
+            else:
+                kind = _CLEAR if look.clears else _LOOKUP
+                yield self._note(kind, seq, None, look.pattern, look.scheme.value, now)
+
+    def end(self) -> Iterator[tuple[Any, ...]]:
+        """The notes on what is left."""
+        for after, subscription in self._since.values():
+            yield self._note(_INTERVAL, after, FOREVER, subscription_state(subscription))
+
+    def _changed(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
+        for effect in effects:
+            match effect:
+                case SubscriptionAdded(subscription):
+                    self._since[subscription.sub_id] = (seq, subscription)
+                case SubscriptionAltered(before, subscription):
+                    yield from self._closed(seq, before)
+                    self._since[subscription.sub_id] = (seq, subscription)
+                case SubscriptionRemoved(subscription):
+                    yield from self._closed(seq, subscription)
+                case RetainedStored(retained):
+                    self._stored[retained.topic_string] = seq
+
+    def _closed(self, seq: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:
+        after, value = self._since.pop(subscription.sub_id)
+        if after < seq:
+            yield self._note(_INTERVAL, after, seq, subscription_state(value))
+
+    def _note(
+        self,
+        kind: str,
+        after: int,
+        until: int | None,
+        text: str,
+        scheme: str | None = None,
+        now: datetime | None = None,
+    ) -> tuple[Any, ...]:
+        return (self._qmgr, kind, after, until, text, scheme, now)
+
+
+def _noted(setting: Setting, exact: frozenset[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        plane: _Plane | None = None
+        current = ""
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
+                if plane is None or qmgr != current:
+                    if plane is not None:
+                        rows += plane.end()
+                    plane, current = _Plane(qmgr, setting, qmgr in exact), qmgr
+                rows += plane.process(Arrival(seq, now, queue, md, body, user))
+                if len(rows) >= _BATCH_ROWS:
+                    yield from _batches(rows, _ARROW_NOTES)
+                    rows = []
+        if plane is not None:
+            rows += plane.end()
+        yield from _batches(rows, _ARROW_NOTES)
+
+    return run
+
+
+def _read_notes(notes: pa.Table) -> tuple[Journals, list[Winner]]:
+    winners: list[Winner] = []
+    intervals: dict[str, list[tuple[int, int, str]]] = {}
+    lookups: dict[str, list[Lookup]] = {}
+    for batch in notes.to_batches():
+        for qmgr, kind, after, until, text, scheme, now in columns(batch, *_NOTES.names):
+            lookups.setdefault(qmgr, [])
+            if kind == _INTERVAL:
+                intervals.setdefault(qmgr, []).append((after, until, text))
+            elif kind == _WINNER:
+                winners.append((qmgr, after, text, until))
+            else:
+                lookups[qmgr].append(Lookup(after, now or EPOCH, text, WildcardScheme(scheme), kind == _CLEAR))
+    journals = {}
+    for qmgr, looks in lookups.items():
+        found = intervals.get(qmgr, [])
+        after_all = np.array([after for after, _, _ in found], np.int64)
+        until_all = np.array([until for _, until, _ in found], np.int64)
+        in_order = sorted(looks, key=lambda look: look.seq)
+        journals[qmgr] = Journal(after_all, until_all, [state for _, _, state in found], in_order)
+    return journals, winners

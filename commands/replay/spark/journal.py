@@ -1,0 +1,126 @@
+"""The journal: what the control plane leaves for the data plane, for each queue manager.
+
+An interval is one value of one subscription, and the messages that find it so: those with ``seq`` after *after*, up to
+and including *until*. The message that changes or removes the subscription still finds it as it was.
+
+A replica is a broker brought to any place in the order of ``seq``. Where the next message follows what the replica has
+processed itself, nothing is done; else the subscriptions of that place are put in, at the cost of all of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from commands.broker import Arrival, Broker, Outcome
+from commands.queues.state import subscription_of
+from commands.replay.spark.setting import Setting
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription, WildcardScheme
+
+FOREVER: Final = 2**63 - 1
+"""The ``until`` of what nothing ended."""
+
+BEFORE_ALL: Final = -1
+"""The ``after`` of what the setup defined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub."""
+
+    seq: int
+    now: datetime
+    pattern: str
+    scheme: WildcardScheme
+    clears: bool
+
+
+@dataclass
+class Journal:
+    """What the control plane of one queue manager came to. after, until, states: of the intervals, in any order.
+
+    lookups: in the order of seq.
+    """
+
+    after: npt.NDArray[np.int64]
+    until: npt.NDArray[np.int64]
+    states: list[str]
+    lookups: list[Lookup]
+    _changes: npt.NDArray[np.int64] = field(init=False, repr=False)
+    _parsed: dict[int, Subscription] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        places = np.union1d(self.after, self.until)
+        self._changes = places[(places != BEFORE_ALL) & (places != FOREVER)]
+
+    @property
+    def changes(self) -> list[int]:
+        """The messages that changed subscriptions, in order."""
+        return self._changes.tolist()  # type: ignore[no-any-return]
+
+    def live(self, seq: int) -> list[Subscription]:
+        """The subscriptions that message *seq* finds."""
+        found = np.flatnonzero((self.after < seq) & (seq <= self.until))
+        return [self._subscription(int(at)) for at in found]
+
+    def _subscription(self, at: int) -> Subscription:
+        parsed = self._parsed.get(at)
+        if parsed is None:
+            parsed = self._parsed[at] = subscription_of(self.states[at])
+        return parsed
+
+    def __getstate__(self) -> tuple[object, ...]:
+        return (self.after, self.until, self.states, self.lookups, self._changes)
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        self.after, self.until, self.states, self.lookups, self._changes = state  # type: ignore[assignment]
+        self._parsed = {}
+
+
+NO_JOURNAL: Final = Journal(np.empty(0, np.int64), np.empty(0, np.int64), [], [])
+
+Journals = dict[str, Journal]
+
+
+class Replica:
+    """A broker at some place in the order of seq."""
+
+    def __init__(self, qmgr: str, setting: Setting, journal: Journal) -> None:
+        self._pristine = setting.broker(qmgr).space
+        self._broker: Broker = setting.broker(qmgr)
+        self._journal = journal
+        self._changes = journal.changes
+        # How many of the changes the broker has in it; None: it is nowhere.
+        self._done: int | None = None
+        self._last = BEFORE_ALL
+
+    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome:
+        """What the message comes to, at its place.
+
+        retained: what it finds retained; None for a message that does not look.
+        """
+        self._go_to(arrival.seq)
+        if retained is not None:
+            self._broker.space.forget_retained()
+            for each in retained:
+                self._broker.space.retain(each)
+        outcome = self._broker.process(arrival)
+        self._last = arrival.seq
+        assert self._done is not None
+        if self._done < len(self._changes) and self._changes[self._done] == arrival.seq:
+            self._done += 1
+        return outcome
+
+    def _go_to(self, seq: int) -> None:
+        done, changes = self._done, self._changes
+        if done is not None and seq > self._last and (done == len(changes) or changes[done] >= seq):
+            return
+        self._done = bisect_left(changes, seq)
+        self._broker.space.restore(self._journal.live(seq), (), self._pristine)

@@ -1,0 +1,194 @@
+"""Read one piece into Arrow batches of the schema READ: messages, and problems in the place of those that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from commands.replay.local import natural_queue
+from commands.replay.spark.pieces import Piece
+from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema
+from rfh2.captured import CapturedMessage
+from rfh2.captures import CaptureRecord, Numbering, read_captures
+from rfh2.captures.reading import DefaultQueue
+from rfh2.errors import CaptureError
+
+NATURAL: Final = "natural"
+"""The default queue that stands for whichever the command belongs on."""
+
+_SCHEMA: Final = arrow_schema(READ)
+_BATCH_ROWS: Final = 2000
+_BATCH_BYTES: Final = 16 << 20
+_GROUP_ROWS: Final = 4096
+_CHUNK: Final = 1 << 20
+_NO_MESSAGE: Final = (None,) * len(CAPTURED.names)
+
+
+def read_piece(piece: Piece, default_queue: str = "") -> Iterator[pa.RecordBatch]:
+    """The batches of *piece*.
+
+    default_queue: the queue of messages that name none; ``natural`` for whichever the command in it belongs on.
+    """
+    default: DefaultQueue = natural_queue if default_queue == NATURAL else default_queue
+    if piece.end is None:
+        yield from _batches(_whole(piece, default))
+    elif piece.form == "jsonl":
+        yield from _batches(_lines(piece, default))
+    else:
+        yield from _row_groups(piece, default)
+
+
+def _whole(piece: Piece, default: DefaultQueue) -> Iterator[CaptureRecord]:
+    return read_captures(Path(piece.path), piece.form, default_queue=default, numbering=_numbering(piece))
+
+
+def _numbering(piece: Piece) -> Numbering:
+    numbering = Numbering()
+    numbering.saw(piece.first_seq - 1)
+    return numbering
+
+
+def _lines(piece: Piece, default: DefaultQueue) -> Iterator[CaptureRecord]:
+    assert piece.end is not None
+    with Path(piece.path).open("rb") as file:
+        lines = cast(BinaryIO, _LineRange(file, piece.start, piece.end))
+        before: int | None = None
+        for record in read_captures(lines, "jsonl", name=piece.path, default_queue=default):
+            if record.problem is not None and piece.start:
+                if before is None:
+                    before = _lines_before(piece)
+                yield _moved(record, before)
+            else:
+                yield record
+
+
+def _moved(record: CaptureRecord, lines: int) -> CaptureRecord:
+    problem = record.problem
+    assert problem is not None
+    position = None if problem.position is None else problem.position + lines
+    problem = CaptureError(problem.source, position, problem.why, problem.unit)
+    return CaptureRecord(record.source, record.index, None, problem, record.position + lines)
+
+
+def _lines_before(piece: Piece) -> int:
+    """How many lines begin before the piece's own; only who has a problem to report needs to know."""
+    count, left = 0, piece.start
+    with Path(piece.path).open("rb") as file:
+        while left > 0 and (chunk := file.read(min(_CHUNK, left))):
+            count += chunk.count(b"\n")
+            left -= len(chunk)
+        return count if chunk.endswith(b"\n") else count + 1
+
+
+class _LineRange:
+    """The lines of a file that begin at *start* or behind it, and before *end*."""
+
+    def __init__(self, file: BinaryIO, start: int, end: int) -> None:
+        self._file, self._at, self._end = file, start, end
+        self._begins = True
+        if start:
+            file.seek(start - 1)
+            while (rest := file.readline(_CHUNK)) and not rest.endswith(b"\n"):
+                self._at += len(rest)
+            self._at += len(rest) - 1
+        self.name = getattr(file, "name", "")
+
+    def seekable(self) -> bool:
+        return False
+
+    def readline(self, limit: int = -1) -> bytes:
+        if self._begins and self._at >= self._end:
+            return b""
+        line = self._file.readline(limit)
+        self._at += len(line)
+        self._begins = line.endswith(b"\n")
+        return line
+
+
+def _batches(records: Iterable[CaptureRecord]) -> Iterator[pa.RecordBatch]:
+    rows: list[tuple[Any, ...]] = []
+    held = 0
+    for record in records:
+        message = record.message
+        if message is None:
+            rows.append((*_NO_MESSAGE, record.source, str(record.problem)))
+        else:
+            rows.append((*_fields(message), record.source, None))
+            held += len(message.body_hex) // 2
+        if len(rows) >= _BATCH_ROWS or held >= _BATCH_BYTES:
+            yield _batch(rows)
+            rows, held = [], 0
+    if rows:
+        yield _batch(rows)
+
+
+def _fields(message: CapturedMessage) -> tuple[Any, ...]:
+    return (message.seq, message.time, message.qmgr, message.queue, message.user, message.md, message.body)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), _SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def _row_groups(piece: Piece, default: DefaultQueue) -> Iterator[pa.RecordBatch]:
+    """Rows taken as they are, column by column."""
+    assert piece.end is not None
+    try:
+        file = parquet.ParquetFile(piece.path, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        yield _problem(piece, f"not readable as Parquet: {_first_line(error)}")
+        return
+    names = [name for name in CAPTURED.names if name in file.schema_arrow.names]
+    for group in range(piece.start, piece.end):
+        try:
+            for batch in file.iter_batches(_GROUP_ROWS, row_groups=[group], columns=names, use_threads=False):
+                yield _as_read(batch, piece.path, default)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            yield _problem(piece, f"row group {group} is not readable: {_first_line(error)}")
+
+
+def _as_read(batch: pa.RecordBatch, source: str, default: DefaultQueue) -> pa.RecordBatch:
+    rows = batch.num_rows
+    arrays = []
+    for field in _SCHEMA:
+        if field.name == "source":
+            arrays.append(pa.array([source] * rows, field.type))
+        elif field.name in batch.schema.names:
+            arrays.append(batch.column(field.name).cast(field.type, safe=False))
+        else:
+            arrays.append(pa.nulls(rows, field.type))
+    at = _SCHEMA.get_field_index("queue")
+    arrays[at] = _queues(arrays[at].fill_null(""), batch, default)
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def _queues(queues: pa.Array, batch: pa.RecordBatch, default: DefaultQueue) -> pa.Array:
+    if not default or not pc.any(pc.equal(queues, "")).as_py():
+        return queues
+    given = queues.to_pylist()
+    for at, queue in enumerate(given):
+        if not queue:
+            given[at] = default if isinstance(default, str) else default(_message(batch, at))
+    return pa.array(given, pa.string())
+
+
+def _message(batch: pa.RecordBatch, at: int) -> CapturedMessage:
+    row = {name: batch.column(name)[at].as_py() for name in ("seq", "md", "body") if name in batch.schema.names}
+    md = row.get("md")
+    return CapturedMessage(
+        seq=row["seq"], queue="", md_hex=None if md is None else md.hex(), body_hex=row["body"].hex()
+    )
+
+
+def _problem(piece: Piece, why: str) -> pa.RecordBatch:
+    return _batch([(*_NO_MESSAGE, piece.path, str(CaptureError(piece.path, None, why)))])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

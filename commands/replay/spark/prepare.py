@@ -1,0 +1,147 @@
+"""Captured messages made ready for a replay: in ranges of ``seq`` of about the same size, each with its moment.
+
+A range is what one task replays. Ranges are made from a histogram of ``seq``, so that neither a hot topic nor a hot
+stream, nor numbers that are really time stamps, put most of the work on one task.
+
+A message without a time comes when the last one of its queue manager came. Where the clock goes back *and* something
+expires, the order in which things expire depends on every single message: ``Prepared.exact`` names the queue managers
+for which the replay has to take the longer way (``control``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from commands.objects import CONTROL_QUEUE
+from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.schemas import CAPTURED, check_columns
+from commands.replay.spark.setting import Setting
+
+_CELLS_PER_RANGE: Final = 16
+_MOST_CELLS: Final = 100_000
+_MESSAGES_PER_RANGE: Final = 100_000
+_UNLIMITED: Final = "FFFFFFFF"
+_EXPIRY: Final = (17, 4)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """messages: seq, now, qmgr, queue, user, md, body and range, from 0 to before *ranges*, in the order of seq.
+
+    exact: queue managers on which the clock goes back and something expires. count: how many messages there are.
+    """
+
+    messages: DataFrame
+    ranges: int
+    count: int
+    exact: tuple[str, ...]
+
+
+def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -> Prepared:
+    """Make *captured*, which has the columns of CAPTURED, ready; rows without a body are problems, and left out.
+
+    ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. Raises
+    SchemaError.
+    """
+    check_columns(captured.schema, CAPTURED, "the capture")
+    messages = captured.select(*CAPTURED.names).where("body is not null and seq is not null")
+    messages = messages.withColumn("qmgr", F.when(F.col("qmgr") == "", None).otherwise(F.col("qmgr")))
+    messages = messages.fillna({"qmgr": DEFAULT_QMGR, "queue": ""})
+    totals = messages.agg(F.min("seq"), F.max("seq"), F.count("*"), F.count_if(F.col("time").isNull())).collect()[0]
+    least, most, count, timeless = totals
+    parallelism = captured.sparkSession.sparkContext.defaultParallelism
+    wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
+    if count == 0:
+        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), 1, 0, ())
+    ranged = messages.withColumn("range", _range_of(messages, least, most, count, wanted))
+    expiring = _expiring(ranged, setting)
+    clocks = _clocks(ranged) if timeless or expiring else {}
+    exact = tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
+    return Prepared(_moments(ranged, clocks, wanted, bool(timeless)), wanted, count, exact)
+
+
+def _range_of(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> Column:
+    """The number of the range of a message: its cell in a histogram of seq, and the range which that cell is given."""
+    if ranges == 1:
+        return F.lit(0)
+    cells = min(_MOST_CELLS, _CELLS_PER_RANGE * ranges, most - least + 1)
+    width = -(-(most - least + 1) // cells)
+    cell = F.expr(f"cast((seq - {least}L) div {width}L as int)")
+    held = dict.fromkeys(range(cells), 0)
+    for row in messages.groupBy(cell.alias("cell")).count().collect():
+        held[row["cell"]] = row["count"]
+    given, before = [], 0
+    for number in range(cells):
+        given.append(min(ranges - 1, before * ranges // count))
+        before += held[number]
+    return F.element_at(F.lit(given), cell + 1)
+
+
+def _expiring(messages: DataFrame, setting: Setting) -> tuple[str, ...]:
+    """The queue managers that get commands with an Expiry: 0xFFFFFFFF is unlimited in either byte order."""
+    queues = [CONTROL_QUEUE, *setting.stream_queues]
+    limited = F.hex(F.substring("md", *_EXPIRY)) != _UNLIMITED
+    found = messages.where(F.col("queue").isin(queues) & limited).select("qmgr").distinct().collect()
+    return tuple(row["qmgr"] for row in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """The clock of one queue manager in one range, in microseconds since 1970. back: whether it goes back there."""
+
+    least: int
+    most: int
+    last: int
+    back: bool
+
+
+_Clocks = dict[str, dict[int, _Clock]]
+
+
+def _clocks(messages: DataFrame) -> _Clocks:
+    """By queue manager and range."""
+    before = Window.partitionBy("qmgr", "range").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    timed = messages.where("time is not null").select("qmgr", "range", "seq", F.unix_micros("time").alias("at"))
+    timed = timed.withColumn("back", F.coalesce(F.col("at") < F.max("at").over(before), F.lit(False)))
+    by_range = timed.groupBy("qmgr", "range").agg(F.min("at"), F.max("at"), F.max_by("at", "seq"), F.bool_or("back"))
+    clocks: _Clocks = {}
+    for qmgr, number, *values in by_range.collect():
+        clocks.setdefault(qmgr, {})[number] = _Clock(*values)
+    return clocks
+
+
+def _goes_back(clocks: dict[int, _Clock]) -> bool:
+    latest: int | None = None
+    for _, clock in sorted(clocks.items()):
+        if clock.back or (latest is not None and clock.least < latest):
+            return True
+        latest = clock.most
+    return False
+
+
+def _moments(messages: DataFrame, clocks: _Clocks, ranges: int, timeless: bool) -> DataFrame:
+    """*messages* with ``now`` for ``time``: never null, the same moment as the last one before where time is."""
+    if not timeless:
+        return messages.withColumnRenamed("time", "now")
+    begins = [(qmgr, number, last) for qmgr, by_range in clocks.items() for number, last in _begins(by_range, ranges)]
+    table = messages.sparkSession.createDataFrame(begins, "qmgr string, range int, begin long")
+    so_far = Window.partitionBy("qmgr", "range").orderBy("seq")
+    last = F.last("time", ignorenulls=True).over(so_far)
+    begin = F.timestamp_micros(F.coalesce("begin", F.lit(0)))
+    joined = messages.join(F.broadcast(table), ["qmgr", "range"], "left")
+    return joined.withColumn("now", F.coalesce(last, begin)).drop("time", "begin")
+
+
+def _begins(clocks: dict[int, _Clock], ranges: int) -> Iterator[tuple[int, int]]:
+    """Each range with the last moment before it, where there is one."""
+    last: int | None = None
+    for number in range(ranges):
+        if last is not None:
+            yield number, last
+        if number in clocks:
+            last = clocks[number].last

@@ -1,0 +1,223 @@
+"""What each RegSub and ReqUpdate finds retained: the last retained publication before it on each topic it looks at.
+
+Three steps, none of which sees more of a hot topic than of any other:
+
+1. In each range, of the publications on one topic only those are kept between which and the next one somebody looks at
+   the topic, and the last one (``_candidates``). They are small: numbers and topics, no messages.
+2. Topics are dealt out to tasks; each lays its candidates, and all lookups and DeletePubs, in the order of ``seq``, and
+   runs them through a topic space (``_winners``).
+3. The messages of those that were found are fetched, once for each message that looks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from commands.broker import Arrival, Broker
+from commands.replay.spark.control import COLUMNS, NotingSpace, Winner, is_plain
+from commands.replay.spark.journal import Journals, Lookup
+from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.rows import EPOCH, columns
+from commands.replay.spark.schemas import arrow_schema
+from commands.replay.spark.setting import Setting
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from streams.index import SubscriptionIndex
+from streams.operations import ClearRetained, Publication, RetainedPublication, RetainedStored
+from streams.subscriptions import Subscription
+
+_CANDIDATES: Final = StructType(
+    [
+        StructField("qmgr", StringType()),
+        StructField("topic", StringType()),
+        StructField("seq", LongType()),
+        StructField("expires_at", TimestampType()),
+    ]
+)
+_WINNERS: Final = StructType(
+    [
+        StructField("qmgr", StringType()),
+        StructField("at", LongType()),
+        StructField("topic", StringType()),
+        StructField("seq", LongType()),
+    ]
+)
+_BATCH_ROWS: Final = 4096
+_NOTHING: Final = Message(Mqmd())
+_ANY_TIME: Final = EPOCH
+
+Batches = Iterable[pa.RecordBatch]
+
+
+def found_retained(
+    prepared: Prepared, setting: Setting, journals: Broadcast[Journals], winners: list[Winner]
+) -> DataFrame | None:
+    """The messages that lookups find: the columns of a prepared message, ``at`` for who looks, and ``topic``.
+
+    winners: those that are known already. None where nobody looks, or nothing can be found.
+    """
+    looking = [qmgr for qmgr, journal in journals.value.items() if any(not look.clears for look in journal.lookups)]
+    if not looking and not winners:
+        return None
+    spark = prepared.messages.sparkSession
+    retaining = prepared.messages.where(F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
+    found = _known(spark, winners)
+    if looking:
+        of_theirs = retaining.where(F.col("qmgr").isin(looking))
+        candidates = _candidates(of_theirs, prepared.ranges, setting, journals)
+        found = found.union(_winners(candidates, setting, journals))
+    return retaining.select(*COLUMNS).join(found, ["qmgr", "seq"])
+
+
+def _known(spark: SparkSession, winners: list[Winner]) -> DataFrame:
+    return spark.createDataFrame(winners, _WINNERS)
+
+
+def _candidates(retaining: DataFrame, ranges: int, setting: Setting, journals: Broadcast[Journals]) -> DataFrame:
+    in_order = retaining.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        places: dict[str, _Candidates] = {}
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
+                place = places.get(qmgr)
+                if place is None:
+                    place = places[qmgr] = _Candidates(qmgr, setting, journals.value[qmgr].lookups)
+                rows += place.process(Arrival(seq, now, queue, md, body, user))
+            if len(rows) >= _BATCH_ROWS:
+                yield _batch(rows, _CANDIDATES)
+                rows = []
+        for place in places.values():
+            rows += place.end()
+        if rows:
+            yield _batch(rows, _CANDIDATES)
+
+    return in_order.mapInArrow(run, _CANDIDATES)
+
+
+class _Candidates:
+    """The retained publications of one queue manager in one range."""
+
+    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup]) -> None:
+        self._qmgr = qmgr
+        self._broker: Broker = setting.broker(qmgr)
+        self._broker.space.restore((), ())
+        self._looks = _LooksByTopic(lookups)
+        self._last: dict[str, tuple[int, datetime | None]] = {}
+
+    def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
+        """One message; what it comes to is a candidate once the next one on its topic is known."""
+        for effect in self._broker.process(arrival).effects:
+            if isinstance(effect, RetainedStored):
+                topic = effect.retained.topic_string
+                if topic in self._last:
+                    yield from self._looked_at(topic, arrival.seq)
+                self._last[topic] = (arrival.seq, effect.retained.publication.expires_at)
+        self._broker.space.forget_retained()
+
+    def end(self) -> Iterator[tuple[Any, ...]]:
+        """What is left at the end of the range."""
+        for topic in self._last:
+            yield from self._looked_at(topic, None)
+
+    def _looked_at(self, topic: str, before: int | None) -> Iterator[tuple[Any, ...]]:
+        seq, expires_at = self._last[topic]
+        if self._looks.any_between(topic, seq, before):
+            yield (self._qmgr, topic, seq, expires_at)
+
+
+class _LooksByTopic:
+    """Who looks at a topic, and when."""
+
+    def __init__(self, lookups: list[Lookup]) -> None:
+        self._index = SubscriptionIndex()
+        self._places: list[list[int]] = []
+        numbers: dict[tuple[str, str], int] = {}
+        for look in lookups:
+            if look.clears:
+                continue
+            number = numbers.setdefault((look.pattern, look.scheme.value), len(numbers))
+            if number == len(self._places):
+                self._places.append([])
+                pseudo = Subscription(number.to_bytes(24, "big"), look.pattern, "", "", look.now, wildcard=look.scheme)
+                self._index.add(pseudo)
+            self._places[number].append(look.seq)
+
+    def any_between(self, topic: str, after: int, before: int | None) -> bool:
+        """Whether anybody looks at *topic* after one message and before another, or ever."""
+        for pattern in self._index.match(topic):
+            places = self._places[int.from_bytes(pattern.sub_id, "big")]
+            at = bisect_right(places, after)
+            if at < len(places) and (before is None or places[at] < before):
+                return True
+        return False
+
+
+def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journals]) -> DataFrame:
+    in_order = candidates.repartition("qmgr", "topic").sortWithinPartitions("qmgr", "seq")
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        timeline: _Timeline | None = None
+        current = ""
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            for qmgr, topic, seq, expires_at in columns(batch, *_CANDIDATES.names):
+                if timeline is None or qmgr != current:
+                    if timeline is not None:
+                        rows += timeline.until(None)
+                    timeline, current = _Timeline(qmgr, setting, journals.value[qmgr].lookups), qmgr
+                rows += timeline.until(seq)
+                timeline.store(topic, seq, expires_at)
+            if len(rows) >= _BATCH_ROWS:
+                yield _batch(rows, _WINNERS)
+                rows = []
+        if timeline is not None:
+            rows += timeline.until(None)
+        if rows:
+            yield _batch(rows, _WINNERS)
+
+    return in_order.mapInArrow(run, _WINNERS)
+
+
+class _Timeline:
+    """Some topics of one queue manager: what is retained on them as its lookups come along."""
+
+    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup]) -> None:
+        self._qmgr, self._lookups, self._done = qmgr, lookups, 0
+        space = setting.broker(qmgr, NotingSpace).space
+        assert isinstance(space, NotingSpace)
+        self._space = space
+        self._stored: dict[str, int] = {}
+
+    def store(self, topic: str, seq: int, expires_at: datetime | None) -> None:
+        """A publication of message *seq* is retained."""
+        # When it was published does not matter here.
+        self._space.retain(RetainedPublication(topic, Publication(_NOTHING, _ANY_TIME, expires_at)))
+        self._stored[topic] = seq
+
+    def until(self, seq: int | None) -> Iterator[tuple[Any, ...]]:
+        """What the lookups before message *seq*, or all that are left, find."""
+        while self._done < len(self._lookups) and (seq is None or self._lookups[self._done].seq < seq):
+            look = self._lookups[self._done]
+            self._done += 1
+            if look.clears:
+                self._space.apply(ClearRetained(look.pattern, look.scheme), look.now)
+                continue
+            for topic in self._space.held(look.pattern, look.scheme, look.now):
+                yield (self._qmgr, look.seq, topic, self._stored[topic])
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: StructType) -> pa.RecordBatch:
+    arrow = arrow_schema(schema)
+    arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), arrow, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow)

@@ -1,0 +1,163 @@
+"""The schemas of everything that goes in and out of Spark, as constants."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from rfh2.errors import QPubSubError
+
+
+class SchemaError(QPubSubError):
+    """A DataFrame that lacks a column, or has one of another type, than it has to have."""
+
+
+def _schema(columns: dict[str, DataType]) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+_LONG, _INT, _STRING, _BINARY, _TIME = LongType(), IntegerType(), StringType(), BinaryType(), TimestampType()
+_STRINGS: Final = ArrayType(_STRING)
+
+_CAPTURED: Final[dict[str, DataType]] = {
+    "seq": _LONG,
+    "time": _TIME,
+    "qmgr": _STRING,
+    "queue": _STRING,
+    "user": _STRING,
+    "md": _BINARY,
+    "body": _BINARY,
+}
+
+CAPTURED: Final = _schema(_CAPTURED)
+"""Captured messages: the columns of the Parquet form (DESIGN, Interfaces)."""
+
+READ: Final = _schema({**_CAPTURED, "source": _STRING, "problem": _STRING})
+"""What ``spark.read.format("qpubsub")`` gives: a message; or a problem, and no message. source: the file."""
+
+PUTS: Final = _schema(
+    {
+        "seq": _LONG,
+        "n": _INT,
+        "kind": _STRING,
+        "qmgr": _STRING,
+        "queue": _STRING,
+        "topic": _STRING,
+        "sub_name": _STRING,
+        "completion": _STRING,
+        "reason": _INT,
+        "md": _BINARY,
+        "body": _BINARY,
+    }
+)
+"""Puts: the Parquet form (DESIGN, Interfaces)."""
+
+PROBLEM: Final = _schema({"code": _STRING, "severity": _STRING, "offset": _INT, "message": _STRING})
+
+DECODED: Final = _schema(
+    {
+        "seq": _LONG,
+        "time": _TIME,
+        "qmgr": _STRING,
+        "queue": _STRING,
+        "user": _STRING,
+        "msg_type": _INT,
+        "report": _INT,
+        "expiry": _INT,
+        "encoding": _INT,
+        "ccsid": _INT,
+        "format": _STRING,
+        "priority": _INT,
+        "persistence": _INT,
+        "msg_id": _BINARY,
+        "correl_id": _BINARY,
+        "reply_to_q": _STRING,
+        "reply_to_qmgr": _STRING,
+        "user_identifier": _STRING,
+        "put_appl_name": _STRING,
+        "headers": _STRINGS,
+        "family": _STRING,
+        "command": _STRING,
+        "topics": _STRINGS,
+        "options": _STRINGS,
+        "stream_name": _STRING,
+        "sub_point": _STRING,
+        "sub_name": _STRING,
+        "sub_identity": _STRING,
+        "sub_user_data": _STRING,
+        "filter": _STRING,
+        "q_name": _STRING,
+        "qmgr_name": _STRING,
+        "body_format": _STRING,
+        "body_encoding": _INT,
+        "body_ccsid": _INT,
+        "body_offset": _INT,
+        "body_length": _INT,
+        "problems": ArrayType(PROBLEM),
+    }
+)
+"""Headers and commands, flat; of a message that cannot be decoded, what could be and the problem."""
+
+TRANSLATED: Final = _schema(
+    {
+        "seq": _LONG,
+        "time": _TIME,
+        "qmgr": _STRING,
+        "queue": _STRING,
+        "user": _STRING,
+        "command": _STRING,
+        "n": _INT,
+        "operation": _STRING,
+        "mqsc": _STRING,
+        "pcf": _STRING,
+        "mqi": _STRING,
+        "reason": _INT,
+        "problem": _STRING,
+    }
+)
+"""One row an operation; a command that comes to none has one row all the same, with the reason for it."""
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The same schema in Arrow; times are in microseconds, UTC."""
+    return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in schema.fields])
+
+
+def check_columns(given: StructType, wanted: StructType, what: str) -> None:
+    """Raises SchemaError where *given* lacks a column of *wanted* or has it with another type; more is no matter."""
+    types = {field.name: field.dataType for field in given.fields}
+    for field in wanted.fields:
+        if field.name not in types:
+            raise SchemaError(f"{what} lacks the column {field.name}; it has {', '.join(types)}")
+        if types[field.name] != field.dataType:
+            found, due = types[field.name].simpleString(), field.dataType.simpleString()
+            raise SchemaError(f"column {field.name} of {what} is {found}, not {due}")
+
+
+_ARROW: Final[dict[type[DataType], pa.DataType]] = {
+    LongType: pa.int64(),
+    IntegerType: pa.int32(),
+    StringType: pa.string(),
+    BinaryType: pa.binary(),
+    TimestampType: pa.timestamp("us", tz="UTC"),
+}
+
+
+def _arrow_type(kind: DataType) -> pa.DataType:
+    if isinstance(kind, ArrayType):
+        return pa.list_(_arrow_type(kind.elementType))
+    if isinstance(kind, StructType):
+        return pa.struct([pa.field(field.name, _arrow_type(field.dataType)) for field in kind.fields])
+    return _ARROW[type(kind)]

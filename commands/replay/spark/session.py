@@ -1,0 +1,69 @@
+"""A Spark session for a program that has none: local by default, small, quiet."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from commands.replay.spark.java import provide_java
+from commands.replay.spark.source import CaptureDataSource
+
+LOCAL: Final = "local[*]"
+_ARROW_ROWS: Final = 2000
+
+_LOGGING: Final = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
+
+def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSession:
+    """A session, the running one if there is one, that knows the format ``qpubsub``.
+
+    master: as spark-submit takes it. memory: of the driver, which in local mode does all the work of Java. settings:
+    more of Spark's own, with ``__`` for a dot. Raises JavaMissingError.
+    """
+    provide_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("qpubsub").master(master)
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_logging_file()}",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
+        **{name.replace("__", "."): value for name, value in settings.items()},
+    }
+    if master.startswith("local"):
+        # A laptop's name need not resolve.
+        chosen = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **chosen}
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``qpubsub`` known to a session."""
+    spark.dataSource.register(CaptureDataSource)
+
+
+def _logging_file() -> Path:
+    path = Path(tempfile.gettempdir()) / f"qpubsub-spark-{os.getuid()}.properties"
+    if not (path.exists() and path.read_text() == _LOGGING):
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        partial.write_text(_LOGGING)
+        partial.replace(path)
+    return path

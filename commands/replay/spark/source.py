@@ -1,0 +1,140 @@
+"""``spark.read.format("qpubsub")`` and ``spark.readStream``: captured messages from any capture format.
+
+Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (of
+messages that name none; ``natural`` is whichever the command belongs on), ``pieceBytes`` (how large a part of a file
+one task reads), ``maxFilesPerTrigger`` (streams).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.types import StructType
+
+from commands.replay.spark.piece_reader import read_piece
+from commands.replay.spark.pieces import PIECE_BYTES, Piece, Task, files_of, pieces_of, seq_after
+from commands.replay.spark.schemas import READ
+from commands.replay.spark.writer import FilesWriter
+from rfh2.errors import CaptureError
+
+FORMAT: Final = "qpubsub"
+
+
+class CaptureDataSource(DataSource):
+    """The format ``qpubsub``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format`` takes."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """READ."""
+        return READ
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For ``spark.read``."""
+        return _Reader(_Options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """For ``spark.readStream``."""
+        return _StreamReader(_Options(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """For ``df.write``: puts or captured messages, by their columns."""
+        return FilesWriter(schema, overwrite, _paths(self.options)[0], self.options.get("format", "jsonl"))
+
+
+class _Options:
+    """The options of a load, read."""
+
+    def __init__(self, given: Any) -> None:
+        self.paths = _paths(given)
+        self.form = given.get("format", "auto")
+        self.default_queue = given.get("defaultQueue", "")
+        self.piece_bytes = int(given.get("pieceBytes", PIECE_BYTES))
+        self.most_files = int(given.get("maxFilesPerTrigger", 0))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one piece."""
+        assert isinstance(partition, Task)
+        return read_piece(partition.piece, self.default_queue)
+
+
+def _paths(given: Any) -> list[str]:
+    if given.get("paths"):
+        return [str(path) for path in json.loads(given["paths"])]
+    if not given.get("path"):
+        raise CaptureError("qpubsub", None, "no path: say load(PATH)")
+    return [given["path"]]
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        pieces = pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes)
+        return [Task(piece) for piece in pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._options.read(partition)
+
+
+class _StreamReader(DataSourceStreamReader):
+    """Files as they appear in directories: each once, whole; to be seen whole, it has to be moved there.
+
+    The offset names every file that was read, and says where counting begins in it.
+    """
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return {"files": {}, "next": 1}
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        options = self._options
+        before = start or self.initialOffset()
+        new = [path for path in files_of(options.paths) if str(path) not in before["files"]]
+        # In the order in which they were put there: rename keeps the time of the last write, but not that of the inode.
+        new.sort(key=lambda path: (path.stat().st_ctime_ns, str(path)))
+        if options.most_files:
+            new = new[: options.most_files]
+        if not new:
+            return before
+        begin = before["next"]
+        pieces = pieces_of(new, options.form, begin, options.piece_bytes)
+        first = {piece.path: piece.first_seq for piece in reversed(pieces)}
+        following = seq_after(pieces, begin) if any(piece.end is None for piece in pieces) else begin
+        return {"files": {**before["files"], **first}, "next": following}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        options = self._options
+        tasks: list[InputPartition] = []
+        for path, first_seq in end["files"].items():
+            if path not in start["files"]:
+                pieces = pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
+                tasks += [Task(piece) for piece in pieces]
+        return tasks
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._options.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to do: files stay where they are."""
+
+
+__all__ = ["FORMAT", "CaptureDataSource", "Piece"]
