@@ -247,7 +247,7 @@ class MqttClient:
         return self._asked(code, mid)
 
     def acknowledge(self, received: Received) -> None:
-        """Tell the broker that it is safe here; nothing where the connection that it came by is gone: it comes again."""
+        """Tell the broker that it is safe here; not where its connection is gone: then it comes again."""
         if received.packet.qos and received.connection == self.connection and self._up.is_set():
             self._client.ack(received.mid, received.packet.qos)
 

@@ -2,8 +2,9 @@
 
 A second connection, without a session, subscribes with Retain Handling 0 and without Retain As Published: so what has
 the retain flag is retained, and what comes by the way has not. Behind its SUBSCRIBE it publishes a fence to itself; a
-broker sends a connection what it has for it in order, so that all that is retained has come when the fence does. Where
-the fence does not come back (it may be forbidden), silence ends the snapshot instead.
+broker sends a connection what it has for it in order, so that all that is retained has come when the fence does. It is
+on a topic that begins with ``$``, which no native program's ``#`` selects; where the broker keeps those to itself, on
+one that does not; and where that is forbidden too, silence ends the snapshot instead.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from commands.live.urls import Address
 
 _log = logging.getLogger("qpubsub.mqtt")
 _SILENCE_S: Final = 0.5
+_TRIAL: Final = b"trial"
 
 
 class Snapshots:
@@ -29,12 +31,12 @@ class Snapshots:
     def __init__(self, address: Address, config: TopicsConfig, client_id: str) -> None:
         self._client = MqttClient(address, config, f"{client_id}-retained", self._received, clean=True)
         self._patience_s = config.patience_s
-        self._fence = f"{config.prefix}qpubsub/{client_id}/fence"
+        plain = f"qpubsub/{client_id}/fence"
+        self._fences = [f"${plain}", f"{config.prefix}{plain}"]
         self._came: queue.SimpleQueue[Packet] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._number = 0
         self._fenced_by = 0
-        self._fence_works = True
         self._started = False
 
     def take(self, topic_filter: str) -> list[Packet]:
@@ -43,16 +45,16 @@ class Snapshots:
             self._connected()
             while not self._came.empty():
                 self._came.get()
+            connection = self._client.connection
             ticket = self._client.subscribe(topic_filter, None, 1, RETAIN_NOW)
             self._number += 1
-            name = str(self._number).encode()
-            if self._fence_works:
-                self._client.publish(Packet(self._fence, name, 1, properties=((FENCE, self._client.client_id),)))
+            fence = str(self._number).encode()
+            self._send_fence(fence)
             if not ticket.wait(self._patience_s):
                 raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
             if ticket.refused:
                 raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
-            found = self._until(name)
+            found = self._until(fence, connection)
             self._client.unsubscribe(topic_filter)
             return found
 
@@ -67,33 +69,51 @@ class Snapshots:
             self._client.start()
         if not self._client.wait_up(self._patience_s):
             raise TreeUnreachableError(self._client.trouble)
-        if self._fenced_by != self._client.connection:
-            self._fenced_by = self._client.connection
-            ticket = self._client.subscribe(self._fence, None, 1, RETAIN_NOW, own=True)
-            self._fence_works = ticket.wait(self._patience_s) and not ticket.refused
-            if not self._fence_works:
-                _log.warning(
-                    "topic %s may not be subscribed to; retained publications are waited for instead", self._fence
-                )
-
-    def _until(self, fence: bytes) -> list[Packet]:
-        found: dict[str, Packet] = {}
+        if self._fenced_by == self._client.connection:
+            return
         connection = self._client.connection
-        while True:
-            end = time.monotonic() + (self._patience_s if self._fence_works else _SILENCE_S)
+        while self._fences and not self._fence_comes_back():
+            _log.info("topic %s does not come back from the MQTT broker", self._fences.pop(0))
+            if not self._fences:
+                _log.warning(
+                    "no fence comes back from the MQTT broker: silence is taken for the end of what it retains"
+                )
+        self._fenced_by = connection
+
+    def _fence_comes_back(self) -> bool:
+        ticket = self._client.subscribe(self._fences[0], None, 1, RETAIN_NOW, own=True)
+        if not ticket.wait(self._patience_s):
+            raise TreeUnreachableError(self._client.trouble)
+        if ticket.refused:
+            return False
+        self._send_fence(_TRIAL)
+        end = time.monotonic() + _SILENCE_S
+        while (left_s := end - time.monotonic()) > 0:
             try:
-                packet = self._came.get(timeout=max(end - time.monotonic(), 0))
+                packet = self._came.get(timeout=left_s)
             except queue.Empty:
-                if self._client.connection != connection or not self._client.is_up:
-                    raise TreeUnreachableError("the connection broke while retained publications came") from None
-                if self._fence_works:
-                    self._fence_works = False
-                    _log.warning(
-                        "topic %s does not come back; retained publications are waited for instead", self._fence
-                    )
+                break
+            if (packet.topic, packet.payload) == (self._fences[0], _TRIAL):
+                return True
+        if not self._client.is_up:
+            raise TreeUnreachableError(self._client.trouble)
+        return False
+
+    def _send_fence(self, name: bytes) -> None:
+        if self._fences:
+            self._client.publish(Packet(self._fences[0], name, 1, properties=((FENCE, self._client.client_id),)))
+
+    def _until(self, fence: bytes, connection: int) -> list[Packet]:
+        found: dict[str, Packet] = {}
+        while True:
+            try:
+                packet = self._came.get(timeout=self._patience_s if self._fences else _SILENCE_S)
+            except queue.Empty:
+                if self._fences or self._client.connection != connection or not self._client.is_up:
+                    raise TreeUnreachableError("the MQTT broker has not sent all that it retains") from None
                 return list(found.values())
-            if packet.topic == self._fence:
-                if packet.payload == fence:
+            if self._fences and packet.topic == self._fences[0]:
+                if packet.payload == fence and self._client.connection == connection:
                     return list(found.values())
             elif packet.retain:
                 found[packet.topic] = packet
