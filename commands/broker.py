@@ -31,7 +31,8 @@ from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Delivery, Effect, RequestRetained
+from streams.operations import AlterSubscription, Delivery, Effect, RequestRetained
+from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -108,8 +109,11 @@ class Broker:
         self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
         self._now = EPOCH
+        # What the setup defines begins to run out when the first message comes: no clock is read here.
+        self._not_begun: tuple[Subscription, ...] = ()
         if setup:
             run_setup(setup, self.objects, self.space, EPOCH)
+            self._not_begun = tuple(s for s in self.space.subscriptions() if s.expires_at is not None)
 
     @property
     def qmgr(self) -> str:
@@ -130,6 +134,8 @@ class Broker:
     def process(self, arrival: Arrival) -> Outcome:
         """Process one message: the effects have been applied to the topic space when this returns."""
         self._now = arrival.now
+        if self._not_begun:
+            self._begin(arrival.now)
         origin = Origin.of(self.qmgr, arrival.now)
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
@@ -146,6 +152,13 @@ class Broker:
             return Outcome()
         work.effects += self.space.expire(arrival.now)
         return self._command(work)
+
+    def _begin(self, now: datetime) -> None:
+        for subscription in self._not_begun:
+            assert subscription.expires_at is not None
+            begun = replace(subscription, created=now, expires_at=now + (subscription.expires_at - EPOCH))
+            self.space.apply(AlterSubscription(begun, send_retained=False), now)
+        self._not_begun = ()
 
     def set_aside(self, arrival: Arrival, reason: int, why: str) -> Outcome:
         """Make a dead letter of a message that is not to be processed; nothing else is done with it."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from commands import Broker
 from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue
+from rfh2 import CapturedMessage, Folder, Rfh2
 from rfh2.constants import MQAT_BROKER
 from rfh2.mqmd import Mqmd
 from streams.namelists import QUEUE_NAMELIST, Namelist
@@ -110,3 +114,18 @@ def test_messages_on_other_queues_are_passed_over(sport: Scenario, mqmd: Mqmd, b
 def test_field_what_a_broker_put_on_a_stream_queue_is_published(sport: Scenario) -> None:
     sport.register("a")
     assert sport.publish("a", put_appl_type=MQAT_BROKER).queues == ["REPLY.Q"]
+
+
+def test_what_a_setup_defines_runs_out_from_the_first_message_on() -> None:
+    broker = Broker("QM1", "DEFINE SUB(S) TOPICSTR('a') DEST(S.Q) EXPIRY(100)")
+    body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>a</Topic></psc>"),)).encode().hex()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    received = [
+        len(
+            broker.handle(
+                CapturedMessage(seq=n, time=start + timedelta(seconds=s), queue=DEFAULT_STREAM, body_hex=body)
+            )
+        )
+        for n, s in enumerate((0, 9, 11))
+    ]
+    assert received == [1, 1, 0]
