@@ -86,7 +86,10 @@ class _Task:
         self._setting, self._journals = setting, journals
         self._replicas: dict[str, Replica] = {}
         self._scratch: dict[str, Broker] = {}
-        self._found: dict[str, list[RetainedPublication]] = {}
+        # Of the message that comes next, by queue manager and publishing message: publications to several topics stay
+        # one publication.
+        self._found: dict[str, dict[int, dict[str, RetainedPublication]]] = {}
+        self._wanted: dict[str, list[RetainedPublication]] = {}
         self._last: dict[str, int] = {}
         self.puts = PutBatch()
 
@@ -105,7 +108,10 @@ class _Task:
         """One message, or what the next one of its queue manager finds retained on *topic*."""
         arrival = Arrival(seq, now, queue, md, body, user)
         if topic is not None:
-            self._found.setdefault(qmgr, []).append(self._retained(qmgr, arrival, topic))
+            published = self._found.setdefault(qmgr, {})
+            if seq not in published:
+                published[seq] = self._retained(qmgr, arrival)
+            self._wanted.setdefault(qmgr, []).append(published[seq][topic])
             return
         if self._last.get(qmgr) == seq:
             raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
@@ -114,17 +120,18 @@ class _Task:
         if replica is None:
             replica = Replica(qmgr, self._setting, self._journals.get(qmgr, NO_JOURNAL))
             self._replicas[qmgr] = replica
-        found = self._found.pop(qmgr, ()) if queue == CONTROL_QUEUE else None
+        found = self._wanted.pop(qmgr, ()) if queue == CONTROL_QUEUE else None
+        self._found.pop(qmgr, None)
         for n, put in enumerate(replica.process(arrival, found).puts):
             self.puts.add(seq, n, put)
 
-    def _retained(self, qmgr: str, arrival: Arrival, topic: str) -> RetainedPublication:
-        """What an earlier message left retained on a topic: it is published again, to nobody."""
+    def _retained(self, qmgr: str, arrival: Arrival) -> dict[str, RetainedPublication]:
+        """What an earlier message left retained, by topic: it is published again, to nobody."""
         scratch = self._scratch.get(qmgr)
         if scratch is None:
             scratch = self._scratch[qmgr] = self._setting.broker(qmgr)
             scratch.space.restore((), ())
         effects = scratch.process(arrival).effects
         scratch.space.forget_retained()
-        stored = [effect.retained for effect in effects if isinstance(effect, RetainedStored)]
-        return next(retained for retained in reversed(stored) if retained.topic_string == topic)
+        stored = (effect.retained for effect in effects if isinstance(effect, RetainedStored))
+        return {retained.topic_string: retained for retained in stored}

@@ -1,0 +1,34 @@
+"""One Spark session for all tests of this directory; they are slow, every one, because a JVM has to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from commands.replay.spark import session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A small local session of two cores."""
+    made = session(
+        "local[2]",
+        spark__sql__shuffle__partitions="2",
+        spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")),
+        spark__sql__adaptive__enabled="false",
+    )
+    yield made
+    made.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that needs the session is slow."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
