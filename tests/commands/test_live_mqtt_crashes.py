@@ -81,7 +81,7 @@ def _data(store: QueueManagerStore, queue: str) -> list[str]:
 
 
 def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, store: QueueManagerStore) -> None:
-    """Legacy simulators and a native one, a legacy results service and a native one, a legacy board and a native one."""
+    """Simulators, a results service and boards of both kinds, on the same topics."""
     with mosquitto(tmp_path / "mosquitto") as broker, program(tmp_path / "qmgrs", broker):
         board = Native(broker, "board", f"{SCORES}/#")
         events = Native(broker, "events", f"{EVENT}/#")
