@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from streams.char_wildcards import escape_char_pattern
 from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
-from streams.subscriptions import Subscription
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects, Wildcard
-from streams.topic_strings import SEPARATOR, is_within
+from streams.topic_strings import is_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,16 @@ class Finding:
 
 
 def check_stream_addition(
-    stream: str, queues: Collection[str], queue_namelist: Namelist, topic_objects: TopicObjects
+    stream: str,
+    queues: Collection[str],
+    queue_namelist: Namelist,
+    topic_objects: TopicObjects,
+    subscriptions: Iterable[Subscription] = (),
+    retained_topics: Iterable[str] = (),
 ) -> list[Finding]:
     """What guide 6.5.4 asks for before a stream works: queue, topic object, WILDCARD(BLOCK), namelist, own prefix.
 
-    queues: the names of the local queues.
+    queues: the names of the local queues. subscriptions, retained_topics: what there is already, anywhere.
     """
     findings: list[Finding] = []
     if stream not in queues:
@@ -105,7 +111,8 @@ def check_stream_addition(
     if topic_object.wildcard is not Wildcard.BLOCK:
         why = f"topic object {stream} is not WILDCARD(BLOCK); subscriptions to # or * outside get its publications"
         findings.append(_warning("not-blocked", why))
-    findings += check_prefix_collisions(topic_object.name, topic_object.topic_string, topic_objects, (), ())
+    prefix = topic_object.topic_string
+    findings += check_prefix_collisions(stream, prefix, topic_objects, subscriptions, retained_topics)
     return findings
 
 
@@ -131,8 +138,17 @@ def check_stream_deletion(
     return findings
 
 
-def check_sub_point_addition(sub_point: str, namelist: Namelist, topic_objects: TopicObjects) -> list[Finding]:
-    """What guide 6.5.6 asks before a subscription point is added: is it there already, is its name or string taken."""
+def check_sub_point_addition(
+    sub_point: str,
+    namelist: Namelist,
+    topic_objects: TopicObjects,
+    subscriptions: Iterable[Subscription] = (),
+    retained_topics: Iterable[str] = (),
+) -> list[Finding]:
+    """What guide 6.5.6 asks before a subscription point is added: is it there already, is its name or string taken.
+
+    subscriptions, retained_topics: what there is already, anywhere.
+    """
     findings: list[Finding] = []
     if sub_point_prefix(sub_point, namelist, topic_objects) is not None:
         findings.append(_error("already-defined", f"subscription point {sub_point} is defined already"))
@@ -146,7 +162,8 @@ def check_sub_point_addition(sub_point: str, namelist: Namelist, topic_objects: 
     elif same_name is not None:
         why = f"topic object {sub_point} has topic string {same_name.topic_string!r}: use another object name"
         findings.append(_warning("object-name-in-use", why))
-    findings += check_prefix_collisions(sub_point, sub_point, topic_objects, (), ())
+    owner = sub_point if same_string is None else same_string.name
+    findings += check_prefix_collisions(owner, sub_point, topic_objects, subscriptions, retained_topics)
     return findings
 
 
@@ -175,7 +192,8 @@ def check_prefix_collisions(
             findings.append(_warning("object-below", f"{other.name} ({other.topic_string}) lies below {prefix}"))
         elif blocking and is_within(other.topic_string, prefix):
             findings.append(_warning("prefix-nested", f"{prefix} lies below {other.name} ({other.topic_string})"))
-    mixed = [s for s in subscriptions if owner not in (s.stream, s.sub_point) and _lies_within(prefix, s)]
+    own = {owner, prefix}  # the object of a subscription point may have another name than the point
+    mixed = [s for s in subscriptions if not own & {s.stream, s.sub_point} and _lies_within(prefix, s)]
     if mixed:
         findings.append(_warning("subscriptions-below", f"{len(mixed)} other subscriptions lie below {prefix}"))
     kept = sum(1 for topic in retained_topics if is_within(prefix, topic))
@@ -185,7 +203,9 @@ def check_prefix_collisions(
 
 
 def _lies_within(prefix: str, subscription: Subscription) -> bool:
-    return subscription.topic_string == prefix or subscription.topic_string.startswith(prefix + SEPARATOR)
+    if subscription.wildcard is WildcardScheme.CHAR:
+        prefix = escape_char_pattern(prefix)
+    return is_within(prefix, subscription.topic_string)
 
 
 def _error(code: str, text: str) -> Finding:

@@ -20,7 +20,13 @@ from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.parser import syntax_error
-from commands.mqsc.streams_in_use import deletion_notes, namelist_notes, used_by_broker
+from commands.mqsc.streams_in_use import (
+    collisions_of,
+    deletion_notes,
+    namelist_notes,
+    topic_notes,
+    used_by_broker,
+)
 from commands.mqsc.values import Shown, flag, object_name, single
 from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, Objects
 from rfh2.errors import CommandError
@@ -233,11 +239,12 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     if isinstance(made, TopicObject):
         if existing is not None and existing.topic_string != made.topic_string:
             raise _cannot_change(TOPIC, made.name)
+        before = collisions_of(objects)
         try:
             objects.put(made)
         except CommandError as error:
             raise answers.failed_with(error) from error
-        return ()
+        return topic_notes(before, objects)
     if isinstance(made, AliasQueue) and not made.target:
         raise answers.missing_keyword("TARGET")
     notes: tuple[str, ...] = ()

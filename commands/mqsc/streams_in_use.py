@@ -5,12 +5,18 @@ They never stop a command, as they would not stop it in a queue manager; they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from commands.mqsc.administration import Administration
 from commands.objects import CONTROL_QUEUE, Objects
 from streams.mapping import Finding, check_stream_addition, check_stream_deletion, check_sub_point_addition
 from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+from streams.places import collisions
+from streams.subscriptions import Subscription
+
+# Collisions that the checks of one stream or point do not see.
+_BETWEEN: Final = frozenset({"same-place", "nested-place"})
 
 
 def used_by_broker(name: str, kind: str, objects: Objects) -> bool:
@@ -37,17 +43,31 @@ def deletion_notes(name: str, kind: str, objects: Objects) -> tuple[str, ...]:
 def namelist_notes(before: Namelist | None, after: Namelist, administration: Administration) -> tuple[str, ...]:
     """What to look at when the list of streams or of subscription points becomes *after*."""
     old = before if before is not None else Namelist(after.name)
-    findings = _sub_points(old, after, administration) if after.name == SUB_POINT_NAMELIST else None
-    if findings is None:
-        findings = _streams(old, after, administration)
-    return tuple(dict.fromkeys(findings))
+    to_check = _sub_points if after.name == SUB_POINT_NAMELIST else _streams
+    found = [*to_check(old, after, administration)]
+    known = collisions_of(administration.objects)
+    found += _texts(f for f in collisions_of(administration.objects, after) if f not in known and f.code in _BETWEEN)
+    return tuple(dict.fromkeys(found))
+
+
+def collisions_of(objects: Objects, instead: Namelist | None = None) -> list[Finding]:
+    """Where streams and subscription points get in each other's way. instead: what one of the two lists is to be."""
+    lists = {**objects.namelists, **({instead.name: instead} if instead is not None else {})}
+    return collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics)
+
+
+def topic_notes(before: list[Finding], objects: Objects) -> tuple[str, ...]:
+    """What a change to topic objects has come to. before: ``collisions_of`` then."""
+    return tuple(_texts(finding for finding in collisions_of(objects) if finding not in before))
 
 
 def _streams(old: Namelist, new: Namelist, administration: Administration) -> Iterator[str]:
     objects = administration.objects
+    subscriptions, retained = _there_already(administration)
     for stream in new.names:
         if stream not in old:
-            yield from _texts(check_stream_addition(stream, objects.queues, old, objects.topics))
+            found = check_stream_addition(stream, objects.queues, old, objects.topics, subscriptions, retained)
+            yield from _texts(found)
     for stream in old.names:
         if stream in new:
             continue
@@ -55,12 +75,12 @@ def _streams(old: Namelist, new: Namelist, administration: Administration) -> It
             yield f"{DEFAULT_STREAM} is no longer listed: ALTER replaces the whole list"
             continue
         depth = administration.queues.depth(stream) if stream in objects.queues else 0
-        subscriptions = administration.topic_space.subscriptions()
         yield from _texts(check_stream_deletion(stream, subscriptions, depth, old, objects.topics))
 
 
 def _sub_points(old: Namelist, new: Namelist, administration: Administration) -> Iterator[str]:
     topics = administration.objects.topics
+    subscriptions, retained = _there_already(administration)
     for name in new.names:
         if name in old or name == DEFAULT_SUB_POINT:
             continue
@@ -70,12 +90,18 @@ def _sub_points(old: Namelist, new: Namelist, administration: Administration) ->
         elif not topic_object.topic_string:
             yield f"topic object {name} has no TOPICSTR, and no subscription point can be found by it"
         else:
-            found = check_sub_point_addition(topic_object.topic_string, old, topics)
+            found = check_sub_point_addition(topic_object.topic_string, old, topics, subscriptions, retained)
             # That the string belongs to the object in the list is as it should be.
             yield from _texts([finding for finding in found if finding.code != "topic-string-in-use"])
     if DEFAULT_SUB_POINT in old and DEFAULT_SUB_POINT not in new:
         yield f"{DEFAULT_SUB_POINT} is no longer listed: ALTER replaces the whole list"
 
 
-def _texts(findings: list[Finding]) -> Iterator[str]:
+def _there_already(administration: Administration) -> tuple[tuple[Subscription, ...], list[str]]:
+    """The subscriptions, and the topics with a retained publication."""
+    space = administration.topic_space
+    return space.subscriptions(), [kept.topic_string for kept in space.retained_publications()]
+
+
+def _texts(findings: Iterable[Finding]) -> Iterator[str]:
     return (finding.text for finding in findings)

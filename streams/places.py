@@ -1,0 +1,93 @@
+"""Where streams and subscription points lie in the topic space, and where two of them get in each other's way.
+
+Guide 6.1: the mapping "relies on the prefixes used for the topic strings being unique, to separate one set of topics
+completely from another". Nothing enforces that, in IBM MQ or here; this module says where it is not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from streams.mapping import Finding, Severity, stream_topic
+from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
+from streams.topic_objects import TopicObjects, Wildcard
+from streams.topic_strings import is_within
+
+STREAM: Final = "stream"
+SUB_POINT: Final = "subscription point"
+
+# At the root they are at home: the default stream by definition, the admin stream because it never had a topic object.
+_ROOTED: Final = (DEFAULT_STREAM, ADMIN_STREAM)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one stream or subscription point lies. name: of the stream, or of the point, which is its topic string."""
+
+    kind: str
+    name: str
+    topic_string: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def places(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> list[Place]:
+    """Every named stream and subscription point that has a topic string, in the order of the namelists."""
+    found = []
+    for name in streams.names if streams is not None else ():
+        topic_string = stream_topic(name, topic_objects).prefix
+        if topic_string:
+            found.append(Place(STREAM, name, topic_string))
+    for name in sub_points.names if sub_points is not None else ():
+        topic_object = topic_objects.get(name)
+        if name != DEFAULT_SUB_POINT and topic_object is not None and topic_object.topic_string:
+            found.append(Place(SUB_POINT, topic_object.topic_string, topic_object.topic_string))
+    return found
+
+
+def collisions(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> list[Finding]:
+    """What keeps streams and subscription points from being apart, as things stand (guide 6.1, 6.5.4, 6.5.6).
+
+    A stream without a topic object or without a topic string, whose topics are among those of the default stream; a
+    name in the other namelist that no subscription point can be found by; two places of which one is, or lies in, the
+    other; a place whose publications wildcards reach from outside.
+    """
+    found = [*_homeless(streams, sub_points, topic_objects)]
+    all_places = places(streams, sub_points, topic_objects)
+    for at, place in enumerate(all_places):
+        for other in all_places[:at]:
+            if place.topic_string == other.topic_string:
+                found.append(_warning("same-place", f"{place} and {other} are both at {place.topic_string}"))
+            elif is_within(other.topic_string, place.topic_string):
+                found.append(_warning("nested-place", f"{place} ({place.topic_string}) lies in {other}"))
+            elif is_within(place.topic_string, other.topic_string):
+                found.append(_warning("nested-place", f"{other} ({other.topic_string}) lies in {place}"))
+    for topic_string in dict.fromkeys(place.topic_string for place in all_places):
+        topic_object = topic_objects.at(topic_string)
+        if topic_object is not None and topic_object.wildcard is not Wildcard.BLOCK:
+            why = f"topic object {topic_object.name} is not WILDCARD(BLOCK): # and * from outside reach its topics"
+            found.append(_warning("not-blocked", why))
+    return found
+
+
+def _homeless(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> Iterator[Finding]:
+    for name in streams.names if streams is not None else ():
+        if name in _ROOTED:
+            continue
+        place = stream_topic(name, topic_objects)
+        if place.object_missing:
+            yield _warning("no-topic-object", f"stream {name} has no topic object: its topics are at the root")
+        elif not place.prefix:
+            yield _warning("at-root", f"topic object {name} has no TOPICSTR: the stream's topics are at the root")
+    for name in sub_points.names if sub_points is not None else ():
+        topic_object = topic_objects.get(name)
+        if name != DEFAULT_SUB_POINT and (topic_object is None or not topic_object.topic_string):
+            why = f"{name} in {sub_points.name if sub_points else ''} is no topic object with a TOPICSTR"
+            yield _warning("no-sub-point", f"{why}: there is no such subscription point")
+
+
+def _warning(code: str, text: str) -> Finding:
+    return Finding(code, Severity.WARNING, text)
