@@ -15,7 +15,8 @@ from commands.objects import AuthorityRecord, is_object_name
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Authority, Key
-from migrate.plan import AddSubscription
+from migrate.plan import AddSubscription, KeepRetained
+from rfh2.mqmd import name_of
 from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
 
@@ -85,12 +86,17 @@ def _grant(
 
 
 def check_subscribers(draft: Draft) -> None:
-    """Say of each migrated subscription whose user may not subscribe to its topic under the records as they will be."""
+    """Say whose users may not subscribe or publish where they did, under the records as they will be."""
     if not draft.objects.authorities:
         return
     authority = RecordedAuthority(draft.objects, _groups_of(draft))
     known: dict[tuple[str, str], bool] = {}
     for step in draft.steps:
+        if isinstance(step, KeepRetained):
+            user = name_of(step.retained.publication.message.mqmd.user_identifier)
+            if user and not authority.may_use_topic(user, Action.PUBLISH, step.retained.topic_string):
+                why = f"user {user}, who published it, has no authority to publish there"
+                draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
         if not isinstance(step, AddSubscription):
             continue
         subscription = step.subscription

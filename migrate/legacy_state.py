@@ -294,17 +294,22 @@ class FlowInput(Item):
 
 
 class Unread(Item):
-    """A piece of a source that no reader understood. count: how many alike it stands for."""
+    """A piece of a source that no reader understood, or that is no state of a broker.
+
+    count: how many alike it stands for. is_state: whether it may have been state. problem: the known problem it is.
+    """
 
     kind = "unread"
 
     text: str
     why: str
     count: int = 1
+    is_state: bool = True
+    problem: str = ""
 
     @property
     def label(self) -> str:
-        return f"not understood: {self.text[:80]}"
+        return f"not understood: {self.text[:80]}" if self.is_state else f"no state: {self.text[:80]}"
 
 
 class LegacyState(Frozen):

@@ -39,7 +39,7 @@ class LogWriter:
     def write(self, text: str) -> None:
         """One line."""
         now = self._clock()
-        self._stream.write(f"{now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03}: {text}\n")
+        self._stream.write(f"{now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03}: {one_line(text)}\n")
         self.lines += 1
 
     def write_all(self, lines: Iterable[str]) -> None:
@@ -59,6 +59,21 @@ def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Itera
 
 def reading(plan: Plan) -> Iterator[str]:
     """What was found, and what is to become of it."""
+    return map(one_line, _reading(plan))
+
+
+def applying(plan: Plan) -> Iterator[str]:
+    """What is done, step by step; topic objects for access control lists from the last to the first, as guide 8.4."""
+    return map(one_line, _applying(plan))
+
+
+def one_line(text: str) -> str:
+    """*text* without anything that would end the line or move about on it, but for the tab that indents it."""
+    indent = "\t" if text.startswith("\t") else ""
+    return indent + "".join(c if c.isprintable() else "." for c in text[len(indent) :])
+
+
+def _reading(plan: Plan) -> Iterator[str]:
     fates = {fate.key: fate for fate in plan.fates}
     yield from _places(plan, fates)
     yield from _subscriptions(plan, fates)
@@ -71,8 +86,7 @@ def reading(plan: Plan) -> Iterator[str]:
     yield "All publish/subscribe state has been read"
 
 
-def applying(plan: Plan) -> Iterator[str]:
-    """What is done, step by step; topic objects for access control lists from the last to the first, as guide 8.4."""
+def _applying(plan: Plan) -> Iterator[str]:
     if plan.phase is Phase.REHEARSE:
         yield "Rehearsal: nothing is changed; these are the steps of a real run"
     else:

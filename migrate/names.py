@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Final
 
 from commands.objects import is_object_name
-from rfh2.constants import MQ_OBJECT_NAME_LENGTH, MQ_SUB_NAME_LENGTH
+from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 from streams.namelists import DEFAULT_STREAM
 
 ACL_TOPIC: Final = "MIGMBBRK.TOPIC."
-MADE_NAME: Final = "PSMIG"
 _HALF: Final = 23
 _NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9._/%]")
 
@@ -30,20 +28,6 @@ _NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9._/%]")
 def subscription_name(name: str, stream: str, separator: str) -> str:
     """The name in version 7: unchanged on the default stream, else with the stream's name appended (guide 7.6.1)."""
     return name if stream == DEFAULT_STREAM else f"{name}{separator}{stream}"
-
-
-def made_subscription_name(qmgr: str, queue: str, correl_id: str | None, stream: str, topic: str, extra: str) -> str:
-    """A name for a subscription that had none, where a target needs one; always the same for the same subscription.
-
-    extra: what else tells two apart, a subscription point or a filter.
-    """
-    parts = (MADE_NAME, qmgr, queue, correl_id or "-", "-" if stream == DEFAULT_STREAM else stream, topic)
-    name = ":".join(parts)
-    if extra:
-        name += ":" + sha256(extra.encode()).hexdigest()[:16]
-    if len(name) > MQ_SUB_NAME_LENGTH:
-        name = name[: MQ_SUB_NAME_LENGTH - 33] + ":" + sha256(name.encode()).hexdigest()[:32]
-    return name
 
 
 def sub_point_object_name(point: str, is_taken: Callable[[str], bool]) -> str | None:

@@ -1,13 +1,14 @@
-"""Publish commands made by a migration: from what a broker delivered, and from what a topic keeps.
+"""Publications that a broker delivered, and Publish commands made of them or of what a topic keeps.
 
-A delivered publication has a header that the broker wrote. To publish it again its command gets back what a publisher
-says: the topic as the publisher named it, the subscription point, RetainPub. Everything else, other folders and the
-data above all, goes on byte for byte.
+A delivered publication has a header that the broker wrote, with options that no publisher may give: it is read for
+itself, not as a command. To publish it again its header gets back what a publisher says: the topic as the publisher
+named it, the subscription point, RetainPub. Everything else, other folders and the data above all, goes on byte for
+byte.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commands.model import Publish, PubOpt
 from commands.parse import parse
@@ -16,6 +17,7 @@ from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM
 from rfh2.errors import CommandError
 from rfh2.folders import Folder, write
 from rfh2.message import Message
+from rfh2.mqmd import name_of
 from rfh2.mqps import (
     MQPS_COMMAND,
     MQPS_PUBLICATION_OPTIONS,
@@ -26,6 +28,7 @@ from rfh2.mqps import (
     MQPS_STREAM_NAME,
     MQPS_TOPIC,
 )
+from rfh2.options import PUBLICATION
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
@@ -35,14 +38,38 @@ _REWRITTEN = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What the header of a publication says. stream: "" where it does not say."""
+
+    topics: tuple[str, ...]
+    is_retained: bool
+    stream: str = ""
+    sub_point: str | None = None
+    pub_time: str | None = None
+    seq_num: str | None = None
+
+
+def delivered_publication(message: Message) -> Delivered | None:
+    """What *message* says of itself as a publication; None where it is none. Raises DecodeError."""
+    if message.rfh2 is not None:
+        commands, _ = split_psc(message.rfh2)
+        if commands:
+            return _of_pairs(commands[0].pairs(), "Topic", "PubOpt", "Command")
+    if message.rfh1 is not None:
+        pairs = [(name.removeprefix("MQPS"), value) for name, value in message.rfh1.pairs()]
+        return _of_pairs(pairs, "Topic", "PubOpts", "Command")
+    return None
+
+
 def published_again(message: Message, topic: str, sub_point: str | None, *, local: bool = False) -> Message:
     """*message* as a publisher would put it: to be retained, on *topic*, at *sub_point*.
 
     Raises CommandError, DecodeError where it is no publication.
     """
-    command = parse(message)
-    if not isinstance(command, Publish):
-        raise CommandError(0, topic, "the message is no publication")
+    told = delivered_publication(message)
+    if told is None:
+        raise CommandError(0, topic, "the message is no publication in an MQRFH or MQRFH2")
     mqmd = replace(
         message.mqmd,
         msg_type=MQMT_DATAGRAM,
@@ -54,12 +81,12 @@ def published_again(message: Message, topic: str, sub_point: str | None, *, loca
     headers = list(message.headers)
     for at, header in enumerate(headers):
         if isinstance(header, Rfh2):
-            headers[at] = _in_psc(header, command, topic, sub_point, local)
-            return replace(message, mqmd=mqmd, headers=tuple(headers))
+            headers[at] = _in_psc(header, told, topic, sub_point, local)
+            break
         if isinstance(header, Rfh1):
             headers[at] = _in_rfh1(header, topic, local)
-            return replace(message, mqmd=mqmd, headers=tuple(headers))
-    raise CommandError(0, topic, "a publication in this header cannot be published again")
+            break
+    return replace(message, mqmd=mqmd, headers=tuple(headers))
 
 
 def is_retain_command(message: Message, topic: str) -> bool:
@@ -68,7 +95,24 @@ def is_retain_command(message: Message, topic: str) -> bool:
     return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and command.topics == (topic,)
 
 
-def _in_psc(header: Rfh2, command: Publish, topic: str, sub_point: str | None, local: bool) -> Rfh2:
+def _of_pairs(pairs: list[tuple[str, str]], topic: str, options: str, command: str) -> Delivered | None:
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        values.setdefault(name, value)
+    if values.get(command) != Publish.word:
+        return None
+    words = PUBLICATION.read([value for name, value in pairs if name == options]).words
+    return Delivered(
+        tuple(value for name, value in pairs if name == topic),
+        PubOpt.IS_RETAINED_PUB in words,
+        name_of(values.get("StreamName", "")),
+        values.get("SubPoint") or None,
+        values.get("PubTime"),
+        values.get("SeqNum"),
+    )
+
+
+def _in_psc(header: Rfh2, told: Delivered, topic: str, sub_point: str | None, local: bool) -> Rfh2:
     _, others = split_psc(header)
     pairs = [("Command", Publish.word), ("PubOpt", PubOpt.RETAIN_PUB.value)]
     if local:
@@ -76,7 +120,7 @@ def _in_psc(header: Rfh2, command: Publish, topic: str, sub_point: str | None, l
     pairs.append(("Topic", topic))
     if sub_point:
         pairs.append(("SubPoint", sub_point))
-    pairs += [(tag, value) for tag, value in (("PubTime", command.pub_time), ("SeqNum", command.seq_num)) if value]
+    pairs += [(tag, value) for tag, value in (("PubTime", told.pub_time), ("SeqNum", told.seq_num)) if value]
     charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
     return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
 

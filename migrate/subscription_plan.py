@@ -166,6 +166,11 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
     _check_kind(draft, legacy)
     prefix = _prefix(draft, key, legacy)
     topic_string = _topic_string(legacy, prefix)
+    stream = None if legacy.stream == DEFAULT_STREAM else legacy.stream
+    if stream is not None and legacy.format is PublicationFormat.RFH2:
+        # No MQRFH2 names a stream: to such a program the stream's topics are at their full topic strings.
+        draft.ledger.change(key, f"its topic is {topic_string} now: with MQRFH2 a program names it in full", "D08")
+        stream, prefix = None, prefix if legacy.sub_point else ""
     if legacy.topic.startswith("$SYS/"):
         why = "nothing publishes on $SYS topics in version 7: nothing will ever come"
         draft.ledger.change(key, why, "P32", "D24", severity=Severity.WARNING)
@@ -178,7 +183,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         name=_name(draft, key, legacy),
         wildcard=legacy.scheme,
         prefix=prefix,
-        stream=None if legacy.stream == DEFAULT_STREAM else legacy.stream,
+        stream=stream,
         sub_point=legacy.sub_point,
         correl_id=_correl_id(draft, key, legacy),
         user=_user(draft, key, legacy),

@@ -6,7 +6,7 @@ What a captured message is to a migration:
   streams apart (names, identities, retained publications); the state at the end is the broker's;
 * a publication in PCF on a metatopic: the broker telling about itself (``metatopics``);
 * a publication that a broker put: a retained one where it says so; otherwise something delivered, which is a message
-  and no state.
+  and no state, as is whatever else lies on a queue: counted, an item for each queue.
 
 Commands of a capture that numbers its messages are taken in that order; those of a dump of queues in the order of their
 times, for a broker's queues need not be in order (APAR IZ66777). Subscriptions are numbered in the order in which they
@@ -24,12 +24,12 @@ from commands.model import (
     Command,
     DeregisterPublisher,
     Publish,
-    PubOpt,
     RegisterPublisher,
     RegOpt,
 )
 from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.parse import parse
+from commands.psc_folder import split_psc
 from commands.replay import natural_queue
 from migrate.legacy_state import (
     Item,
@@ -41,6 +41,7 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
+from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.options import options_of
 from rfh2.captured import CapturedMessage
@@ -49,7 +50,6 @@ from rfh2.constants import MQAT_BROKER
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqmd import name_of
-from rfh2.mqps import MQPS_STREAM_NAME
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
 from streams.operations import (
     RetainedCleared,
@@ -108,9 +108,7 @@ def read(records: Iterable[CaptureRecord], numbered: bool, qmgr: str) -> Iterato
 def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -> Iterator[Item]:
     """Replay *records* into *legacy*; the items that come from elsewhere than its brokers."""
     traffic: list[_Traffic] = []
-    others: Counter[str] = Counter()
-    first_of: dict[str, Source] = {}
-    delivered = 0
+    left = _Left()
     for record in records:
         unit: Source = Source(file=record.source, position=record.index, unit="record")
         if record.message is None:
@@ -118,21 +116,38 @@ def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -
             continue
         message = record.message
         if message.qmgr not in (None, legacy.qmgr):
-            others[message.qmgr or ""] += 1
-            first_of.setdefault(message.qmgr or "", unit)
+            left.add(unit, f"messages of queue manager {message.qmgr}", f"this is queue manager {legacy.qmgr}")
             continue
         one = _Traffic(unit, message)
-        told = _told_by_broker(one)
+        told = _told_by_broker(one, left)
         if told is None:
             traffic.append(one)
-        elif not told:
-            delivered += 1
         else:
             yield from told
-    for other, count in sorted(others.items()):
-        why = f"messages of queue manager {other}, not of {legacy.qmgr}"
-        yield Unread(source=first_of[other], text=f"{count} messages", why=why, count=count)
-    yield from _run(_ordered(traffic, numbered), legacy)
+    ordered = _ordered(traffic, numbered)
+    if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
+        why = "they were taken in the order of their times, not in that of the source"
+        yield Unread(source=traffic[0].source, text=f"{len(traffic)} commands", why=why, problem="P14")
+    yield from _run(ordered, legacy, left)
+    yield from left.items()
+
+
+@dataclass(slots=True)
+class _Left:
+    """Messages that are no state, counted by what they are; the first one's place stands for all."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    places: dict[tuple[str, str], Source] = field(default_factory=dict)
+
+    def add(self, source: Source, what: str, why: str) -> None:
+        """One more of a kind."""
+        self.counts[what, why] += 1
+        self.places.setdefault((what, why), source)
+
+    def items(self) -> Iterator[Unread]:
+        """One item for each kind."""
+        for (what, why), count in self.counts.items():
+            yield Unread(source=self.places[what, why], text=f"{count} {what}", why=why, count=count, is_state=False)
 
 
 def state_of(legacy: Legacy) -> Iterator[Item]:
@@ -162,7 +177,7 @@ def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
     ]
 
 
-def _told_by_broker(one: _Traffic) -> list[Item] | None:
+def _told_by_broker(one: _Traffic, left: _Left) -> list[Item] | None:
     """The items of a message that a broker put; none for a delivery; None for a message that is not a broker's."""
     try:
         one.decoded = one.message.decode()
@@ -171,29 +186,28 @@ def _told_by_broker(one: _Traffic) -> list[Item] | None:
     message = one.decoded
     try:
         publication = metatopics.pcf_of(message)
-    except QPubSubError as error:
-        return [Unread(source=one.source, text="a PCF message", why=str(error))]
-    if publication is not None and metatopics.is_metatopic_publication(publication):
-        return list(metatopics.read(publication, one.source))
-    try:
-        command = parse(message)
+        if publication is not None and metatopics.is_metatopic_publication(publication):
+            return list(metatopics.read(publication, one.source))
+        told = delivered_publication(message)
     except QPubSubError:
         return None
-    if not isinstance(command, Publish):
+    if told is None:
         return None
-    if PubOpt.IS_RETAINED_PUB in command.options:
-        return [_copy(command, message, topic, one) for topic in command.topics]
+    if told.is_retained:
+        return [_copy(told, message, topic, one) for topic in told.topics]
     queue = one.message.queue
-    by_broker = message.mqmd.put_appl_type == MQAT_BROKER and queue not in ("", DEFAULT_STREAM)
-    return [] if by_broker else None
+    if message.mqmd.put_appl_type == MQAT_BROKER and queue not in ("", DEFAULT_STREAM):
+        left.add(one.source, f"publications on {queue}", "they were delivered: messages, which stay where they are")
+        return []
+    return None
 
 
-def _copy(command: Publish, message: Message, topic: str, one: _Traffic) -> LegacyRetained:
+def _copy(told: Delivered, message: Message, topic: str, one: _Traffic) -> LegacyRetained:
     return LegacyRetained(
         source=one.source,
         topic=topic,
-        stream=_stream_told(message) or command.stream_name or DEFAULT_STREAM,
-        sub_point=command.sub_point,
+        stream=told.stream or DEFAULT_STREAM,
+        sub_point=told.sub_point,
         md_hex=message.mqmd.encode().hex(),
         body_hex=one.message.body_hex,
         published_at=one.message.time,
@@ -201,25 +215,19 @@ def _copy(command: Publish, message: Message, topic: str, one: _Traffic) -> Lega
     )
 
 
-def _stream_told(message: Message) -> str | None:
-    """The stream name in a delivered MQRFH: there because the subscriber asked for it (InclStreamName)."""
-    if message.rfh1 is None:
-        return None
-    try:
-        found = dict(message.rfh1.pairs()).get(MQPS_STREAM_NAME)
-    except QPubSubError:
-        return None
-    return name_of(found) if found else None
-
-
-def _run(traffic: list[_Traffic], legacy: Legacy) -> Iterator[Item]:
+def _run(traffic: list[_Traffic], legacy: Legacy, left: _Left) -> Iterator[Item]:
     for one in traffic:
         try:
             one.command = parse(one.decoded if one.decoded is not None else one.message.decode())
         except QPubSubError as error:
-            if one.message.queue in ("", CONTROL_QUEUE, DEFAULT_STREAM) or one.decoded is None:
-                why = f"it is no command: {error}"
-                yield Unread(source=one.source, text=f"a message on {one.message.queue or 'no queue'}", why=why)
+            queue = one.message.queue
+            if queue in ("", CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM) or _is_refused_command(one):
+                why = f"it is no command that a broker takes: {error}"
+                yield Unread(source=one.source, text=f"a message on {queue or 'no queue'}", why=why)
+            else:
+                left.add(
+                    one.source, f"messages on {queue}", "they are no commands: messages, which stay where they are"
+                )
             continue
         _note(one, legacy)
     publishers: dict[tuple[str, ...], Publisher] = {}
@@ -231,9 +239,22 @@ def _run(traffic: list[_Traffic], legacy: Legacy) -> Iterator[Item]:
         message = one.message if one.message.queue else one.message.model_copy(update={"queue": _queue(one)})
         outcome, _ = broker.replay(message)
         _effects(outcome, stream, one.source, legacy)
-        if outcome.completion in (Completion.OK, Completion.WARNING):
+        if outcome.completion is Completion.ERROR:
+            why = f"version 6 refuses them with reason {outcome.reason}: they changed nothing"
+            left.add(one.source, f"{one.command.word} commands", why)
+        else:
             _publishers(one, stream, legacy.qmgr, publishers)
     yield from publishers.values()
+
+
+def _is_refused_command(one: _Traffic) -> bool:
+    """Whether a message that cannot be parsed was meant for a broker: it has its header, and no broker put it."""
+    message = one.decoded
+    if message is None or message.mqmd.put_appl_type == MQAT_BROKER:
+        return False
+    if message.rfh2 is not None:
+        return bool(split_psc(message.rfh2)[0])
+    return message.rfh1 is not None and b"MQPSCommand" in message.rfh1.data
 
 
 def _queue(one: _Traffic) -> str:

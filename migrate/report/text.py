@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from migrate.log import printable
+from migrate.log import one_line, printable
 from migrate.plan import Plan
 from migrate.report.facts import facts
 from migrate.target import Target
@@ -31,6 +31,10 @@ def outline(plan: Plan, target: Target, as_json: bool) -> Iterator[str]:
 
 def text(found: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[str]:
     """*found* for a person. limit: how many items are listed, None for all."""
+    return map(one_line, _text(found, limit))
+
+
+def _text(found: dict[str, Any], limit: int | None) -> Iterator[str]:
     yield f"{found['tool']}: broker {found['broker']} to queue manager {found['qmgr']} ({_PHASES[found['phase']]})"
     counts = found["counts"]
     yield (

@@ -2,7 +2,7 @@
 
     1-queues.mqsc         local queues; one that is there already is refused with AMQ8150, and stays as it is
     2-objects.mqsc        topic objects, namelists, the queue manager's attributes
-    3-authorities.mqsc    SET AUTHREC, and the same as setmqaut in 3-authorities.sh
+    3-authorities.mqsc    SET AUTHREC, and the same as setmqaut in 3-authorities.sh; before anybody publishes
     4-retained-NN.qload   retained publications, a file for each stream's queue, while nobody subscribes
     5-subscriptions.mqsc  DEFINE SUB of all that it can carry
     6-registrations.qload Register Subscriber commands for the others
@@ -25,6 +25,7 @@ from typing import Final
 from commands.dialects.mqsc import attributes as sub_attributes
 from commands.dialects.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.dialects.occasions import Scene
+from commands.dialects.sub_names import sub_name
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
@@ -113,12 +114,13 @@ def is_carried(subscription: Subscription) -> bool:
 def define_sub(subscription: Subscription, scene: Scene, *, replaces: bool) -> list[str]:
     """The lines of DEFINE SUB. Raises NoMqscFormError where MQSC has no form for a value."""
     found = sub_attributes(subscription, scene)
-    if subscription.name is None or subscription.name != subscription.name.strip():
+    name = sub_name(subscription)
+    if name != name.strip(" "):
         raise NoMqscFormError("a name that MQSC would not keep")
-    for name, value in found:
-        if isinstance(value, str) and name in ("TOPICSTR", "USERDATA", "SELECTOR") and value != value.strip(" "):
-            raise NoMqscFormError(f"{name} begins or ends with a blank")
-    lines = statement(f"DEFINE {keyword('SUB', subscription.name)}", found)
+    for word, value in found:
+        if isinstance(value, str) and word in ("TOPICSTR", "USERDATA", "SELECTOR") and value != value.strip(" "):
+            raise NoMqscFormError(f"{word} begins or ends with a blank")
+    lines = statement(f"DEFINE {keyword('SUB', name)}", found)
     if replaces:
         lines[-1] += " +"
         lines.append("  REPLACE")
@@ -309,7 +311,7 @@ def _subscriptions(plan: Plan, target: Target, notes: list[str]) -> tuple[list[s
                 lines.append(comment(f"[{step.number}]"))
                 lines += define_sub(made, scene, replaces=step.replaces is not None)
                 if not is_carried(made):
-                    notes.append(f"Subscription [{step.number}] is not all that it was: {why}")
+                    notes.append(f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}")
                 continue
             except NoMqscFormError as error:
                 if why:
