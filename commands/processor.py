@@ -24,7 +24,7 @@ from commands.authority import GroupsOf, RecordedAuthority, no_groups
 from commands.broker import Arrival, Broker, Outcome
 from commands.deadletter import dead_letter
 from commands.live.linked_space import LinkedTopicSpace
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.puts import Completion, Outgoing, Put, PutKind
 from commands.queues.errors import QueueError
 from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
@@ -34,7 +34,8 @@ from commands.topics_port import TopicLink, is_native
 from commands.transmission import transmitted
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
-from streams.namelists import QUEUE_NAMELIST
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
+from streams.places import collisions
 from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")
@@ -124,6 +125,7 @@ class Processor:
         self._broker: Broker | None = None
         self._space: TopicSpace | None = None
         self._version = -1
+        self._told: set[str] = set()
         self.tally = Tally()
 
     def start(self) -> None:
@@ -218,9 +220,18 @@ class Processor:
                 self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
+            self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
             self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
         return self._broker
+
+    def _tell_collisions(self, objects: Objects) -> None:
+        """Log, once each, where streams and subscription points are not what they should be (guide 6.1)."""
+        lists = objects.namelists
+        for finding in collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics):
+            if finding.text not in self._told:
+                self._told.add(finding.text)
+                _log.warning("%s", finding.text)
 
     def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
         arrival = Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)

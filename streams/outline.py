@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from streams.places import Place
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
 from streams.topic_strings import SEPARATOR, is_within
@@ -20,6 +21,7 @@ class Outline:
     label: str
     topic_string: str
     objects: list[TopicObject] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     subscriptions: list[Subscription] = field(default_factory=list)
     retained: bool = False
     children: list[Outline] = field(default_factory=list)
@@ -28,7 +30,7 @@ class Outline:
     @property
     def is_bare(self) -> bool:
         """Whether nothing is here but what lies below."""
-        return not (self.objects or self.subscriptions or self.retained or self.hidden)
+        return not (self.objects or self.places or self.subscriptions or self.retained or self.hidden)
 
     def walk(self) -> Iterator[Outline]:
         """This node and all below it, top down."""
@@ -43,9 +45,11 @@ def outline(
     retained_topics: Iterable[str],
     under: str = "",
     depth: int | None = None,
+    places: Iterable[Place] = (),
 ) -> Outline:
     """The tree of everything at and below topic string *under*, at most *depth* levels deep.
 
+    places: the streams and subscription points to mark; each is where a topic object is.
     What lies deeper is counted in ``hidden`` of the node above it. Children are in order of their labels.
     """
     root = _Node()
@@ -56,12 +60,15 @@ def outline(
         root.add(subscription.topic_string, subscription, under, depth)
     for topic_string in retained_topics:
         root.add(topic_string, None, under, depth)
+    for place in places:
+        root.add(place.topic_string, place, under, depth, counts=False)
     return _outlined(root, under, under)
 
 
 def marks(node: Outline) -> list[tuple[str, str]]:
-    """What is at a node, in words: (``object`` | ``subscription`` | ``retained`` | ``hidden``, text)."""
+    """What is at a node, in words: (``object`` | ``place`` | ``subscription`` | ``retained`` | ``hidden``, text)."""
     out = [("object", _about_object(topic_object)) for topic_object in node.objects]
+    out += [("place", str(place)) for place in node.places]
     out += [("subscription", _about_subscription(subscription)) for subscription in node.subscriptions]
     if node.retained:
         out.append(("retained", "retained"))
@@ -77,10 +84,17 @@ class _Node:
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
-        self.here: list[TopicObject | Subscription | None] = []
+        self.here: list[TopicObject | Place | Subscription | None] = []
         self.hidden = 0
 
-    def add(self, topic_string: str, thing: TopicObject | Subscription | None, under: str, depth: int | None) -> None:
+    def add(
+        self,
+        topic_string: str,
+        thing: TopicObject | Place | Subscription | None,
+        under: str,
+        depth: int | None,
+        counts: bool = True,
+    ) -> None:
         if not is_within(under, topic_string):
             return
         rest = topic_string.removeprefix(under) if under else SEPARATOR + topic_string
@@ -89,7 +103,7 @@ class _Node:
         for level in levels[:depth]:
             node = node.children.setdefault(level, _Node())
         if len(levels[:depth]) < len(levels):
-            node.hidden += 1
+            node.hidden += counts
         else:
             node.here.append(thing)
 
@@ -99,6 +113,7 @@ def _outlined(node: _Node, label: str, topic_string: str) -> Outline:
         label,
         topic_string,
         [thing for thing in node.here if isinstance(thing, TopicObject)],
+        [thing for thing in node.here if isinstance(thing, Place)],
         [thing for thing in node.here if isinstance(thing, Subscription)],
         None in node.here,
         hidden=node.hidden,

@@ -10,7 +10,9 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.pictures import page, svg, text_tree
 from commands.queues import QueueManagerStore
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.outline import Outline, outline
+from streams.places import collisions, places
 
 
 @click.command(
@@ -26,17 +28,23 @@ from streams.outline import Outline, outline
 def command(console: Console, qmgr: str, home: Path, under: str, depth: int | None, form: str) -> ExitCode:
     """Draw the topic tree: topic objects, who subscribes where, and where a publication is retained.
 
-    A square is a topic object, a circle a subscription (its name, or its queue), a diamond a retained publication.
+    A square is a topic object, a triangle a stream or a subscription point that lies there, a circle a subscription
+    (its name, or its queue), a diamond a retained publication. Streams and subscription points that get in each
+    other's way, and streams without a topic object, are told on stderr.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         objects, subscriptions, retained = store.load_state()
-    root = outline(objects.topics, subscriptions, (kept.topic_string for kept in retained), under, depth)
+    lists = (objects.namelists.get(QUEUE_NAMELIST), objects.namelists.get(SUB_POINT_NAMELIST), objects.topics)
+    kept_topics = (kept.topic_string for kept in retained)
+    root = outline(objects.topics, subscriptions, kept_topics, under, depth, places(*lists))
     title = f"{qmgr}: {under}" if under else qmgr
     if form == "text":
         for line in text_tree(root, title, colour=console.stdout.isatty()):
             console.data(line)
     else:
         console.stdout.write((svg if form == "svg" else page)(root, title).encode())
+    for finding in collisions(*lists):
+        console.warn(finding.text)
     console.say(_counts(root))
     return ExitCode.DONE
 

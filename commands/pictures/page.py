@@ -13,11 +13,18 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem; color: #24292f; backg
 details, .leaf { margin-left: 1.4rem } summary { cursor: pointer } .leaf { padding-left: 1rem }
 code { font-family: ui-monospace, Menlo, Consolas, monospace }
 .mark { margin-left: .8rem; font-size: .9em; white-space: nowrap }
-.object { color: #7b3fa0 } .subscription { color: #1a7f37 } .retained { color: #b35900 } .hidden { color: #777 }
+.object { color: #7b3fa0 } .place { color: #0550ae }
+.subscription { color: #1a7f37 } .retained { color: #b35900 } .hidden { color: #777 }
 @media (prefers-color-scheme: dark) { body { color: #d5dbe1; background: #16191d }
-.object { color: #c792ea } .subscription { color: #7ee787 } .retained { color: #ffb86b } }
+.object { color: #c792ea } .place { color: #79c0ff }
+.subscription { color: #7ee787 } .retained { color: #ffb86b } }
 """
-_LEGEND = {"object": "topic object", "subscription": "subscription", "retained": "retained publication"}
+_LEGEND = {
+    "object": "topic object",
+    "place": "stream or subscription point",
+    "subscription": "subscription",
+    "retained": "retained publication",
+}
 _OPEN_BELOW = 200
 
 

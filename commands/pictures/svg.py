@@ -8,7 +8,13 @@ from streams.outline import Outline, marks
 
 _ROW, _STEP, _LEFT = 22, 24, 16
 _CHARACTER = 7.3
-_COLOURS = {"object": "#7b3fa0", "subscription": "#1a7f37", "retained": "#b35900", "hidden": "#777777"}
+_COLOURS = {
+    "object": "#7b3fa0",
+    "place": "#0550ae",
+    "subscription": "#1a7f37",
+    "retained": "#b35900",
+    "hidden": "#777777",
+}
 _STYLE = (
     "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#24292f}"
     ".mark{font-size:12px}.edge{stroke:#b8bec5;fill:none}.title{font-weight:bold}"
@@ -17,7 +23,9 @@ _MOST_MARKS = 6
 
 
 def svg(root: Outline, title: str) -> str:
-    """The picture as the text of an SVG file. Signs: square topic object, circle subscription, diamond retained."""
+    """The picture as the text of an SVG file. Signs: square topic object, triangle stream or subscription point,
+    circle subscription, diamond retained publication.
+    """
     rows: list[str] = []
     width = _draw(root, title, 0, rows, [0])[1]
     height = _ROW * (1 + sum(1 for _ in root.walk()))
@@ -56,6 +64,8 @@ def _sign(kind: str, x: float, y: float) -> str:
     colour, middle = _COLOURS[kind], y - 4.5
     if kind == "object":
         return f'<rect x="{x:.0f}" y="{middle - 4:.1f}" width="8" height="8" fill="{colour}"/>'
+    if kind == "place":
+        return f'<path d="M{x:.0f} {middle + 4:.1f} h9 l-4.5 -8.5z" fill="{colour}"/>'
     if kind == "retained":
         return f'<path d="M{x + 4:.0f} {middle - 5:.1f} l5 5 -5 5 -5 -5z" fill="{colour}"/>'
     return f'<circle cx="{x + 4:.0f}" cy="{middle:.1f}" r="4" fill="{colour}"/>'

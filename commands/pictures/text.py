@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streams.outline import Outline, marks
 
-SIGNS = {"object": "■", "subscription": "●", "retained": "◆", "hidden": "…"}
-_COLOURS = {"object": "35", "subscription": "32", "retained": "33", "hidden": "2"}
+SIGNS = {"object": "■", "place": "▲", "subscription": "●", "retained": "◆", "hidden": "…"}
+_COLOURS = {"object": "35", "place": "34", "subscription": "32", "retained": "33", "hidden": "2"}
 _MARKS_SHOWN = 4
 _MARKS_COLUMN = 36
 

@@ -7,8 +7,8 @@ captures and puts again after a step or a setup was changed.
     puts.jsonl      what a replay of them gives, byte for byte
 
 A step is a message (``publish``, ``register``, ``deregister``, ``request``, ``delete``), a piece of administration in
-between (``mqsc``), or ``restart``. ``gets`` are the publications that leave, in order, as ``QUEUE: topic`` with the topic
-that the subscriber is told; ``answer`` is the response; ``dead`` the reason of the dead letter.
+between (``mqsc``), or ``restart``. ``gets`` are the publications that leave, in order, as ``QUEUE: topic``, the topic
+being what the subscriber is told; ``answer`` is the response; ``dead`` the reason of the dead letter.
 """
 
 from __future__ import annotations

@@ -83,6 +83,19 @@ def test_a_stream_is_added_and_deleted_without_a_restart(running: Running) -> No
     assert running.received("SPORT.Q") == []
 
 
+def test_collisions_are_logged_once(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    """Guide 6.1: a stream without a topic object has its topics at the root."""
+    running.mqsc("DEFINE QLOCAL('Sport')\nDEFINE SUB(ALL) TOPICSTR('#') DEST(ALL.Q)\n")
+    running.mqsc(f"ALTER NAMELIST({STREAMS}) NAMES({DEFAULT_STREAM}, SYSTEM.BROKER.ADMIN.STREAM, 'Sport')\n")
+    for _ in range(2):
+        running.publish("Soccer/Results", queue="Sport")
+        running.mqsc("ALTER QMGR DESCR('a change has the processor read everything anew')\n")
+    assert running.received("ALL.Q") == ["Soccer/Results"] * 2
+    assert [record.message for record in caplog.records if record.name == "qpubsub.processor"] == [
+        "stream Sport has no topic object: its topics are at the root"
+    ]
+
+
 def test_a_subscription_point_is_added_without_a_restart(running: Running) -> None:
     register = "<Command>RegSub</Command><Topic>NYSE/IBM</Topic><SubPoint>USD</SubPoint><QName>USD.Q</QName>"
     running.send(CONTROL_QUEUE, register)

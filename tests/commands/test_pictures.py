@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from commands.pictures import page, svg, text_tree
 from streams.outline import outline
+from streams.places import Place
 from streams.subscriptions import Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject, Wildcard
 
@@ -40,6 +41,25 @@ def test_text() -> None:
         "        └── State/LatestScore",
         "            ├── #                     ● RESULTS on request  ● BOARD",
         "            └── Liverpool ManUtd      ◆ retained",
+    ]
+
+
+def test_streams_and_subscription_points_are_marked() -> None:
+    """Guide 6.1, 6.2: where they lie."""
+    lying = [Place("stream", "SPORT", "Sport"), Place("subscription point", "USD", "Money/USD")]
+    root = outline([SPORT, TopicObject("USD", "Money/USD")], [], [], places=lying)
+    assert list(text_tree(root, "QM1")) == [
+        "QM1",
+        "├── Money/USD                         ■ USD  ▲ subscription point USD",
+        "└── Sport                             ■ SPORT WILDCARD(BLOCK)  ▲ stream SPORT",
+    ]
+    assert "▲ stream SPORT" in page(root, "QM1")
+    texts = [each.text for each in ET.fromstring(svg(root, "QM1")).iter("{http://www.w3.org/2000/svg}text")]
+    assert "stream SPORT" in texts
+    # What is too deep is counted by its object, and once.
+    assert list(text_tree(outline([SPORT], [], [], depth=1, places=[Place("stream", "X", "Sport/a")]), "QM1")) == [
+        "QM1",
+        "└── Sport                             ■ SPORT WILDCARD(BLOCK)",
     ]
 
 
