@@ -104,8 +104,12 @@ def check_subscribers(draft: Draft) -> None:
         asked = (subscription.user, topic)
         if asked not in known:
             known[asked] = authority.may_use_topic(subscription.user, Action.SUBSCRIBE, topic)
+        user = subscription.user or "(none)"
         if not known[asked]:
-            why = f"user {subscription.user or '(none)'} has no authority to subscribe there: registering again fails"
+            why = f"user {user} has no authority to subscribe there: registering again fails"
+            draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
+        if subscription.dest_qmgr == draft.qmgr and not authority.may_put(subscription.user, subscription.dest_queue):
+            why = f"user {user} has no authority to put to {subscription.dest_queue}"
             draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
 
 

@@ -11,7 +11,8 @@
     checklist.md          what a person does, in order
 
 What DEFINE SUB carries and what it does not is ``is_carried``'s to say: a subscription that MQSC would make a little
-different goes as a command. Everything here can be run on the embedded queue manager too, and gives the same state.
+different goes as a command. Each command is tried in memory before it is written (``trial``): one that does not make
+what was planned is left to a person. Everything here runs on the embedded queue manager too, and gives the same state.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from migrate.publications import is_retain_command, published_again
 from migrate.registration_messages import cannot_register, registrations
 from migrate.runbooks import checklist
 from migrate.target import Target
+from migrate.targets.trial import Trial
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.constants import MQEI_UNLIMITED
-from rfh2.errors import CaptureError, EncodeError, QPubSubError
+from rfh2.errors import CaptureError, QPubSubError
 from rfh2.message import Message, encode
 from streams.namelists import Namelist
 from streams.patterns import parse_pattern
@@ -67,8 +69,9 @@ def scripts(plan: Plan, target: Target) -> dict[str, str | bytes]:
     """Name and content of every file. target: the queue manager as it was before."""
     notes: list[str] = []
     before = target.objects.qmgr
-    retained, not_carried = _publications(plan, notes)
-    defined, commands = _subscriptions(plan, target, notes)
+    trial = Trial(plan, target)
+    retained, not_carried = _publications(plan, trial, notes)
+    defined, commands = _subscriptions(plan, target, trial, notes)
     files: dict[str, str | bytes] = {
         QUEUES: _script(plan, _definitions(plan, target, LocalQueue, AliasQueue)),
         OBJECTS: _script(
@@ -250,7 +253,7 @@ def _setmqaut(plan: Plan) -> Iterator[str]:
         yield " ".join([*words, form, shlex.quote(record.entity), rights])
 
 
-def _publications(plan: Plan, notes: list[str]) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
+def _publications(plan: Plan, trial: Trial, notes: list[str]) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
     """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
     carried: list[CapturedMessage] = []
     left: list[CapturedMessage] = []
@@ -259,7 +262,9 @@ def _publications(plan: Plan, notes: list[str]) -> tuple[list[CapturedMessage], 
             continue
         seq = len(carried) + len(left) + 1
         try:
-            carried.append(_publication(plan, step, seq))
+            message = _publication(plan, step, seq)
+            trial.publish(message, step.retained.topic_string)
+            carried.append(message)
         except QPubSubError as error:
             notes.append(f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}")
             left.append(_captured(plan, step, step.retained.publication.message, seq))
@@ -292,7 +297,9 @@ def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> Cap
     )
 
 
-def _subscriptions(plan: Plan, target: Target, notes: list[str]) -> tuple[list[str], list[CapturedMessage]]:
+def _subscriptions(
+    plan: Plan, target: Target, trial: Trial, notes: list[str]
+) -> tuple[list[str], list[CapturedMessage]]:
     scene = Scene(plan.qmgr, plan.now)
     kept = RetainedPublications()
     for step in plan.steps:
@@ -320,8 +327,10 @@ def _subscriptions(plan: Plan, target: Target, notes: list[str]) -> tuple[list[s
         pattern = parse_pattern(made.topic_string, made.wildcard)
         is_sent = bool(kept.match(pattern, plan.now, blocks))
         try:
-            commands += registrations(made, len(commands) + 1, plan.now, plan.qmgr, is_sent_retained=is_sent)
-        except EncodeError as error:
+            own = list(registrations(made, len(commands) + 1, plan.now, plan.qmgr, is_sent_retained=is_sent))
+            trial.register(own, made)
+            commands += own
+        except QPubSubError as error:
             notes.append(f"Make subscription [{step.number}] by hand: {error}")
     return lines, commands
 
