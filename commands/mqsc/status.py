@@ -1,8 +1,8 @@
 """DISPLAY PUBSUB and TPSTATUS, and CLEAR TOPICSTR: the topic tree and the engine (guide 2.5.3.1, 6.5.7, 6.5.8).
 
 The bridge keeps no node for a topic that was merely published on: the tree that TPSTATUS shows is that of topic
-objects, subscriptions and retained publications, with all topics above them. Publishers hold nothing open, so there are
-none to show.
+objects, subscriptions and retained publications, with all topics above them. What guide 2.5.3.1 calls an unused topic
+has left it at once, not after TREELIFE. Publishers hold nothing open, so there are none to show.
 """
 
 from __future__ import annotations

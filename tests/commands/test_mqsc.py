@@ -856,6 +856,20 @@ def test_clear_topicstr_does_not_heed_block(desk: Desk) -> None:
     assert desk.space.retained_publications() == ()
 
 
+def test_2_5_3_1_unused_topics_are_not_in_the_tree(desk: Desk) -> None:
+    """A wildcard subscription keeps no topic that was merely published on: TREELIFE has nothing to do."""
+    desk.must("DEFINE SUB(AUDIT) TOPICSTR('Session/#') DEST(Q)")
+    before = desk.show("DISPLAY PUBSUB ALL")
+    for session in range(1000):
+        desk.publish(f"Session/{session}")
+    assert desk.show("DISPLAY PUBSUB ALL") == before
+    assert [row["TOPICSTR"] for row in desk.show("DISPLAY TPSTATUS('#') TYPE(TOPIC)")] == ["Session", "Session/#"]
+    [answer] = desk.must("ALTER QMGR TREELIFE(900)")
+    assert answer.notes == (
+        "topics at which nothing is take no room here, and leave the tree at once, whatever TREELIFE says",
+    )
+
+
 def test_display_pubsub_counts(desk: Desk) -> None:
     desk.must("DEFINE SUB(S) TOPICSTR('a/b') DEST(Q)")
     assert desk.show("DISPLAY PUBSUB ALL") == [
