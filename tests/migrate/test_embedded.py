@@ -1,0 +1,221 @@
+"""Carrying a plan out on the embedded queue manager: all or nothing, a backup, and back again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from commands.objects import LocalQueue, QueueManager
+from commands.queues import QueueManagerInUseError, QueueManagerStore
+from migrate import strmqbrk
+from migrate.legacy_state import LegacyState, LegacySubscription, Source, Stream
+from migrate.plan import Plan, PlanOptions, Tool
+from migrate.target import Target
+from migrate.targets import embedded
+from migrate.targets.in_memory import applied
+from rfh2.errors import MigrationError
+from tests.migrate.cases import Case, told
+from tests.migrate.legacy_messages import NOW
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1", psmode="COMPAT")) as opened:
+        yield opened
+
+
+def planned(store: QueueManagerStore, case: str = "streams") -> tuple[Plan, Target]:
+    target = embedded.load(store)
+    return strmqbrk.plan(Case.of(case).state(), target, PlanOptions(), NOW), target
+
+
+def test_the_store_gets_what_memory_gets(store: QueueManagerStore) -> None:
+    plan, target = planned(store)
+    embedded.apply(store, plan)
+    assert told(embedded.load(store)) == told(applied(plan, target))
+    assert strmqbrk.is_migrated(embedded.load(store))
+
+
+def test_progress_is_told(store: QueueManagerStore) -> None:
+    plan, _ = planned(store)
+    told_of: list[int] = []
+    embedded.apply(store, plan, told_of.append)
+    assert sum(told_of) == len(plan.steps)
+
+
+def test_undo_gives_back_everything(store: QueueManagerStore) -> None:
+    before = told(embedded.load(store))
+    plan, _ = planned(store)
+    embedded.apply(store, plan)
+    undone = embedded.undo(store, Tool.STRMQBRK)
+    assert undone.left == ()
+    assert told(embedded.load(store)) == before
+    assert not strmqbrk.is_migrated(embedded.load(store))
+    with pytest.raises(MigrationError, match="nothing to undo"):
+        embedded.undo(store, Tool.STRMQBRK)
+
+
+def test_undo_keeps_messages_that_have_come_since(store: QueueManagerStore) -> None:
+    plan, _ = planned(store)
+    embedded.apply(store, plan)
+    with store.unit_of_work() as unit:
+        unit.put("RESULTS.Q", None, b"a publication")
+        unit.put("OTHER.Q", None, b"not of the migration")
+    undone = embedded.undo(store, Tool.STRMQBRK)
+    assert [left.split(":")[0] for left in undone.left] == ["qlocal RESULTS.Q"]
+    assert [message.body for message in store.browse("RESULTS.Q")] == [b"a publication"]
+    assert [message.body for message in store.browse("OTHER.Q")] == [b"not of the migration"]
+
+
+def test_undo_leaves_what_others_have_defined_since(store: QueueManagerStore) -> None:
+    plan, _ = planned(store)
+    embedded.apply(store, plan)
+    with store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("LATER.Q"))
+    embedded.undo(store, Tool.STRMQBRK)
+    assert "LATER.Q" in embedded.load(store).objects.queues
+
+
+def test_undo_gives_back_what_was_replaced(store: QueueManagerStore) -> None:
+    first, _ = planned(store, "metatopics")
+    embedded.apply(store, first)
+    with store.unit_of_work() as unit:
+        unit.delete_definition("namelist", "QPUBSUB.MIGRATION.STRMQBRK")
+    before = told(embedded.load(store))
+    target = embedded.load(store)
+    state = Case.of("metatopics").state()
+    again = strmqbrk.plan(state, target, PlanOptions(overwrite=True), NOW)
+    assert any(step.replaces is not None for step in again.subscriptions)
+    embedded.apply(store, again)
+    embedded.undo(store, Tool.STRMQBRK)
+    assert told(embedded.load(store)) == before
+
+
+def test_a_backup_is_a_whole_queue_manager(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit:
+        unit.put("SOME.Q", None, b"before")
+    before = told(embedded.load(store))
+    plan, _ = planned(store)
+    directory = embedded.apply(store, plan)
+    with QueueManagerStore.open(directory, "QM1") as backup:
+        assert told(Target.loaded(backup.load_state(), 0)) == before
+        assert [message.body for message in backup.browse("SOME.Q")] == [b"before"]
+
+
+def test_a_change_since_the_plan_is_noticed(store: QueueManagerStore) -> None:
+    plan, _ = planned(store)
+    with store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("MEANWHILE.Q"))
+    before = told(embedded.load(store))
+    with pytest.raises(MigrationError, match="has changed since"):
+        embedded.apply(store, plan)
+    assert told(embedded.load(store)) == before
+    assert not list((store.directory / embedded.DIRECTORY).iterdir())
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_interruption_leaves_nothing_behind(store: QueueManagerStore, after: int) -> None:
+    """Ctrl-C between two parts; then the same again, which does everything."""
+    plan, target = planned(store)
+    many = replace(plan, steps=plan.steps * 40)
+    before = told(target)
+
+    def interrupt(more: int, seen: list[int] = []) -> None:  # noqa: B006 - remembers between calls
+        seen.append(more)
+        if len(seen) > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embedded.apply(store, many, interrupt)
+    assert told(embedded.load(store)) == before
+    embedded.apply(store, plan)
+    assert told(embedded.load(store)) == told(applied(plan, target))
+
+
+def test_a_running_processor_is_not_disturbed(store: QueueManagerStore, tmp_path: Path) -> None:
+    plan, _ = planned(store)
+    with QueueManagerStore.open(tmp_path, "QM1") as other, other.processor_lock():
+        with pytest.raises(QueueManagerInUseError):
+            embedded.apply(store, plan)
+
+
+def test_replacing_a_topic_string_works(store: QueueManagerStore) -> None:
+    """-f on a topic object of another string: deleted and defined anew (guide 2.5.4, note to figure 7)."""
+    from streams.topic_objects import TopicObject
+
+    with store.unit_of_work() as unit:
+        unit.save_definition(TopicObject("Sport", "xyz"))
+    state = LegacyState(qmgr="QM1", streams=(Stream(source=Source(file="made"), name="Sport"),))
+    plan = strmqbrk.plan(state, embedded.load(store), PlanOptions(overwrite=True), NOW)
+    embedded.apply(store, plan)
+    made = embedded.load(store).objects.topics.require("Sport")
+    assert (made.topic_string, made.wildcard) == ("Sport", "BLOCK")
+    embedded.undo(store, Tool.STRMQBRK)
+    assert embedded.load(store).objects.topics.require("Sport") == TopicObject("Sport", "xyz")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from commands.queues import QueueManagerStore
+from migrate import strmqbrk
+from migrate.plan import PlanOptions
+from migrate.targets import embedded
+from tests.migrate.test_embedded import many_subscriptions
+from tests.migrate.legacy_messages import NOW
+
+with QueueManagerStore.open(Path(sys.argv[1]), "QM1") as store:
+    plan = strmqbrk.plan(many_subscriptions(3000), embedded.load(store), PlanOptions(), NOW)
+    seen = 0
+    def stop(more):
+        global seen
+        seen += more
+        if seen >= int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+    embedded.apply(store, plan, stop)
+"""
+
+
+def many_subscriptions(count: int) -> LegacyState:
+    """A broker with so many subscriptions on two streams."""
+    source = Source(file="made")
+    subscriptions = tuple(
+        LegacySubscription(
+            source=source,
+            topic=f"Prices/{number % 97}/{number}",
+            queue=f"DESK{number % 50}.Q",
+            qmgr="QM1",
+            stream="Business" if number % 2 else "Sport",
+            user=f"user{number % 20}",
+            name=f"name{number}" if number % 5 == 0 else None,
+            created=NOW,
+        )
+        for number in range(count)
+    )
+    streams = tuple(Stream(source=source, name=name) for name in ("Sport", "Business"))
+    return LegacyState(qmgr="QM1", streams=streams, subscriptions=subscriptions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [500, 2500])
+def test_kill_9_leaves_all_or_nothing(store: QueueManagerStore, tmp_path: Path, at: int) -> None:
+    """A process that dies in the middle; the next run finds the queue manager as it was, and does it all."""
+    before = told(embedded.load(store))
+    store.close()
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(at)]
+    ended = subprocess.run(command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    with QueueManagerStore.open(tmp_path, "QM1") as again:
+        assert told(embedded.load(again)) == before
+        target = embedded.load(again)
+        plan = strmqbrk.plan(many_subscriptions(3000), target, PlanOptions(), NOW)
+        embedded.apply(again, plan)
+        assert len(embedded.load(again).subscriptions) == 3000
