@@ -1,7 +1,23 @@
 """Replay on Spark: captures of any size, with the same puts as the local replay."""
 
+from commands.replay.spark.decoded import decoded
 from commands.replay.spark.schemas import CAPTURED, DECODED, PUTS, READ, TRANSLATED, SchemaError
+from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.session import register, session
+from commands.replay.spark.translated import translated
 from commands.replay.spark.twopass import replayed
 
-__all__ = ["CAPTURED", "DECODED", "PUTS", "READ", "TRANSLATED", "SchemaError", "register", "replayed", "session"]
+__all__ = [
+    "CAPTURED",
+    "DECODED",
+    "PUTS",
+    "READ",
+    "TRANSLATED",
+    "RepeatedSeqError",
+    "SchemaError",
+    "decoded",
+    "register",
+    "replayed",
+    "session",
+    "translated",
+]

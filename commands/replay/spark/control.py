@@ -32,7 +32,7 @@ from commands.parse import parse
 from commands.queues.state import subscription_state
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.rows import EPOCH, columns
+from commands.replay.spark.rows import EPOCH, batch_of, columns
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.setting import Setting
 from rfh2.errors import QPubSubError
@@ -118,19 +118,22 @@ class NotingSpace(TopicSpace):
         return tuple(each.topic_string for each in found)
 
     def _note(self, topic_string: str, scheme: WildcardScheme, clears: bool, now: datetime) -> None:
-        found = () if clears else self.held(topic_string, scheme, now)
-        self.looked.append(Look(topic_string, scheme, clears, found))
+        self.looked.append(Look(topic_string, scheme, clears, self.held(topic_string, scheme, now)))
 
 
-def control_plane(prepared: Prepared, setting: Setting) -> tuple[Journals, list[Winner]]:
-    """The journals by queue manager; and what lookups find, on the queue managers that ``exact`` names."""
+def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[Journals, list[Winner]]:
+    """The journals by queue manager; and what lookups find, on the queue managers that ``exact`` names.
+
+    clears: whether what DeletePub finds is wanted, too.
+    """
+    setting = prepared.setting
     exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
     kept = prepared.messages.where(~exact).where(F.col("queue") == CONTROL_QUEUE).select(*COLUMNS)
     kept = kept.union(of_interest(prepared.messages.where(~exact), setting, _is_deletion).select(*COLUMNS))
     if prepared.exact:
         kept = kept.union(_with_ticks(prepared.messages.where(exact), prepared.ranges, setting))
     in_order = kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
-    notes = in_order.mapInArrow(_noted(setting, frozenset(prepared.exact)), _NOTES).toArrow()
+    notes = in_order.mapInArrow(_noted(setting, frozenset(prepared.exact), clears), _NOTES).toArrow()
     return _read_notes(notes)
 
 
@@ -211,15 +214,14 @@ def _tick(qmgr: str, seq: int, now: datetime) -> tuple[Any, ...]:
 
 def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if rows:
-        arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        yield batch_of(rows, schema)
 
 
 class _Plane:
     """The control plane of one queue manager while it is run."""
 
-    def __init__(self, qmgr: str, setting: Setting, exact: bool) -> None:
-        self._qmgr, self._exact = qmgr, exact
+    def __init__(self, qmgr: str, setting: Setting, exact: bool, clears: bool) -> None:
+        self._qmgr, self._exact, self._clears = qmgr, exact, clears
         self._broker = setting.broker(qmgr, NotingSpace)
         space = self._broker.space
         assert isinstance(space, NotingSpace)
@@ -238,7 +240,8 @@ class _Plane:
         yield from self._changed(seq, outcome.effects)
         for look in self._space.looked:
             if self._exact:
-                yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in look.found)
+                wanted = look.found if self._clears or not look.clears else ()
+                yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in wanted)
             else:
                 kind = _CLEAR if look.clears else _LOOKUP
                 yield self._note(kind, seq, None, look.pattern, look.scheme.value, now)
@@ -278,7 +281,9 @@ class _Plane:
         return (self._qmgr, kind, after, until, text, scheme, now)
 
 
-def _noted(setting: Setting, exact: frozenset[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _noted(
+    setting: Setting, exact: frozenset[str], clears: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plane: _Plane | None = None
         current = ""
@@ -288,7 +293,7 @@ def _noted(setting: Setting, exact: frozenset[str]) -> Callable[[Iterable[pa.Rec
                 if plane is None or qmgr != current:
                     if plane is not None:
                         rows += plane.end()
-                    plane, current = _Plane(qmgr, setting, qmgr in exact), qmgr
+                    plane, current = _Plane(qmgr, setting, qmgr in exact, clears), qmgr
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
                     yield from _batches(rows, _ARROW_NOTES)

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from commands.broker import Arrival, Broker, Outcome
-from commands.queues.state import subscription_of
+from commands.queues.state import subscription_of, subscription_state
 from commands.replay.spark.setting import Setting
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_space import TopicSpace
 
 FOREVER: Final = 2**63 - 1
 """The ``until`` of what nothing ended."""
@@ -84,7 +85,11 @@ class Journal:
         self._parsed = {}
 
 
-NO_JOURNAL: Final = Journal(np.empty(0, np.int64), np.empty(0, np.int64), [], [])
+def untouched(space: TopicSpace) -> Journal:
+    """The journal of a queue manager without a control plane: what the setup defined stays."""
+    states = [subscription_state(subscription) for subscription in space.subscriptions()]
+    return Journal(np.full(len(states), BEFORE_ALL), np.full(len(states), FOREVER), states, [])
+
 
 Journals = dict[str, Journal]
 
@@ -92,14 +97,21 @@ Journals = dict[str, Journal]
 class Replica:
     """A broker at some place in the order of seq."""
 
-    def __init__(self, qmgr: str, setting: Setting, journal: Journal) -> None:
+    def __init__(
+        self, qmgr: str, setting: Setting, journal: Journal | None, kind: type[TopicSpace] = TopicSpace
+    ) -> None:
         self._pristine = setting.broker(qmgr).space
-        self._broker: Broker = setting.broker(qmgr)
-        self._journal = journal
-        self._changes = journal.changes
+        self._broker: Broker = setting.broker(qmgr, kind)
+        self._journal = journal if journal is not None else untouched(self._pristine)
+        self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
         self._done: int | None = None
         self._last = BEFORE_ALL
+
+    @property
+    def space(self) -> TopicSpace:
+        """The broker's topic space."""
+        return self._broker.space
 
     def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome:
         """What the message comes to, at its place.

@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from commands.replay.local import natural_queue
 from commands.replay.spark.pieces import Piece
+from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, Numbering, read_captures
@@ -121,19 +122,14 @@ def _batches(records: Iterable[CaptureRecord]) -> Iterator[pa.RecordBatch]:
             rows.append((*_fields(message), record.source, None))
             held += len(message.body_hex) // 2
         if len(rows) >= _BATCH_ROWS or held >= _BATCH_BYTES:
-            yield _batch(rows)
+            yield batch_of(rows, _SCHEMA)
             rows, held = [], 0
     if rows:
-        yield _batch(rows)
+        yield batch_of(rows, _SCHEMA)
 
 
 def _fields(message: CapturedMessage) -> tuple[Any, ...]:
     return (message.seq, message.time, message.qmgr, message.queue, message.user, message.md, message.body)
-
-
-def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), _SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
 def _row_groups(piece: Piece, default: DefaultQueue) -> Iterator[pa.RecordBatch]:
@@ -187,7 +183,7 @@ def _message(batch: pa.RecordBatch, at: int) -> CapturedMessage:
 
 
 def _problem(piece: Piece, why: str) -> pa.RecordBatch:
-    return _batch([(*_NO_MESSAGE, piece.path, str(CaptureError(piece.path, None, why)))])
+    return batch_of([(*_NO_MESSAGE, piece.path, str(CaptureError(piece.path, None, why)))], _SCHEMA)
 
 
 def _first_line(error: Exception) -> str:

@@ -11,12 +11,14 @@ for which the replay has to take the longer way (``control``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from commands.broker import EPOCH
 from commands.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.schemas import CAPTURED, check_columns
@@ -34,12 +36,14 @@ class Prepared:
     """messages: seq, now, qmgr, queue, user, md, body and range, from 0 to before *ranges*, in the order of seq.
 
     exact: queue managers on which the clock goes back and something expires. count: how many messages there are.
+    setting: with what the messages add to it.
     """
 
     messages: DataFrame
     ranges: int
     count: int
     exact: tuple[str, ...]
+    setting: Setting
 
 
 def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -> Prepared:
@@ -57,12 +61,16 @@ def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -
     parallelism = captured.sparkSession.sparkContext.defaultParallelism
     wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
-        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), 1, 0, ())
+        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), 1, 0, (), setting)
     ranged = messages.withColumn("range", _range_of(messages, least, most, count, wanted))
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring else {}
     exact = tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
-    return Prepared(_moments(ranged, clocks, wanted, bool(timeless)), wanted, count, exact)
+    moments = _moments(ranged, clocks, wanted, bool(timeless))
+    if setting.expires:
+        firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
+        setting = replace(setting, begins={qmgr: EPOCH + timedelta(microseconds=first) for qmgr, first in firsts})
+    return Prepared(moments, wanted, count, exact, setting)
 
 
 def _range_of(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> Column:
@@ -84,6 +92,8 @@ def _range_of(messages: DataFrame, least: int, most: int, count: int, ranges: in
 
 def _expiring(messages: DataFrame, setting: Setting) -> tuple[str, ...]:
     """The queue managers that get commands with an Expiry: 0xFFFFFFFF is unlimited in either byte order."""
+    if setting.expires:
+        return tuple(row["qmgr"] for row in messages.select("qmgr").distinct().collect())
     queues = [CONTROL_QUEUE, *setting.stream_queues]
     limited = F.hex(F.substring("md", *_EXPIRY)) != _UNLIMITED
     found = messages.where(F.col("queue").isin(queues) & limited).select("qmgr").distinct().collect()

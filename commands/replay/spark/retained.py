@@ -26,7 +26,7 @@ from commands.broker import Arrival, Broker
 from commands.replay.spark.control import COLUMNS, NotingSpace, Winner, is_plain
 from commands.replay.spark.journal import Journals, Lookup
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.rows import EPOCH, columns
+from commands.replay.spark.rows import EPOCH, batch_of, columns
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.setting import Setting
 from rfh2.message import Message
@@ -51,6 +51,8 @@ _WINNERS: Final = StructType(
         StructField("seq", LongType()),
     ]
 )
+_ARROW_CANDIDATES: Final = arrow_schema(_CANDIDATES)
+_ARROW_WINNERS: Final = arrow_schema(_WINNERS)
 _BATCH_ROWS: Final = 4096
 _NOTHING: Final = Message(Mqmd())
 _ANY_TIME: Final = EPOCH
@@ -59,13 +61,15 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def found_retained(
-    prepared: Prepared, setting: Setting, journals: Broadcast[Journals], winners: list[Winner]
+    prepared: Prepared, journals: Broadcast[Journals], winners: list[Winner], *, clears: bool = False
 ) -> DataFrame | None:
     """The messages that lookups find: the columns of a prepared message, ``at`` for who looks, and ``topic``.
 
-    winners: those that are known already. None where nobody looks, or nothing can be found.
+    winners: those that are known already. clears: whether DeletePub looks, too, at what it clears. None where nobody
+    looks.
     """
-    looking = [qmgr for qmgr, journal in journals.value.items() if any(not look.clears for look in journal.lookups)]
+    setting = prepared.setting
+    looking = [q for q, journal in journals.value.items() if any(clears or not look.clears for look in journal.lookups)]
     if not looking and not winners:
         return None
     spark = prepared.messages.sparkSession
@@ -73,8 +77,8 @@ def found_retained(
     found = _known(spark, winners)
     if looking:
         of_theirs = retaining.where(F.col("qmgr").isin(looking))
-        candidates = _candidates(of_theirs, prepared.ranges, setting, journals)
-        found = found.union(_winners(candidates, setting, journals))
+        candidates = _candidates(of_theirs, prepared.ranges, setting, journals, clears)
+        found = found.union(_winners(candidates, setting, journals, clears))
     return retaining.select(*COLUMNS).join(found, ["qmgr", "seq"])
 
 
@@ -82,7 +86,9 @@ def _known(spark: SparkSession, winners: list[Winner]) -> DataFrame:
     return spark.createDataFrame(winners, _WINNERS)
 
 
-def _candidates(retaining: DataFrame, ranges: int, setting: Setting, journals: Broadcast[Journals]) -> DataFrame:
+def _candidates(
+    retaining: DataFrame, ranges: int, setting: Setting, journals: Broadcast[Journals], clears: bool
+) -> DataFrame:
     in_order = retaining.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -92,15 +98,15 @@ def _candidates(retaining: DataFrame, ranges: int, setting: Setting, journals: B
             for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
                 place = places.get(qmgr)
                 if place is None:
-                    place = places[qmgr] = _Candidates(qmgr, setting, journals.value[qmgr].lookups)
+                    place = places[qmgr] = _Candidates(qmgr, setting, journals.value[qmgr].lookups, clears)
                 rows += place.process(Arrival(seq, now, queue, md, body, user))
             if len(rows) >= _BATCH_ROWS:
-                yield _batch(rows, _CANDIDATES)
+                yield batch_of(rows, _ARROW_CANDIDATES)
                 rows = []
         for place in places.values():
             rows += place.end()
         if rows:
-            yield _batch(rows, _CANDIDATES)
+            yield batch_of(rows, _ARROW_CANDIDATES)
 
     return in_order.mapInArrow(run, _CANDIDATES)
 
@@ -108,11 +114,11 @@ def _candidates(retaining: DataFrame, ranges: int, setting: Setting, journals: B
 class _Candidates:
     """The retained publications of one queue manager in one range."""
 
-    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup]) -> None:
+    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup], clears: bool) -> None:
         self._qmgr = qmgr
         self._broker: Broker = setting.broker(qmgr)
         self._broker.space.restore((), ())
-        self._looks = _LooksByTopic(lookups)
+        self._looks = _LooksByTopic(look for look in lookups if clears or not look.clears)
         self._last: dict[str, tuple[int, datetime | None]] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
@@ -139,13 +145,11 @@ class _Candidates:
 class _LooksByTopic:
     """Who looks at a topic, and when."""
 
-    def __init__(self, lookups: list[Lookup]) -> None:
+    def __init__(self, lookups: Iterable[Lookup]) -> None:
         self._index = SubscriptionIndex()
         self._places: list[list[int]] = []
         numbers: dict[tuple[str, str], int] = {}
         for look in lookups:
-            if look.clears:
-                continue
             number = numbers.setdefault((look.pattern, look.scheme.value), len(numbers))
             if number == len(self._places):
                 self._places.append([])
@@ -163,7 +167,7 @@ class _LooksByTopic:
         return False
 
 
-def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journals]) -> DataFrame:
+def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journals], clears: bool) -> DataFrame:
     in_order = candidates.repartition("qmgr", "topic").sortWithinPartitions("qmgr", "seq")
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -175,16 +179,16 @@ def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journa
                 if timeline is None or qmgr != current:
                     if timeline is not None:
                         rows += timeline.until(None)
-                    timeline, current = _Timeline(qmgr, setting, journals.value[qmgr].lookups), qmgr
+                    timeline, current = _Timeline(qmgr, setting, journals.value[qmgr].lookups, clears), qmgr
                 rows += timeline.until(seq)
                 timeline.store(topic, seq, expires_at)
             if len(rows) >= _BATCH_ROWS:
-                yield _batch(rows, _WINNERS)
+                yield batch_of(rows, _ARROW_WINNERS)
                 rows = []
         if timeline is not None:
             rows += timeline.until(None)
         if rows:
-            yield _batch(rows, _WINNERS)
+            yield batch_of(rows, _ARROW_WINNERS)
 
     return in_order.mapInArrow(run, _WINNERS)
 
@@ -192,8 +196,8 @@ def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journa
 class _Timeline:
     """Some topics of one queue manager: what is retained on them as its lookups come along."""
 
-    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup]) -> None:
-        self._qmgr, self._lookups, self._done = qmgr, lookups, 0
+    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup], clears: bool) -> None:
+        self._qmgr, self._lookups, self._clears, self._done = qmgr, lookups, clears, 0
         space = setting.broker(qmgr, NotingSpace).space
         assert isinstance(space, NotingSpace)
         self._space = space
@@ -210,14 +214,8 @@ class _Timeline:
         while self._done < len(self._lookups) and (seq is None or self._lookups[self._done].seq < seq):
             look = self._lookups[self._done]
             self._done += 1
+            if self._clears or not look.clears:
+                for topic in self._space.held(look.pattern, look.scheme, look.now):
+                    yield (self._qmgr, look.seq, topic, self._stored[topic])
             if look.clears:
                 self._space.apply(ClearRetained(look.pattern, look.scheme), look.now)
-                continue
-            for topic in self._space.held(look.pattern, look.scheme, look.now):
-                yield (self._qmgr, look.seq, topic, self._stored[topic])
-
-
-def _batch(rows: list[tuple[Any, ...]], schema: StructType) -> pa.RecordBatch:
-    arrow = arrow_schema(schema)
-    arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), arrow, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow)

@@ -38,6 +38,12 @@ def columns(batch: pa.RecordBatch, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*lists, strict=True)
 
 
+def batch_of(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """*rows*, one at least, as a batch."""
+    arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 class PutBatch:
     """Puts on their way out, a batch at a time."""
 
@@ -66,9 +72,6 @@ class PutBatch:
     def take(self) -> Iterator[pa.RecordBatch]:
         """What was added since the last time, where there is any."""
         if self._rows:
-            arrays = [
-                pa.array(list(values), field.type)
-                for values, field in zip(zip(*self._rows, strict=True), _PUTS, strict=True)
-            ]
+            rows = self._rows
             self._reset()
-            yield pa.RecordBatch.from_arrays(arrays, schema=_PUTS)
+            yield batch_of(rows, _PUTS)

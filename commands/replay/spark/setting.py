@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
-from commands.broker import Broker
+from commands.broker import EPOCH, Arrival, Broker
 from commands.context import Semantics
 from commands.objects import CONTROL_QUEUE, Objects, QueueManager
 from commands.replay.local import DEFAULT_QMGR
@@ -16,16 +18,26 @@ from streams.topic_space import TopicSpace
 
 @dataclass(frozen=True)
 class Setting:
-    """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+    """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
+
+    begins: when the first message came to each queue manager; needed where the setup defines what expires.
+    """
 
     setup: str = ""
     semantics: str = Semantics.V7.value
+    begins: Mapping[str, datetime] = field(default_factory=dict)
 
     def broker(self, qmgr: str, kind: type[TopicSpace] = TopicSpace) -> Broker:
-        """A new broker whose topic space is of this *kind*. Raises QPubSubError where the setup fails."""
+        """A broker just before its first message, with a topic space of this *kind*.
+
+        Raises QPubSubError where the setup fails.
+        """
         objects = Objects(QueueManager(qmgr))
         space = kind(objects.topics, selects, self.semantics)
-        return Broker(qmgr, self.setup, self.semantics, objects=objects, space=space)
+        broker = Broker(qmgr, self.setup, self.semantics, objects=objects, space=space)
+        # What the setup defines begins to run out with the first message; here is one that is passed over.
+        broker.process(Arrival(0, self.begins.get(qmgr, EPOCH), "", None, b""))
+        return broker
 
     @cached_property
     def stream_queues(self) -> tuple[str, ...]:
@@ -33,3 +45,8 @@ class Setting:
         namelist = self.broker(DEFAULT_QMGR).objects.namelists.get(QUEUE_NAMELIST)
         names = namelist.names if namelist is not None else ()
         return tuple(name for name in names if name and name != CONTROL_QUEUE)
+
+    @cached_property
+    def expires(self) -> bool:
+        """Whether the setup defines anything that expires."""
+        return any(s.expires_at is not None for s in self.broker(DEFAULT_QMGR).space.subscriptions())

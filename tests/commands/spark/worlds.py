@@ -26,6 +26,7 @@ DEFINE TOPIC(NEWS) TOPICSTR('News')
 ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM, NEWS)
 DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)
 """
+EXPIRING = SETUP + "DEFINE SUB(SOON) TOPICSTR('+/x') DEST(AUDIT) EXPIRY(30)\n"
 PATTERNS = ("a", "a/x", "a/y", "a/x/1", "b", "a/#", "#", "+/x", "a/+/1", "News/a", "News/#")
 TOPICS = ("a", "a/x", "a/y", "a/x/1", "b")
 CHAR_PATTERNS = ("a*", "*", "a/?", "b", "a/x")
