@@ -50,5 +50,5 @@ def marker_of(objects: Objects, tool: Tool) -> Marker | None:
 
 
 def moment(now: datetime) -> str:
-    """*now* as an object name: ``2009-01-28`` has a character that none may have."""
-    return f"{now:%Y%m%dT%H%M%SZ}"
+    """*now* as an object name, to the microsecond: two runs of one second are two."""
+    return f"{now:%Y%m%dT%H%M%S%fZ}"

@@ -37,6 +37,9 @@ def read(text: str, file: str) -> Iterator[Item]:
     registry = Registry(file)
     label = ""
     for number, document in _documents(text):
+        if "<!DOCTYPE" in document:
+            yield unread(file, number, document[:80], "a document type declaration, which no event has")
+            continue
         try:
             root = etree.fromstring(document.encode("utf-8"), _PARSER)
         except etree.XMLSyntaxError as error:

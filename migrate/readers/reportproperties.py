@@ -28,7 +28,7 @@ from migrate.readers.text import Line, lines_of, unread
 from migrate.readers.wmb import Registry
 
 _PROPERTY = re.compile(r"([\w.-]+)\s*=\s*'(.*)'", re.DOTALL)
-_OPEN_PROPERTY = re.compile(r"([\w.-]+)\s*=\s*'(.*)")
+_OPEN_PROPERTY = re.compile(r"([\w.-]+)\s*=\s*'([^']*)")
 _ELEMENT = re.compile(r"[A-Za-z][\w.-]*")
 _MESSAGE = re.compile(r"BIP\d{4}[A-Z]?:?")
 _DONE = "BIP8071"

@@ -201,7 +201,7 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     marker = marker_of(objects, tool)
     if marker is None:
         raise MigrationError(f"queue manager {store.name} remembers no migration by {tool}; there is nothing to undo")
-    for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-*"), reverse=True):
+    for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-{marker.phase}*"), reverse=True):
         if (directory / _JOURNAL).is_file():
             return directory
     raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")

@@ -141,9 +141,9 @@ def test_an_interruption_leaves_nothing_behind(store: QueueManagerStore, after: 
 
 def test_a_running_processor_is_not_disturbed(store: QueueManagerStore, tmp_path: Path) -> None:
     plan, _ = planned(store)
-    with QueueManagerStore.open(tmp_path, "QM1") as other, other.processor_lock():
-        with pytest.raises(QueueManagerInUseError):
-            embedded.apply(store, plan)
+    other = QueueManagerStore.open(tmp_path, "QM1")
+    with other, other.processor_lock(), pytest.raises(QueueManagerInUseError):
+        embedded.apply(store, plan)
 
 
 def test_replacing_a_topic_string_works(store: QueueManagerStore) -> None:
