@@ -158,7 +158,7 @@ def rfh1_groups(received: Received) -> list[Group]:
 
 def pcf_of(received: Received) -> Pcf:
     """The PCF message in a body."""
-    return decode_pcf(received.message.body, 0, received.message.body_ccsid)
+    return decode_pcf(received.message.body, received.message.body_ccsid)
 
 
 def pcf_values(pcf: Pcf) -> list[tuple[int, str | int]]:
@@ -174,12 +174,11 @@ def pcf_groups(received: Received) -> list[tuple[int, int, list[tuple[int, str |
     """CompCode, Reason and parameters of each MQCFH of a PCF response."""
     found = []
     body = received.message.body
-    at = 0
-    while at < len(body):
-        pcf = decode_pcf(body, at, received.message.body_ccsid)
+    while body:
+        pcf = decode_pcf(body, received.message.body_ccsid)
         assert pcf.type == 2
         found.append((pcf.comp_code, pcf.reason, pcf_values(pcf)))
-        at += pcf.length - len(pcf.rest)
+        body = pcf.rest
     return found
 
 
