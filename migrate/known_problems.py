@@ -197,6 +197,7 @@ KNOWN: Final = _table(
     ),
     ("D17", "Subscriptions and dynamic queues end apart", "Delete subscriptions whose queue is gone."),
     ("D18", "A durable subscription cannot have a temporary dynamic queue", "Use a permanent one."),
+    ("D20", "Named subscriptions are not found by their queue", "Deregister them by their names."),
     ("D23", "A flow's input queue needs a topic object and a place in the list", "As for P18."),
     ("D24", "Coming and going of subscribers is not published", "Poll with DISPLAY SUB."),
     ("D28", "Non-persistent retained publications end with the queue manager", "As for P11."),

@@ -74,7 +74,7 @@ Step = Store | AddSubscription | KeepRetained
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """A wildcard subscription that sees other topics than before: gained and lost, the first few of each."""
+    """A subscription that sees other topics than before: gained and lost, the first few of each."""
 
     key: Key
     pattern: str

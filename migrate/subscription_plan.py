@@ -264,6 +264,7 @@ def _name(draft: Draft, key: Key, legacy: LegacySubscription) -> str | None:
         raise _RefusedError(why, "D15", severity=Severity.ERROR)
     if name != legacy.name:
         draft.ledger.change(key, f"its name is now {name}: names are unique in the queue manager (guide 7.6.1)", "D15")
+    draft.ledger.note(key, "a DeregSub that names its queue alone leaves it, for it has a name (guide 8.5)", "D20")
     if legacy.name.startswith("JMS:"):
         draft.ledger.note(key, "a JMS client resumes it in migration mode where BROKERVER is V2 (guide 7.6)", "P22")
     return name

@@ -1,4 +1,4 @@
-"""Who would see more, and who less: every wildcard subscription matched before and after, over all topics known.
+"""Who would see more, and who less: every subscription matched before and after, over all topics known.
 
 Before: streams and subscription points are apart, a wildcard never leaves its own (guide 6.1). After: all lie in one
 tree, under the topic objects and WILDCARD(BLOCK) of the target as it will be. The topics are those of the legacy state:
@@ -21,7 +21,6 @@ from rfh2.errors import CommandError
 from streams.index import SubscriptionIndex
 from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
-from streams.subscriptions import Subscription
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
@@ -62,18 +61,15 @@ def collisions(topics: dict[LegacyTopic, str]) -> tuple[Collision, ...]:
 
 
 def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility, ...]:
-    """The wildcard subscriptions that would see other topics than before, by number."""
-    steps = [step for step in draft.steps if isinstance(step, AddSubscription)]
-    wild = {step.subscription.sub_id: step for step in steps if _is_wild(step.subscription)}
-    if not wild:
-        return ()
-    before = _before(draft, wild)
+    """The subscriptions that would see other topics than before, by number."""
+    made = {step.subscription.sub_id: step for step in draft.steps if isinstance(step, AddSubscription)}
+    before = _before(draft, made)
     gained: dict[bytes, list[str]] = defaultdict(list)
     lost: dict[bytes, list[str]] = defaultdict(list)
     for (stream, point, topic), topic_string in sorted(topics.items()):
         index = before.get((stream, point))
         saw = {s.sub_id for s in index.match(topic)} if index is not None else set()
-        sees = {s.sub_id for s in draft.space.match(topic_string, draft.now) if s.sub_id in wild}
+        sees = {s.sub_id for s in draft.space.match(topic_string, draft.now) if s.sub_id in made}
         shown = topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
         for sub_id in sees - saw:
             gained[sub_id].append(shown)
@@ -88,7 +84,7 @@ def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility
             len(gained[sub_id]),
             len(lost[sub_id]),
         )
-        for sub_id, step in wild.items()
+        for sub_id, step in made.items()
         if gained[sub_id] or lost[sub_id]
     )
 
@@ -113,14 +109,10 @@ def _literal(subscription: LegacySubscription) -> str | None:
     return None if pattern.is_wild else pattern.literal
 
 
-def _is_wild(subscription: Subscription) -> bool:
-    return parse_pattern(subscription.topic_string, subscription.wildcard).is_wild
-
-
-def _before(draft: Draft, wild: dict[bytes, AddSubscription]) -> dict[tuple[str, str], SubscriptionIndex]:
-    """An index for each stream and subscription point, of its own wildcard subscriptions under their own topics."""
+def _before(draft: Draft, made: dict[bytes, AddSubscription]) -> dict[tuple[str, str], SubscriptionIndex]:
+    """An index for each stream and subscription point, of its own subscriptions under their own topics."""
     indexes: dict[tuple[str, str], SubscriptionIndex] = {}
-    for step in wild.values():
+    for step in made.values():
         legacy = _item(draft, step.key)
         index = indexes.setdefault((legacy.stream, legacy.sub_point or ""), SubscriptionIndex())
         index.add(replace(step.subscription, topic_string=legacy.topic))

@@ -81,7 +81,7 @@ def _fates(found: dict[str, Any]) -> Iterator[str]:
 
 def _views(found: dict[str, Any]) -> Iterator[str]:
     if found["visibility"]:
-        yield "<h2>Wildcard subscriptions that see other topics</h2>"
+        yield "<h2>Subscriptions that see other topics</h2>"
         yield from _table(
             ("subscription", "pattern", "more", "less"),
             [

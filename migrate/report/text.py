@@ -91,7 +91,7 @@ def _problems(found: dict[str, Any]) -> Iterator[str]:
 def _views(found: dict[str, Any]) -> Iterator[str]:
     if found["visibility"]:
         yield ""
-        yield "Wildcard subscriptions that see other topics than before:"
+        yield "Subscriptions that see other topics than before:"
         for view in found["visibility"][:_SHOWN_ITEMS]:
             yield f"  [{view['subscription']}] {printable(view['pattern'])}"
             if view["gained"]:
