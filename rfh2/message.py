@@ -95,4 +95,4 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
 
 def encode(message: Message) -> bytes:
     """The bytes of *message* behind its descriptor: ``encode(decode(x)) == x``. Raises EncodeError."""
-    return b"".join([*(header.encode() for header in message.headers), message.body])
+    return b"".join([*[header.encode() for header in message.headers], message.body])

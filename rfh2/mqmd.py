@@ -32,7 +32,7 @@ _ORDERS: dict[bytes, tuple[int, ByteOrder]] = {
 
 def name_of(field: str) -> str:
     """The name in a character field: it ends at the first null, whatever comes after, or at its trailing blanks."""
-    return field.split("\0", 1)[0].rstrip(" ")
+    return (field.split("\0", 1)[0] if "\0" in field else field).rstrip(" ")
 
 
 @lru_cache(maxsize=4096)

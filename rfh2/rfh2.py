@@ -10,6 +10,7 @@ The byte order is read off Version, which is 2 in exactly one of them: captures 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, ByteOrder, field_codec, name_value_codec
@@ -22,13 +23,16 @@ from rfh2.mqmd import characters
 
 STRUC_ID = b"RFH "
 STRUC_ID_EBCDIC = STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
-VERSION_ORDERS: dict[bytes, tuple[int, ByteOrder]] = {
-    b"\0\0\0\1": (1, "big"),
-    b"\1\0\0\0": (1, "little"),
-    b"\0\0\0\2": (2, "big"),
-    b"\2\0\0\0": (2, "little"),
-}
 FIXED_LENGTH = MQRFH2.size
+
+# StrucId and Version, as they begin a header, to its byte order and whether its characters are EBCDIC.
+_FRONTS: dict[bytes, tuple[ByteOrder, bool]] = {
+    STRUC_ID + b"\0\0\0\2": ("big", False),
+    STRUC_ID + b"\2\0\0\0": ("little", False),
+    STRUC_ID_EBCDIC + b"\0\0\0\2": ("big", True),
+    STRUC_ID_EBCDIC + b"\2\0\0\0": ("little", True),
+}
+_LONG: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">i"), "little": struct.Struct("<i")}
 
 # Real headers have a handful. Without a bound a header of nulls would be a folder of no bytes for each four of its own.
 MAX_FOLDERS = 10_000
@@ -56,7 +60,10 @@ class Rfh2:
     @property
     def length(self) -> int:
         """StrucLength: the whole header in bytes, folders included."""
-        return FIXED_LENGTH + sum(4 + len(folder.data) for folder in self.folders)
+        length = FIXED_LENGTH
+        for folder in self.folders:
+            length += 4 + len(folder.data)
+        return length
 
     def folder(self, name: str) -> Folder | None:
         """The first folder of that name."""
@@ -73,21 +80,26 @@ class Rfh2:
         """The bytes of this header. Raises EncodeError."""
         if self.name_value_ccsid not in NAME_VALUE_CCSIDS:
             raise EncodeError(f"NameValueCCSID {self.name_value_ccsid} is not one of {NAME_VALUE_CCSIDS}")
-        fixed = MQRFH2.pack(
-            self.order,
-            "RFH ".encode(self.charset),
-            2,
-            self.length,
-            self.encoding,
-            self.coded_char_set_id,
-            characters(self.format, 8, self.charset, "Format"),
-            self.flags,
-            self.name_value_ccsid,
-        )
-        parts = [fixed]
+        order, charset = self.order, self.charset
+        parts: list[bytes] = []
         for folder in self.folders:
-            parts += (len(folder.data).to_bytes(4, self.order), folder.data)
-        return b"".join(parts)
+            data = folder.data
+            parts += (len(data).to_bytes(4, order), data)
+        pairs = b"".join(parts)
+        return (
+            MQRFH2.pack(
+                order,
+                characters("RFH", 4, charset, "StrucId"),
+                2,
+                FIXED_LENGTH + len(pairs),
+                self.encoding,
+                self.coded_char_set_id,
+                characters(self.format, 8, charset, "Format"),
+                self.flags,
+                self.name_value_ccsid,
+            )
+            + pairs
+        )
 
 
 _make = maker(Rfh2)
@@ -99,17 +111,10 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
 
     A declared length is a fence: nothing is read past it, and nothing inside is left over. Raises DecodeError.
     """
-    struc_id = data[offset : offset + 4]
-    if struc_id == STRUC_ID:
-        ebcdic = False
-    elif struc_id == STRUC_ID_EBCDIC:
-        ebcdic = True
-    else:
-        raise DecodeError(offset, "MQRFH2", f"StrucId is {struc_id!r}, not {STRUC_ID!r}", "bad-struc-id")
-    found = VERSION_ORDERS.get(data[offset + 4 : offset + 8])
-    if found is None or found[0] != 2:
-        raise DecodeError(offset + 4, "MQRFH2", "Version is not 2 in either byte order", "unknown-version")
-    order = found[1]
+    front = _FRONTS.get(data[offset : offset + 8])
+    if front is None:
+        raise _not_an_rfh2(data, offset)
+    order, ebcdic = front
     there = len(data) - offset
     if there < FIXED_LENGTH:
         raise DecodeError(
@@ -135,18 +140,26 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     return _make(folders, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, nv_ccsid, order, charset)
 
 
+def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
+    struc_id = data[offset : offset + 4]
+    if struc_id not in (STRUC_ID, STRUC_ID_EBCDIC):
+        return DecodeError(offset, "MQRFH2", f"StrucId is {struc_id!r}, not {STRUC_ID!r}", "bad-struc-id")
+    return DecodeError(offset + 4, "MQRFH2", "Version is not 2 in either byte order", "unknown-version")
+
+
 def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
     folders: list[Folder] = []
+    length_at = _LONG[order].unpack_from
     while at < end:
         if len(folders) == MAX_FOLDERS:
             raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
         if end - at < 4:
             raise DecodeError(at, "MQRFH2", f"{end - at} bytes are left over after the last folder", "stray-bytes")
-        size = int.from_bytes(data[at : at + 4], order, signed=True)
-        if size < 0 or size > end - at - 4:
+        (size,) = length_at(data, at)
+        behind = at + 4 + size
+        if size < 0 or behind > end:
             why = f"NameValueLength {size} does not fit the {end - at - 4} bytes that StrucLength leaves"
             raise DecodeError(at, "MQRFH2", why, "bad-name-value-length")
-        at += 4
-        folders.append(_make_folder(data[at : at + size], codec, at))
-        at += size
+        folders.append(_make_folder(data[at + 4 : behind], codec, at + 4))
+        at = behind
     return tuple(folders)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2.errors import DecodeError
-from rfh2.folders import MAX_DEPTH, Folder, _leaves, parse, write
+from rfh2.folders import MAX_DEPTH, Folder, _leaves, _typed_leaves, _value, parse, write
 
 CHARSETS = ["utf-8", "utf-16-le", "utf-16-be"]
 
@@ -269,6 +269,23 @@ def test_the_short_cut_for_leaves_agrees_with_the_xml_parser(text: str) -> None:
         assert not any(len(child) or child.attrib or child.tail for child in root)
 
 
+KINDS = st.sampled_from(
+    ["", " dt='i4'", ' dt="boolean"', " dt='bin.hex'", " dt='r8'", " dt=''", " dt='i4\"", " dt=i4", " d='i4'"]
+)
+VALUE_TEXTS = st.sampled_from(
+    ["1", "-7", " 1 ", "0f", "1.5e3", "TRUE", "x", "", "\n1", "é", "\u00a0", "&#49;", "1<!--2-->"]
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "a.b"]), KINDS, VALUE_TEXTS), min_size=1, max_size=4))
+def test_the_short_cut_for_typed_leaves_agrees_with_the_xml_parser(leaves: list[tuple[str, str, str]]) -> None:
+    text = "<usr>" + "".join(f"<{tag}{kind}>{value}</{tag}>" for tag, kind, value in leaves) + "</usr>"
+    found = _typed_leaves(text)
+    if found is not None:
+        (root,) = parse(Folder(text.encode()))
+        assert found == [(child.tag, _value(child)) for child in root]
+
+
 @pytest.mark.parametrize(
     ("text", "taken"),
     [
@@ -278,6 +295,10 @@ def test_the_short_cut_for_leaves_agrees_with_the_xml_parser(text: str) -> None:
         ("<psc><Topic>A &amp; B</Topic></psc>", False),
         ("<usr><a dt='i4'>1</a></usr>", False),
         ("<psc> <Topic>a</Topic></psc>", False),
+        ("<psc><Topic>a</Topic>b</psc></psc>", False),
+        ("<psc><Topic><b>a</b></Topic></psc>", False),
+        ("<psc><Topic>a</Topic></psc><usr></usr>", False),
+        ("<psc><Topic>a>b</Topic></psc>", False),
         ("<psc><Topic/></psc>", False),
         ("<psc><Topic>a\rb</Topic></psc>", False),
         ("<psc><Topic>" + "a" * 100_000 + "</Topic></psc>", False),
@@ -285,6 +306,12 @@ def test_the_short_cut_for_leaves_agrees_with_the_xml_parser(text: str) -> None:
 )
 def test_the_short_cut_takes_what_programs_write(text: str, taken: bool) -> None:
     assert (_leaves(text) is not None) is taken
+    assert Folder(text.encode()).leaves() == _leaves(text)
+
+
+def test_the_short_cut_takes_typed_properties() -> None:
+    text = "<usr><a dt='i4'>1</a><b>x</b><c dt=\"boolean\">1</c></usr>"
+    assert _typed_leaves(text) == [("a", 1), ("b", "x"), ("c", True)]
 
 
 MARKUP = st.lists(
