@@ -12,6 +12,7 @@ from typing import Final
 from commands.families.content import Content, Telling, Told
 from commands.families.psc import with_folders
 from commands.families.user_pairs import EXTENSIONS, user_folder
+from commands.families.xml_text import in_xml
 from rfh2.folders import write
 
 PROPERTIES: Final = "mqps"
@@ -21,9 +22,9 @@ _PUB_LEVEL: Final = 9
 def tell(content: Content, telling: Telling) -> Told:
     """The publication with its properties in an MQRFH2; what it had of such folders itself is replaced."""
     own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, EXTENSIONS))
-    told = tuple(("Top", topic) for topic in telling.topics)
+    told = tuple(("Top", in_xml(topic)) for topic in telling.topics)
     if telling.user_data:
-        told = (*told, ("Sud", telling.user_data))
+        told = (*told, ("Sud", in_xml(telling.user_data)))
     text = write(PROPERTIES, told)[: -len(f"</{PROPERTIES}>")]
     text += f'<Ret dt="boolean">{int(telling.from_retained)}</Ret>'
     text += f'<Pub dt="i4">{content.put_options}</Pub><Pbl dt="i4">{_PUB_LEVEL}</Pbl></{PROPERTIES}>'

@@ -8,6 +8,7 @@ from typing import Final
 from commands.families.content import Content, Pairs, Telling, Told, frame_around
 from commands.families.reply import Reply
 from commands.families.user_pairs import data_text, extensions_folder, user_folder
+from commands.families.xml_text import has_room_for, in_xml
 from commands.model import Command, Publish, PubOpt
 from commands.parse_psc import ALL_TAGS, parse_psc
 from commands.plan import Tags
@@ -92,7 +93,7 @@ def reply(command: Message, says: Reply) -> Message:
 
 
 def _known(tags: Tags) -> Tags:
-    return tuple((tag, value) for tag, value in tags if tag in _TAGS)
+    return tuple((tag, in_xml(value)) for tag, value in tags if tag in _TAGS)
 
 
 def _charset(header: Rfh2) -> str:
@@ -127,10 +128,12 @@ def tell(content: Content, telling: Telling) -> Told:
     pairs += [("Topic", topic) for topic in telling.topics]
     if telling.sub_point:
         pairs.append(("SubPoint", telling.sub_point))
-    told = with_folders(content, (write("psc", (*pairs, *content.stamps)),))
-    if not content.data:
-        return told
-    return replace(told, lost=(*told.lost, "IntData and StringData have no psc tag: they are in mqpse.Sid"))
+    pairs += content.stamps
+    lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
+    if content.data:
+        lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
+    told = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))
+    return replace(told, lost=(*told.lost, *lost)) if lost else told
 
 
 def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> Told:

@@ -191,6 +191,8 @@ def tell(content: Content, telling: Telling) -> Told:
     pairs += [(MQPS_TOPIC, topic) for topic in telling.topics]
     pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.stamps, *data)]
     pairs += (*content.user, *from_folders.user)
+    lost = (*lost, *(f"{name}: its value holds a null" for name, value in pairs if "\0" in value))
+    pairs = [(name, value) for name, value in pairs if "\0" not in value]
     if telling.sub_point:
         lost = (*lost, f"SubPoint {telling.sub_point}")
     frame = content.frame

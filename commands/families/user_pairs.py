@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from commands.families.content import Pairs
 from commands.families.names import BY_MQPS, BY_TAG
+from commands.families.xml_text import has_room_for, in_xml
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, parse, write
 from rfh2.name_values import parse as parse_name_values
@@ -23,7 +24,6 @@ DATA: Final = "Sid"
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _INT32: Final = re.compile("-?[0-9]{1,9}")
-_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class FromFolders(NamedTuple):
@@ -63,22 +63,22 @@ def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -
 
 def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
     """The text of the usr folder of these pairs, "" for none, and the names of those that XML has no room for."""
-    fitting = [(name, value) for name, value in pairs if _NAME.fullmatch(name) and not _NO_XML.search(value)]
+    fitting = [(name, value) for name, value in pairs if _NAME.fullmatch(name) and has_room_for(value)]
     lost = tuple(f"user pair {name}" for name, value in pairs if (name, value) not in fitting)
     return write(USER, fitting) if fitting else "", lost
 
 
 def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
     """The value of MQPubStrIntData, "" for none, and what of *data* XML has no room for."""
-    fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if not _NO_XML.search(value)]
-    lost = tuple(BY_TAG[tag].mqps for tag, value in data if _NO_XML.search(value))
+    fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if has_room_for(value)]
+    lost = tuple(BY_TAG[tag].mqps for tag, value in data if not has_room_for(value))
     return write_name_values(fitting), lost
 
 
 def extensions_folder(stamps: Pairs, data: str) -> str:
     """The text of the mqpse folder: publication time, sequence number and data (guide 4.4, table 1); "" for none."""
     names = {"PubTime": "Pts", "SeqNum": "Seq"}
-    pairs = [(names[tag], value) for tag, value in stamps]
+    pairs = [(names[tag], in_xml(value)) for tag, value in stamps]
     text = write(EXTENSIONS, [*pairs, *([(DATA, data)] if data else [])])
     for tag, value in pairs:
         if tag == "Seq" and _INT32.fullmatch(value):
