@@ -8,6 +8,7 @@ broker is loaded again from the store. One message never waits for a batch to fi
 Delivery that fails is decided here, by what guide 6.5.1 and 6.7.6 say of it: a publication that its queue refuses goes
 to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the
 command is backed out and tried again, ever more slowly; what was done before it stands, and what comes after it waits.
+Where a queue manager has no savepoints, what was done before it is backed out too, and done again without it.
 Only a non-persistent command is ever given up, after PSRTYCNT tries, with PSNPMSG(DISCARD). Every command is processed
 under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
 """
@@ -27,7 +28,7 @@ from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.puts import Completion, Outgoing, Put, PutKind
 from commands.queues.errors import QueueError
-from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
+from commands.queues.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.selection import selects
 from commands.stamps import Origin
 from commands.topics_port import TopicLink, is_native
@@ -100,6 +101,17 @@ class UndeliverableError(StoreError):
         return self.why
 
 
+class _StuckError(StoreError):
+    """A unit of work without savepoints came to a command that has to wait: all of it is backed out.
+
+    before: how many commands it had carried out by then.
+    """
+
+    def __init__(self, before: int, message: StoredMessage | None, cause: UndeliverableError) -> None:
+        super().__init__(before, message, cause)
+        self.before, self.message, self.cause = before, message, cause
+
+
 class Processor:
     """Processes the commands of one queue manager.
 
@@ -125,6 +137,7 @@ class Processor:
         self._broker: Broker | None = None
         self._space: TopicSpace | None = None
         self._version = -1
+        self._routes: PutsRemotely | None = None
         self._told: set[str] = set()
         self.tally = Tally()
 
@@ -159,12 +172,26 @@ class Processor:
                 patience = min(patience * 2, 30.0)
 
     def _one_batch(self) -> int:
+        limit = self._batch_size
+        while True:
+            try:
+                return self._unit_of_work(limit)
+            except _StuckError as stuck:
+                if stuck.before:
+                    limit = stuck.before  # those before it once more, and without it
+                elif self._discarded_alone(stuck):
+                    return 1
+                else:
+                    raise stuck.cause from None
+
+    def _unit_of_work(self, limit: int) -> int:
         batch = _Batch()
         waiting: UndeliverableError | None = None
         try:
             with self._store.unit_of_work() as unit:
+                self._routes = unit if isinstance(unit, PutsRemotely) else None
                 queues = input_queues(self._loaded(unit))
-                while batch.tally.commands < self._batch_size and queues and waiting is None:
+                while batch.tally.commands < limit and queues and waiting is None:
                     message = None
                     try:
                         with unit.savepoint():
@@ -173,6 +200,8 @@ class Processor:
                                 self._one(unit, message, batch)
                     except UndeliverableError as error:
                         self._broker = None
+                        if not unit.has_savepoints:
+                            raise _StuckError(batch.tally.commands, message, error) from error
                         if not self._gives_up(unit, queues, message, error, batch):
                             waiting = error
                     if message is None:
@@ -196,19 +225,40 @@ class Processor:
         batch: _Batch,
     ) -> bool:
         """Discard a command that cannot be carried out, if its sender and PSNPMSG allow for it; whether it was."""
-        qmgr = self._loaded(unit).objects.qmgr
-        if message is None or message.persistent or error.for_ever or qmgr.psnpmsg != "DISCARD":
-            return False
-        if message.backout_count < qmgr.psrtycnt:
+        if message is None or not self._may_discard(unit, message, error):
             return False
         with unit.savepoint():
             again = unit.get_next(queues)
             assert again is not None
-            assert again.seq == message.seq
+            assert (again.queue, again.body) == (message.queue, message.body)
+        self._discarded(message, error, batch)
+        return True
+
+    def _discarded_alone(self, stuck: _StuckError) -> bool:
+        """The same in a unit of work of its own, after the one that met the command was backed out."""
+        batch = _Batch()
+        try:
+            with self._store.unit_of_work() as unit:
+                queues = input_queues(self._loaded(unit))
+                if not self._gives_up(unit, queues, stuck.message, stuck.cause, batch):
+                    unit.backout()
+                    return False
+        except BaseException:
+            self._broker = None
+            raise
+        self._count(batch)
+        return True
+
+    def _may_discard(self, unit: UnitOfWork, message: StoredMessage, error: UndeliverableError) -> bool:
+        qmgr = self._loaded(unit).objects.qmgr
+        if message.persistent or error.for_ever or qmgr.psnpmsg != "DISCARD":
+            return False
+        return message.backout_count >= qmgr.psrtycnt
+
+    def _discarded(self, message: StoredMessage, error: UndeliverableError, batch: _Batch) -> None:
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.add(_Batch(Tally(commands=1, errors=1, discarded=1)))
-        return True
 
     def _loaded(self, unit: UnitOfWork) -> Broker:
         if self._broker is None or unit.state_version != self._version:
@@ -276,15 +326,15 @@ class Processor:
 
     def _put(self, unit: UnitOfWork, broker: Broker, put: Outgoing, arrival: Arrival) -> Outgoing | None:
         """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped."""
-        local = put if put.qmgr == broker.qmgr else transmitted(put)
+        local = put if put.qmgr == broker.qmgr or self._routes is not None else transmitted(put)
         try:
-            _put_to(unit, local, arrival)
+            _put_to(unit, self._routes, local, arrival)
         except QueueError as refusal:
             instead = self._instead(broker, put, refusal, arrival)
             if instead is None:
                 return None
             try:
-                _put_to(unit, instead, arrival)
+                _put_to(unit, self._routes, instead, arrival)
             except QueueError as second:
                 if put.kind is PutKind.RESPONSE and _may_drop(broker, put):
                     return None
@@ -339,16 +389,12 @@ def input_queues(broker: Broker) -> tuple[str, ...]:
     return (CONTROL_QUEUE, *streams)
 
 
-def _put_to(unit: UnitOfWork, put: Outgoing, arrival: Arrival) -> None:
-    unit.put(
-        put.queue,
-        put.message.mqmd.encode(),
-        put.body,
-        time=arrival.now,
-        user=put.message.mqmd.user_identifier or None,
-        application=_APPLICATION,
-        expires_at=put.expires_at,
-    )
+def _put_to(unit: UnitOfWork, routes: PutsRemotely | None, put: Outgoing, arrival: Arrival) -> None:
+    md, user = put.message.mqmd.encode(), put.message.mqmd.user_identifier or None
+    if routes is not None:
+        routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
+        return
+    unit.put(put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at)
 
 
 def _may_drop(broker: Broker, put: Outgoing) -> bool:

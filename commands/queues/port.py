@@ -1,8 +1,8 @@
 """The port: what the command processor asks of a queue manager, whichever it is.
 
-``commands.queues.sqlite`` is the embedded one. An adapter to another queue manager implements ``Queues`` with that
-one's own units of work, and may keep ``Knowledge`` elsewhere as long as both commit together; one that has no
-savepoints offers units of work of one command each.
+``commands.queues.sqlite`` is the embedded one. An adapter to another queue manager (``commands.live.ibmmq``) implements
+``Queues`` with that one's own units of work, and may keep ``Knowledge`` elsewhere as long as both commit together; one
+that has no savepoints says so (``has_savepoints``).
 
 Order on a queue: priority descending, then arrival. What one unit of work got is on no queue for anyone else, what it
 put is seen by nobody, until it commits; it sees both itself.
@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from commands.objects import Definition, LocalQueue, Objects
 from rfh2.captured import CapturedMessage
@@ -140,11 +140,25 @@ class Knowledge(Protocol):
         """What a restart of the queue manager does to retained publications (guide 8.5); returns how many went."""
 
 
+@runtime_checkable
+class PutsRemotely(Protocol):
+    """What a unit of work can do besides where the queue manager itself knows the way to others."""
+
+    def put_remote(
+        self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
+    ) -> int:
+        """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
+
+
 class UnitOfWork(Queues, Knowledge, Protocol):
     """Gets, puts and changes that happen together or not at all.
 
     As a context manager it commits at the end, and backs out when an exception leaves it.
     """
+
+    @property
+    def has_savepoints(self) -> bool:
+        """Whether a part can be backed out alone; where not, an exception out of a part dooms the whole."""
 
     def commit(self) -> None:
         """Make it so, durably; the unit of work is over. Raises StoreError: then it is backed out."""
@@ -153,7 +167,7 @@ class UnitOfWork(Queues, Knowledge, Protocol):
         """As if it had not been, but that each message got has its backout count raised by one."""
 
     def savepoint(self) -> AbstractContextManager[None]:
-        """A part that is backed out alone when an exception leaves it; the exception goes on."""
+        """A part that is backed out alone, where that can be, when an exception leaves it; the exception goes on."""
 
     def __enter__(self) -> Self: ...
 

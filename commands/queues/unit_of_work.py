@@ -58,6 +58,8 @@ _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state
 class SqliteUnitOfWork:
     """A ``UnitOfWork`` (commands.queues.port has the words); made by ``QueueManagerStore.unit_of_work`` alone."""
 
+    has_savepoints = True
+
     __slots__ = ("_cache", "_clock", "_connection", "_depths", "_got", "_open", "_seq", "_version", "database")
 
     def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:

@@ -1,0 +1,1 @@
+"""IBM MQ through its official client, the package ``ibmmq``: queues, and its topic tree."""
