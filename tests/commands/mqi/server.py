@@ -230,6 +230,7 @@ class Server:
         self.unique = itertools.count(time.time_ns())
         self.faults = Faults()
         self.calls: dict[str, int] = {}
+        self.connected: list[Conn] = []
         self.log: Any = None
         if journal is not None:
             self.replay(journal)
@@ -297,6 +298,7 @@ class Server:
                 writer.write(struct.pack("<I", len(answer)) + answer)
                 await writer.drain()
                 if op == "D":
+                    self.connected.remove(conn)  # type: ignore[arg-type]
                     conn = None
                     break
         except (asyncio.IncompleteReadError, ConnectionError, BrokenError):
@@ -312,6 +314,7 @@ class Server:
                 if self.faults.hold_s and (conn.gets or conn.puts):
                     await asyncio.sleep(self.faults.hold_s)
                 self.backout(conn)
+                self.connected.remove(conn)
                 for number in list(conn.handles):
                     self.shut(conn, number, 0)
 
@@ -369,7 +372,8 @@ class Server:
         wanted = self.definitions.get("password")
         if wanted is not None and password != wanted:
             raise ReasonError(2035)
-        return Conn(next(self.conns), user, app)
+        self.connected.append(Conn(next(self.conns), user, app))
+        return self.connected[-1]
 
     # Objects
 
@@ -467,7 +471,8 @@ class Server:
             raise ReasonError(2051)
         if len(body) > queue.get("max_length", 4194304):
             raise ReasonError(2030)
-        if len(queue.messages) >= queue.get("max_depth", 5000):
+        promised = sum(1 for c in self.connected for q, _ in c.puts if q is queue)
+        if len(queue.messages) + promised >= queue.get("max_depth", 5000):
             raise ReasonError(2053)
         if md["MsgId"] == bytes(24) or options & 64:
             md["MsgId"] = b"AMQ " + self.qmgr.encode()[:12].ljust(12) + struct.pack(">Q", next(self.unique))
