@@ -156,6 +156,8 @@ RULES: dict[str, Rules] = {
 # The guide's prose has a longer spelling of what its header file and examples call InformIfRet.
 _SPELLINGS = {"InformIfRetained": "InformIfRet"}
 
+_DEFAULTED = frozenset({"q_name", "qmgr_name", "sub_point", "filter"})
+
 
 def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
     """The command in a psc folder, given as (tag, text) in order. Raises CommandError with the first reason found."""
@@ -183,9 +185,9 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
     if options is not None:
         fields["options"] = tuple(options)
     check_fields(word, fields, options or ())
-    for blank in ("q_name", "qmgr_name", "sub_point", "filter"):
-        if fields.get(blank) == "":
-            del fields[blank]  # an empty element asks for the default
+    if "" in fields.values():
+        # An empty element asks for the default.
+        fields = {name: value for name, value in fields.items() if value != "" or name not in _DEFAULTED}
     command: Command = rules.model(**fields)
     return command
 
@@ -216,8 +218,13 @@ def check_fields(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum
     if identity is not None and not 0 < len(identity) <= MQ_SUB_IDENTITY_LENGTH:
         why = f"a SubIdentity has 1 to {MQ_SUB_IDENTITY_LENGTH} characters"
         raise CommandError(MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
+    if options and isinstance(options[0], RegOpt):
+        _check_options(options, fields)
+
+
+def _check_options(options: Sequence[StrEnum], fields: Mapping[str, Any]) -> None:
+    sub_name, identity, topics = fields.get("sub_name"), fields.get("sub_identity"), fields.get("topics", ())
     joins = [option for option in (RegOpt.JOIN_SHARED, RegOpt.JOIN_EXCL, RegOpt.LEAVE_ONLY) if option in options]
-    topics = fields.get("topics", ())
     if RegOpt.ADD_NAME in options and sub_name is None:
         raise _bad_option(RegOpt.ADD_NAME, "AddName needs a SubName")
     if joins and identity is None:

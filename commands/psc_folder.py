@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rfh2.folders import Folder
 from rfh2.rfh2 import Rfh2
 from rfh2.roots import split_roots
@@ -16,6 +18,8 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
     Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it tells the
     fault.
     """
+    if len(header.folders) == 1 and _is_psc_alone(header.folders[0]):
+        return header.folders, ()
     commands: list[Folder] = []
     others: list[Folder] = []
     doubtful: list[Folder] = []
@@ -47,4 +51,9 @@ def _is_psc_alone(folder: Folder) -> bool:
 
 
 def _mentions_psc(folder: Folder) -> bool:
-    return f"<{PSC}".encode(folder.charset) in folder.data
+    return _mark(folder.charset) in folder.data
+
+
+@cache
+def _mark(charset: str) -> bytes:
+    return f"<{PSC}".encode(charset)

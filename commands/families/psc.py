@@ -54,13 +54,13 @@ def parse(message: Message) -> Command:
 
 
 def _pairs(psc: Folder) -> list[tuple[str, str]]:
-    pairs = psc.pairs()
-    # Each leaf has two tags, and so has psc itself: where the text holds no more, nothing can be nested in a leaf.
-    if psc.text.count("<") != 2 * len(pairs) + 2:
-        for child in folder_roots(psc)[0]:
-            if len(child):
-                raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{child.tag} holds other elements instead of a value")
-    return pairs
+    leaves = psc.leaves()
+    if leaves is not None:
+        return leaves
+    for child in folder_roots(psc)[0]:
+        if len(child):
+            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{child.tag} holds other elements instead of a value")
+    return psc.pairs()
 
 
 def reply(command: Message, says: Reply) -> Message:

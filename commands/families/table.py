@@ -21,6 +21,7 @@ from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 
+_HOLDERS: Final = (Rfh2, Rfh1)
 _RFH2, _RFH1, _PCF = PublicationFormat.RFH2, PublicationFormat.RFH1, PublicationFormat.PCF
 
 
@@ -53,7 +54,7 @@ def family_of(message: Message) -> PublicationFormat:
 
     A message that could not be decoded belongs to the family that its Format announces.
     """
-    headers = [header for header in message.headers if isinstance(header, Rfh2 | Rfh1)]
+    headers = [header for header in message.headers if isinstance(header, _HOLDERS)]
     in_pcf = message.body_format in FORMATS
     if len(headers) + in_pcf > 1:
         for header in headers:
