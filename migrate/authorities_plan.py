@@ -8,6 +8,7 @@ further down, so it is left to a person. Authorities on queues stay what they ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from commands.authority import Action, RecordedAuthority
@@ -113,6 +114,12 @@ def check_subscribers(draft: Draft) -> None:
             draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
 
 
-def _groups_of(draft: Draft):  # type: ignore[no-untyped-def]
-    groups = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
-    return lambda user: groups.get(user, ())
+def _groups_of(draft: Draft) -> Callable[[str], tuple[str, ...]]:
+    """Who is in which group, as far as the sources tell; who is not told of may be in any that has a record."""
+    told = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
+    any_group = tuple(sorted({r.entity for r in draft.objects.authorities.values() if r.entity_type == "GROUP"}))
+    users = {step.subscription.user for step in draft.steps if isinstance(step, AddSubscription)}
+    if any_group and users - told.keys():
+        why = "no source tells the groups of all users: who has authority as a member of a group is not certain"
+        draft.warn(why, "P06", severity=Severity.INFO)
+    return lambda user: told.get(user, any_group)
