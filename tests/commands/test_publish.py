@@ -163,6 +163,26 @@ def test_6_7_3_othersubsonly(
     assert [p.put.sub_name for p in result.publications] == received
 
 
+@pytest.mark.parametrize(
+    ("options", "retained", "receivers"),
+    [
+        ([], [], ["REPLY.Q", "OTHER.Q"]),
+        (["None"], [], ["REPLY.Q", "OTHER.Q"]),
+        (["None", "RetainPub"], ["a"], ["REPLY.Q", "OTHER.Q"]),
+        (["OtherSubsOnly", "None", "RetainPub"], ["a"], ["OTHER.Q"]),
+    ],
+    ids=["omitted", "None", "None-and-one", "None-among-two"],
+)
+def test_6_7_3_pubopt_repeats_and_none_is_as_omitted(
+    world: Scenario, options: list[str], retained: list[str], receivers: list[str]
+) -> None:
+    for queue in ("REPLY.Q", "OTHER.Q"):
+        world.register("a", reply_to=queue)
+    result = world.publish("a", options=options, reply_to="REPLY.Q")
+    assert [p.queue for p in result.publications] == receivers
+    assert world.retained == retained
+
+
 def test_6_7_3_othersubsonly_needs_a_queue(world: Scenario) -> None:
     result = world.publish("chat", options=["OtherSubsOnly"], reply_to="")
     assert [letter.put.reason for letter in result.dead_letters] == [3076]

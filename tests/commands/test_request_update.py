@@ -25,6 +25,15 @@ def test_6_7_5_informifret_marks_what_answers_a_request(world: Scenario) -> None
     assert [p.told("PubOpt") for p in world.request_update("a").publications] == ["IsRetainedPub"]
 
 
+@pytest.mark.parametrize("options", [[], ["None"], ["None", "CorrelAsId"], ["CorrelAsId", "None"]])
+def test_6_7_5_none_is_as_omitted_and_ignored_beside_others(world: Scenario, options: list[str]) -> None:
+    world.publish("a", options=["RetainPub"])
+    own = ["CorrelAsId"] if "CorrelAsId" in options else []
+    world.register("a", options=["PubOnReqOnly", *own], correl_id=CORREL_ID)
+    (sent,) = world.request_update("a", options=options, correl_id=CORREL_ID).publications
+    assert (sent.mqmd.correl_id == CORREL_ID) is bool(own)
+
+
 def test_6_7_5_3077_nothing_is_retained(world: Scenario) -> None:
     world.register("a")
     refused(world.request_update("a"), 3077, ("Topic", "a"))
