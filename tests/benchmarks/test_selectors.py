@@ -75,7 +75,7 @@ CASES: list[tuple[str, str, Callable[[Lookup], bool]]] = [
 def report() -> Iterator[Callable[[str], None]]:
     lines: list[str] = []
     yield lines.append
-    print("\n" + "\n".join(lines))  # noqa: T201 (a benchmark is there to print)
+    print("\n" + "\n".join(lines))
 
 
 def _nanoseconds(call: Callable[[], object], rounds: int = 5, number: int = 20_000) -> float:
