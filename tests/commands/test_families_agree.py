@@ -25,6 +25,11 @@ REGISTERING = [
     *("None", "NonPers", "Pers", "PersAsPub", "PersAsQueue", "PubOnReqOnly", "VariableUserId", "DupsOK"),
 ]
 LEAVING = ["DeregAll", "CorrelAsId", "FullResp", "LeaveOnly", "None", "VariableUserId"]
+SIMPLE = {
+    "RegSub": ["CorrelAsId", "InformIfRet", "NewPubsOnly", "Pers", "PersAsQueue", "PubOnReqOnly", "VariableUserId"],
+    "DeregSub": ["CorrelAsId", "DeregAll", "VariableUserId"],
+    "ReqUpdate": ["CorrelAsId", "VariableUserId"],
+}
 PERSISTENCE = ("NonPers", "Pers", "PersAsPub", "PersAsQueue")
 
 
@@ -82,7 +87,13 @@ def steps(draw: st.DrawFn) -> Step:
     word = draw(st.sampled_from(["RegSub", "RegSub", "DeregSub", "ReqUpdate", "Publish", "Publish", "DeletePub"]))
     topics = draw(TOPICS)[: 1 if word == "ReqUpdate" else None]
     properties = [("Topic", topic) for topic in topics]
-    if word in ("RegSub", "DeregSub", "ReqUpdate"):
+    # Most commands drawn at large are refused; half of them are of a kind that is not.
+    if word in SIMPLE and draw(st.booleans()):
+        properties += [("RegOpt", option) for option in draw(some(SIMPLE[word]))[:1]]
+        properties += [("QName", draw(st.sampled_from(["P.Q", "Q.Q"])))]
+        if len(topics) == 1:
+            properties += [("SubName", name) for name in draw(st.lists(NAMES, max_size=1))]
+    elif word in SIMPLE:
         words = {"RegSub": REGISTERING, "DeregSub": LEAVING, "ReqUpdate": ["CorrelAsId", "VariableUserId"]}[word]
         properties += [("RegOpt", option) for option in draw(some(words))]
         properties += [("SubName", name) for name in draw(st.lists(NAMES, max_size=1))]
