@@ -22,21 +22,24 @@ from streams.topic_strings import SEPARATOR
 
 @dataclass(frozen=True, slots=True)
 class BlockSet:
-    """The topic strings of all topic objects with WILDCARD(BLOCK) at one moment; the root ("") blocks nothing."""
+    """The topic strings of all topic objects with WILDCARD(BLOCK) at one moment; the root ("") blocks nothing.
+
+    first_levels: of these topic strings; a topic with another one lies under no block.
+    """
 
     topic_strings: frozenset[str] = frozenset()
-    _first_levels: frozenset[str] = field(init=False, repr=False, compare=False)
+    first_levels: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         first_levels = frozenset(string.partition(SEPARATOR)[0] for string in self.topic_strings)
-        object.__setattr__(self, "_first_levels", first_levels)
+        object.__setattr__(self, "first_levels", first_levels)
 
     def __bool__(self) -> bool:
         return bool(self.topic_strings)
 
     def depth(self, topic_string: str) -> int:
         """How many levels the deepest blocking topic string at or above *topic_string* has; 0 where there is none."""
-        if topic_string.partition(SEPARATOR)[0] not in self._first_levels:
+        if topic_string.partition(SEPARATOR)[0] not in self.first_levels:
             return 0
         blocking = self.topic_strings
         if topic_string in blocking and topic_string:

@@ -5,13 +5,15 @@ under something that such a topic must have, of three kinds:
 
     begin   how the topic begins, cut to 3, 6, 12, 24 ... characters   IBM/Soft*      IBM/So
     end     how it ends, likewise                                      *ware/Results  ware/Results
-    pair    two pieces of three characters that it contains            *Soft*ware*    Sof, are
+    pair    two stretches that it contains, or one                     *Soft*ware*    Soft, ware
 
-and a match looks up the topic's few beginnings and endings, and those of its pieces that any pattern is filed under.
-A pattern too short to be filed (``*``, ``?a*``) is always tried. Of the ways to file a pattern the first that leads to
-few other patterns is taken, else the one that leads to the fewest.
+A match looks up the topic's few beginnings and endings. Which stretches the topic contains is found by the pieces of
+three characters that it is made of: each distinct stretch, however many patterns have it, is filed under that piece of
+its own which the fewest stretches have; the few that the topic has this piece of are looked for in it, and each pair of
+those that are there is looked up. A pattern too short to be filed (``*``, ``?a*``) is always tried. Of the ways to file
+a pattern the first that leads to few other patterns is taken, else the one that leads to the fewest.
 
-What is found is tried in two steps: is the longest stretch of the pattern in the topic; then, does the pattern match.
+What is found is tried: are the two longest stretches of the pattern in the topic; then, does the pattern match.
 Nothing is compiled or rebuilt, so that adding and removing cost what the pattern is long. The order in which patterns
 come decides speed only, never the result.
 """
@@ -19,13 +21,13 @@ come decides speed only, never the result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
 from streams.char_wildcards import CharPattern
-from streams.holdings import Holding, Several, with_added, with_removed
+from streams.holdings import Several, with_added, with_removed
 from streams.subscriptions import Subscription
 
 # Three characters, one by one: tuples that zip makes are cheaper than strings that slicing makes.
@@ -41,121 +43,165 @@ _MARK: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class _Begin:
-    text: str
+class _Edge:
+    """How the topic begins, or how it ends. at: the characters from its beginning, or, negative, from its end."""
 
-
-@dataclass(frozen=True, slots=True)
-class _End:
+    at: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    first: _Piece
-    second: _Piece
+    first: str
+    second: str
 
 
-_Filing = _Begin | _End | _Pair
+_Filing = _Edge | _Pair
 
 
 class _Entry:
-    __slots__ = ("filing", "holding", "matches", "stretch")
+    """One distinct pattern. longest, next_longest: of its stretches, "" where it has no more."""
 
-    def __init__(self, matches: Callable[[str], bool], filing: _Filing | None, stretch: str) -> None:
-        self.matches = matches
+    __slots__ = ("filing", "holding", "longest", "matches", "next_longest")
+
+    def __init__(
+        self, pattern: CharPattern, filing: _Filing | None, stretches: list[str], holding: Subscription | Several
+    ) -> None:
+        self.matches = pattern.matches
         self.filing = filing
-        self.stretch = stretch
-        self.holding: Holding = None
+        self.holding = holding
+        self.longest, self.next_longest = (*sorted(stretches, key=len, reverse=True)[:2], "", "")[:2]
 
 
 _Bucket = list[_Entry]
+
+
+class _Stretch:
+    """A literal stretch that some pattern is filed under. uses: in how many places of filings it stands."""
+
+    __slots__ = ("piece", "seconds", "text", "uses")
+
+    def __init__(self, text: str, piece: _Piece) -> None:
+        self.text, self.piece = text, piece
+        self.seconds: dict[str, _Bucket] = {}
+        self.uses = 0
+
+
 K = TypeVar("K")
-L = TypeVar("L")
 
 
 class CharIndex:
     """Wildcard subscriptions of the character-based scheme; by_text has one entry for each distinct pattern."""
 
-    __slots__ = ("_always", "_begins", "_ends", "_pairs", "_pieces", "by_text")
+    __slots__ = ("_always", "_common", "_edges", "_pieces", "_stretches", "by_text")
 
     def __init__(self) -> None:
         self.by_text: dict[str, _Entry] = {}
-        # By length, then by text.
-        self._begins: dict[int, dict[str, _Bucket]] = {}
-        self._ends: dict[int, dict[str, _Bucket]] = {}
-        self._pairs: dict[_Piece, dict[_Piece, _Bucket]] = {}
-        # How many pairs each piece is in, as the first or the second.
-        self._pieces: Counter[_Piece] = Counter()
+        # By place, then by text.
+        self._edges: dict[int, dict[str, _Bucket]] = {}
+        self._stretches: dict[str, _Stretch] = {}
+        self._pieces: dict[_Piece, list[_Stretch]] = {}
+        # How many stretches have each piece.
+        self._common: Counter[_Piece] = Counter()
         self._always: dict[str, _Entry] = {}
 
     def add(self, pattern: CharPattern, subscription: Subscription) -> None:
         """Add a subscription under its wildcard pattern; one of the same sub_id and pattern is replaced."""
         entry = self.by_text.get(pattern.text)
         if entry is None:
-            entry = self.by_text[pattern.text] = self._file(pattern)
-        entry.holding = with_added(entry.holding, subscription)
+            self.by_text[pattern.text] = self._file(pattern, subscription)
+        else:
+            entry.holding = with_added(entry.holding, subscription)
 
     def remove(self, pattern: CharPattern, sub_id: bytes) -> None:
         """Take a subscription out again. Raises KeyError where it is not under this pattern."""
         entry = self.by_text[pattern.text]
-        entry.holding = with_removed(entry.holding, sub_id)
-        if entry.holding is None:
+        left = with_removed(entry.holding, sub_id)
+        if left is None:
             del self.by_text[pattern.text]
             self._unfile(pattern.text, entry)
+        else:
+            entry.holding = left
 
     def match(self, topic_string: str) -> list[Subscription | Several]:
         """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
         # This is what a publication on a new topic costs, hence the loops that run in C.
-        buckets = [bucket for n, table in self._begins.items() if (bucket := table.get(topic_string[:n]))]
-        buckets += [bucket for n, table in self._ends.items() if (bucket := table.get(topic_string[-n:]))]
         text = _MARK + topic_string + _MARK
+        found = (
+            [entry.holding for entry in self._always.values() if entry.matches(topic_string)] if self._always else []
+        )
+        for at, table in self._edges.items():
+            bucket = table.get(topic_string[:at] if at > 0 else topic_string[at:])
+            if bucket is not None:
+                for entry in bucket:
+                    if entry.longest in text and entry.next_longest in text and entry.matches(topic_string):
+                        found.append(entry.holding)
         if self._pieces:
-            pieces = {*filter(self._pieces.__contains__, zip(text, text[1:], text[2:], strict=False))}
-            for seconds in filter(None, map(self._pairs.get, pieces)):
-                if len(seconds) <= _FEW:
-                    for piece, bucket in seconds.items():
-                        if piece in pieces:
-                            buckets.append(bucket)
-                else:
-                    buckets += [seconds[piece] for piece in seconds.keys() & pieces]
-        found = [entry.holding for entry in self._always.values() if entry.matches(topic_string)]
-        for bucket in buckets:
-            for entry in bucket:
-                if entry.stretch in text and entry.matches(topic_string):
-                    found.append(entry.holding)
-        return [holding for holding in found if holding is not None]
+            present: dict[str, _Stretch] = {}
+            for stretches in filter(None, map(self._pieces.get, zip(text, text[1:], text[2:], strict=False))):
+                for stretch in stretches:
+                    if stretch.text in text:
+                        present[stretch.text] = stretch
+            for stretch in present.values():
+                seconds = stretch.seconds
+                few, many = (seconds, present) if len(seconds) < len(present) else (present, seconds)
+                for second in few:
+                    if second in many:
+                        for entry in seconds[second]:
+                            if entry.matches(topic_string):
+                                found.append(entry.holding)
+        return found
 
-    def _file(self, pattern: CharPattern) -> _Entry:
+    def _file(self, pattern: CharPattern, subscription: Subscription) -> _Entry:
         stretches = _stretches(pattern)
         filing = self._best_filing(pattern, stretches)
-        entry = _Entry(pattern.matches, filing, max(stretches, key=len, default=""))
+        entry = _Entry(pattern, filing, stretches, subscription)
         match filing:
-            case _Begin(text):
-                self._begins.setdefault(len(text), {}).setdefault(text, []).append(entry)
-            case _End(text):
-                self._ends.setdefault(len(text), {}).setdefault(text, []).append(entry)
+            case _Edge(at, text):
+                self._edges.setdefault(at, {}).setdefault(text, []).append(entry)
             case _Pair(first, second):
-                self._pairs.setdefault(first, {}).setdefault(second, []).append(entry)
-                self._pieces.update((first, second))
+                self._use(first).seconds.setdefault(second, []).append(entry)
+                self._use(second)
             case None:
                 self._always[pattern.text] = entry
         return entry
 
     def _unfile(self, text: str, entry: _Entry) -> None:
         match entry.filing:
-            case _Begin(begin):
-                _take_out(self._begins, len(begin), begin, entry)
-            case _End(end):
-                _take_out(self._ends, len(end), end, entry)
+            case _Edge(at, edge):
+                _take_from(self._edges[at], edge, entry)
+                if not self._edges[at]:
+                    del self._edges[at]
             case _Pair(first, second):
-                _take_out(self._pairs, first, second, entry)
-                for piece in (first, second):
-                    self._pieces[piece] -= 1
-                    if not self._pieces[piece]:
-                        del self._pieces[piece]
+                _take_from(self._stretches[first].seconds, second, entry)
+                self._disuse(first)
+                self._disuse(second)
             case None:
                 del self._always[text]
+
+    def _use(self, text: str) -> _Stretch:
+        stretch = self._stretches.get(text)
+        if stretch is None:
+            pieces = _pieces(text)
+            self._common.update(pieces)
+            piece = min(pieces, key=self._common.__getitem__)
+            stretch = self._stretches[text] = _Stretch(text, piece)
+            self._pieces.setdefault(piece, []).append(stretch)
+        stretch.uses += 1
+        return stretch
+
+    def _disuse(self, text: str) -> None:
+        stretch = self._stretches[text]
+        stretch.uses -= 1
+        if not stretch.uses:
+            del self._stretches[text]
+            for piece in _pieces(text):
+                self._common[piece] -= 1
+                if not self._common[piece]:
+                    del self._common[piece]
+            self._pieces[stretch.piece].remove(stretch)
+            if not self._pieces[stretch.piece]:
+                del self._pieces[stretch.piece]
 
     def _best_filing(self, pattern: CharPattern, stretches: list[str]) -> _Filing | None:
         best: _Filing | None = None
@@ -170,44 +216,39 @@ class CharIndex:
 
     def _load(self, filing: _Filing) -> int:
         match filing:
-            case _Begin(text):
-                return len(self._begins.get(len(text), {}).get(text, ()))
-            case _End(text):
-                return len(self._ends.get(len(text), {}).get(text, ()))
+            case _Edge(at, text):
+                return len(self._edges.get(at, {}).get(text, ()))
             case _Pair(first, second):
-                return len(self._pairs.get(first, {}).get(second, ()))
+                stretch = self._stretches.get(first)
+                return len(stretch.seconds.get(second, ())) if stretch is not None else 0
 
 
-def _take_out(tables: dict[K, dict[L, _Bucket]], outer: K, inner: L, entry: _Entry) -> None:
-    table = tables[outer]
-    bucket = table[inner]
+def _take_from(table: dict[K, _Bucket], key: K, entry: _Entry) -> None:
+    bucket = table[key]
     bucket.remove(entry)
     if not bucket:
-        del table[inner]
-        if not table:
-            del tables[outer]
+        del table[key]
 
 
 def _filings(pattern: CharPattern, stretches: list[str]) -> Iterator[_Filing]:
     """The ways to file a pattern, which has these literal stretches; those first that tend to lead to few others."""
     begin, end = pattern.literal_prefix, _literal_suffix(pattern)
     if len(begin) >= _PIECE_LENGTH:
-        yield _Begin(begin[: _rounded(len(begin))])
+        at = _rounded(len(begin))
+        yield _Edge(at, begin[:at])
     if len(end) >= _PIECE_LENGTH:
-        yield _End(end[-_rounded(len(end)) :])
+        at = -_rounded(len(end))
+        yield _Edge(at, end[at:])
     by_length = sorted((s for s in stretches if len(s) >= _PIECE_LENGTH), key=len, reverse=True)
-    for stretch in by_length:
-        for other in by_length:
-            if other is not stretch or len(by_length) == 1:
-                yield _Pair(_piece(stretch, 0), _piece(other, len(other) - _PIECE_LENGTH))
-    pieces = [_piece(s, i) for s in by_length for i in range(len(s) - _PIECE_LENGTH + 1)]
-    for place, first in enumerate(pieces):
-        for second in pieces[place:]:
+    for place, first in enumerate(by_length):
+        for second in by_length[place + 1 :]:
             yield _Pair(first, second)
+    for only in by_length:
+        yield _Pair(only, only)
 
 
-def _piece(stretch: str, start: int) -> _Piece:
-    return (stretch[start], stretch[start + 1], stretch[start + 2])
+def _pieces(text: str) -> list[_Piece]:
+    return list(islice(zip(text, text[1:], text[2:], strict=False), _PLACES))
 
 
 def _rounded(length: int) -> int:

@@ -103,7 +103,7 @@ class CharPattern:
         plain = self.plain
         if plain:
             first, last = plain[0], plain[-1]
-            if not topic_string.startswith(first) or not topic_string.endswith(last):
+            if (first and not topic_string.startswith(first)) or (last and not topic_string.endswith(last)):
                 return False
             place, end = len(first), len(topic_string) - len(last)
             for run in plain[1:-1]:

@@ -25,6 +25,7 @@ from streams.char_index import CharIndex
 from streams.holdings import Holding, Several, flatten, with_added, with_removed
 from streams.patterns import Pattern, parse_pattern
 from streams.subscriptions import Subscription
+from streams.topic_strings import SEPARATOR
 from streams.topic_tree import TopicTree
 from streams.topic_wildcards import TopicPattern
 
@@ -68,6 +69,7 @@ class SubscriptionIndex:
         "_cache_size",
         "_chars",
         "_exact",
+        "_first_levels",
         "_good_until",
         "_journal",
         "_journal_end",
@@ -84,6 +86,8 @@ class SubscriptionIndex:
         self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
         # How many subscriptions are under each: mostly there is one, that of now.
         self._block_sets: Counter[BlockSet] = Counter()
+        # Of all of them: most topics lie under no block, and the first level tells.
+        self._first_levels: frozenset[str] = frozenset()
         # What topics matched. A tuple for each would be another container for the garbage collector to look through,
         # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
         self._answers: dict[str, Subscription | range] = {}
@@ -101,9 +105,7 @@ class SubscriptionIndex:
         Raises CommandError 3072 where its topic string is no pattern of its scheme; nothing is changed then.
         """
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-        if pattern.is_wild and blocks:
-            self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
-            self._block_sets[blocks] += 1
+        self._put_under(blocks, pattern, subscription)
         self._put(pattern, subscription)
 
     def remove(self, subscription: Subscription) -> None:
@@ -125,6 +127,7 @@ class SubscriptionIndex:
             self._block_sets[under[0]] -= 1
             if not self._block_sets[under[0]]:
                 del self._block_sets[under[0]]
+                self._first_levels = frozenset().union(*(blocks.first_levels for blocks in self._block_sets))
         self._touch(pattern)
 
     def replace(self, subscription: Subscription) -> None:
@@ -135,14 +138,12 @@ class SubscriptionIndex:
         """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
         self._blocked_under.clear()
         self._block_sets.clear()
+        self._first_levels = frozenset()
         self._forget_answers()
         if not blocks:
             return
         for subscription in subscriptions:
-            pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-            if pattern.is_wild:
-                self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
-                self._block_sets[blocks] += 1
+            self._put_under(blocks, parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
 
     def blocks(self, sub_id: bytes) -> BlockSet:
         """The blocks that a subscription was made under; none for one without wildcards."""
@@ -178,13 +179,12 @@ class SubscriptionIndex:
 
     def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
         """The same answer as match, found anew."""
-        found: list[Subscription | Several] = self._tree.match(topic_string)
+        found: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
         if self._chars.by_text:
             found += self._chars.match(topic_string)
-        if found and self._block_sets:
-            depths = {blocks: blocks.depth(topic_string) for blocks in self._block_sets}
-            if any(depths.values()):
-                found = [s for s in flatten(found) if not self._is_blocked(s.sub_id, depths)]
+        if found and self._block_sets and topic_string.partition(SEPARATOR)[0] in self._first_levels:
+            blocking = [(blocks, depth) for blocks in self._block_sets if (depth := blocks.depth(topic_string))]
+            found = [s for s in flatten(found) if not self._is_blocked(s.sub_id, blocking)]
         exact = self._exact.get(topic_string)
         if exact is not None:
             found.append(exact)
@@ -199,9 +199,24 @@ class SubscriptionIndex:
             self._exact[pattern.literal] = with_added(self._exact.get(pattern.literal), subscription)
         self._touch(pattern)
 
-    def _is_blocked(self, sub_id: bytes, depths: dict[BlockSet, int]) -> bool:
+    def _put_under(self, blocks: BlockSet, pattern: Pattern, subscription: Subscription) -> None:
+        if not pattern.is_wild or not blocks:
+            return
+        self._blocked_under[subscription.sub_id] = (blocks, pattern.literal_depth)
+        self._block_sets[blocks] += 1
+        if self._block_sets[blocks] == 1:
+            self._first_levels |= blocks.first_levels
+
+    def _is_blocked(self, sub_id: bytes, blocking: list[tuple[BlockSet, int]]) -> bool:
+        """blocking: the sets that have a block at or above the topic, each with the levels of the deepest one."""
         under = self._blocked_under.get(sub_id)
-        return under is not None and depths[under[0]] > under[1]
+        if under is None:
+            return False
+        blocks, literal_depth = under
+        for other, depth in blocking:
+            if other is blocks or other == blocks:
+                return depth > literal_depth
+        return False
 
     def _touch(self, pattern: Pattern) -> None:
         if pattern.is_wild:

@@ -40,12 +40,13 @@ class _Node:
 
 
 class TopicTree:
-    """Wildcard subscriptions of the topic-based scheme."""
+    """Wildcard subscriptions of the topic-based scheme. has_patterns: whether there are any."""
 
-    __slots__ = ("_more_nodes", "_root")
+    __slots__ = ("_more_nodes", "_root", "has_patterns")
 
     def __init__(self) -> None:
         self._root = _Node()
+        self.has_patterns = False
         self._more_nodes = 0
 
     def is_empty(self) -> bool:
@@ -54,6 +55,7 @@ class TopicTree:
 
     def add(self, pattern: TopicPattern, subscription: Subscription) -> None:
         """Add a subscription under its wildcard pattern; one of the same sub_id and pattern is replaced."""
+        self.has_patterns = True
         levels = pattern.levels
         is_tail = levels[-1] == MULTI_LEVEL
         node = self._root
@@ -85,6 +87,7 @@ class TopicTree:
                 break
             self._drop(above, level)
             node = above
+        self.has_patterns = not self._root.is_empty()
 
     def match(self, topic_string: str) -> list[Subscription | Several]:
         """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""

@@ -269,9 +269,9 @@ def test_everything_removed_leaves_nothing_behind(subscription: Make) -> None:
     assert not index._exact
     assert not index._blocked_under
     assert not index._block_sets
-    assert not index._chars._begins
-    assert not index._chars._ends
-    assert not index._chars._pairs
+    assert not index._chars._edges
+    assert not index._chars._stretches
+    assert not index._chars._common
     assert not index._chars._pieces
     assert not index._chars._always
     assert index._tree._more_nodes == 0
