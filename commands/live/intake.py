@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from commands.deadletter import dead_letter
 from commands.live.inward import NativePublication, command_for, why_not_command
 from commands.objects import DEFAULT_STREAM
 from commands.queues.errors import MessageRefusedError
-from commands.queues.port import QueueManagerPort, UnitOfWork
+from commands.queues.port import Queues
 from commands.stamps import Origin
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.mqmd import Mqmd
@@ -24,13 +26,22 @@ _log = logging.getLogger("qpubsub.live")
 _APPLICATION = "qpubsub"
 
 
+class Messages(Protocol):
+    """A queue manager as far as an intake goes."""
+
+    @property
+    def name(self) -> str: ...
+    def unit_of_work(self) -> AbstractContextManager[Queues]: ...
+    def close(self) -> None: ...
+
+
 class Intake:
     """Puts native publications on the default stream's queue.
 
     queues: for this intake alone. user: who the publications are from.
     """
 
-    def __init__(self, queues: QueueManagerPort, user: str, dead_letter_queue: str) -> None:
+    def __init__(self, queues: Messages, user: str, dead_letter_queue: str) -> None:
         self._queues, self._user, self._dead = queues, user, dead_letter_queue
 
     def put(self, natives: Sequence[NativePublication]) -> None:
@@ -43,7 +54,7 @@ class Intake:
         """Give the queues back."""
         self._queues.close()
 
-    def _put(self, unit: UnitOfWork, native: NativePublication) -> None:
+    def _put(self, unit: Queues, native: NativePublication) -> None:
         now = datetime.now(UTC)
         why = why_not_command(native.topic)
         if why is not None:
@@ -59,7 +70,7 @@ class Intake:
             _log.error("a native publication on %s is set aside: %s", native.topic, error)
             self._set_aside(unit, mqmd, body, error.reason, now)
 
-    def _set_aside(self, unit: UnitOfWork, mqmd: Mqmd, body: bytes, reason: int, now: datetime) -> None:
+    def _set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, now: datetime) -> None:
         origin = Origin.of(self._queues.name, now)
         described = replace(mqmd, persistence=1)
         dead, dead_body = dead_letter(described, body, reason, DEFAULT_STREAM, self._queues.name, origin)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from commands.puts import Outgoing
 from commands.topics_port import TopicLink
-from streams.operations import Delivery, Effect, Operation
+from streams.operations import Delivery, Effect, Operation, RequestRetained
 from streams.topic_objects import TopicObjects
 from streams.topic_space import Select, TopicSpace
 
@@ -26,22 +26,18 @@ class LinkedTopicSpace(TopicSpace):
 
     def apply(self, operation: Operation, now: datetime) -> list[Effect]:
         for told in self._link.before(operation, self, now):
-            self._owed += super().apply(told, now)
+            # What is retained there goes to no one yet: whom it concerned got it, or gets it, when it was published.
+            self._owed += [effect for effect in super().apply(told, now) if not isinstance(effect, Delivery)]
         # Where the operation raises, what was learnt before it stays true, and is told with the next effects.
         done = super().apply(operation, now)
         self._outgoing += self._link.after(operation, done)
-        return self._paid(done)
+        # The broker takes no effect at all for "nothing is retained" (3077).
+        return done if isinstance(operation, RequestRetained) else self._paid(done)
 
     def expire(self, now: datetime) -> list[Effect]:
         gone = super().expire(now)
         self._link.noticed(gone)
-        # Deliveries wait for an operation: who asks what has expired has no use for them.
-        deliveries: list[Effect] = [effect for effect in self._owed if isinstance(effect, Delivery)]
-        self._owed = [effect for effect in self._owed if not isinstance(effect, Delivery)]
-        try:
-            return self._paid(gone)
-        finally:
-            self._owed = deliveries
+        return self._paid(gone)
 
     def take_outgoing(self) -> tuple[Outgoing, ...]:
         """What has to go into the tree since this was last asked."""

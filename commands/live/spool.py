@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Protocol
 
 from commands.deadletter import dead_letter
-from commands.queues.port import StoredMessage, UnitOfWork
+from commands.queues.port import Queues, StoredMessage, UnitOfWork
 from commands.queues.sqlite import QueueManagerStore
 from commands.stamps import Origin
 from rfh2.mqmd import Mqmd
@@ -100,7 +100,7 @@ def _removed(unit: UnitOfWork, queue: str, taken: set[int]) -> Iterator[StoredMe
         yield got
 
 
-def put_dead(unit: UnitOfWork, refused: Refused, qmgr: str, queue: str) -> None:
+def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:
     """Put what was refused on the dead-letter queue *queue*, behind its header."""
     message = refused.message
     now = datetime.now(UTC)

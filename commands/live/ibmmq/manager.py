@@ -59,6 +59,19 @@ class MqMessages:
         """The connection, for calls that are no part of the port."""
         return self._connection
 
+    def wait_for_message(self, queue: str, timeout_s: float) -> bool:
+        """Wait until there is one on *queue*; whether there is. No unit of work may be open. Raises MqError."""
+        if not self._connection.is_up:
+            self.unit_of_work().commit()
+        cmqc = self._connection.mq.CMQC
+        try:
+            handle = self._connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+            wait_ms = max(1, int(timeout_s * 1000))
+            return self._connection.get(handle, cmqc.MQGMO_BROWSE_FIRST, wait_ms=wait_ms) is not None
+        except ConnectionLostError:
+            self._connection.disconnect()
+            raise
+
     def close(self) -> None:
         """Disconnect; a unit of work still open is backed out."""
         self._connection.disconnect()

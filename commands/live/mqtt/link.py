@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from commands.live.config import TopicsConfig
 from commands.live.intake import Intake
+from commands.live.interest import Interest
 from commands.live.inward import NativePublication
 from commands.live.mqtt.abilities import CAPABILITIES
 from commands.live.mqtt.client import (
@@ -55,9 +56,6 @@ from streams.operations import (
     RetainedCleared,
     RetainedPublication,
     Subscribe,
-    SubscriptionAdded,
-    SubscriptionAltered,
-    SubscriptionRemoved,
 )
 from streams.patterns import parse_pattern
 from streams.port import TopicSpaceView
@@ -92,15 +90,10 @@ class MqttLink:
         self.client_id = config.client_id or f"qpubsub-{qmgr}"
         self._config, self._qmgr, self._edge = config, qmgr, edge
         self._filters = Filters(state / "mqtt.json")
-        self._settled = set(self._filters.acknowledged)
+        self._interest: Interest[str] = Interest(self._filter_of, self._filters.acknowledged)
         self._client = MqttClient(address, config, self.client_id, self._received, self._connected)
         self._snapshots = Snapshots(address, config, self.client_id)
-        self._lock = threading.RLock()
-        self._wanted: Counter[str] = Counter()
-        self._of: dict[bytes, str] = {}
-        self._pending: list[Effect] = []
-        self._fresh: set[str] = set()
-        self._refused: set[str] = set()
+        self._lock = self._interest.lock
         self._odd: set[str] = set()
         self._came: deque[Received] = deque()
         self._arrived = threading.Condition()
@@ -131,9 +124,7 @@ class MqttLink:
         return ()
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
-        self._pending += [
-            e for e in effects if isinstance(e, SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved)
-        ]
+        self._interest.note(effects)
         if isinstance(operation, PublishToTopic):
             return self._publishing(operation)
         if isinstance(operation, ClearRetained):
@@ -141,33 +132,18 @@ class MqttLink:
         return ()
 
     def noticed(self, effects: Sequence[Effect]) -> None:
-        self._pending += [effect for effect in effects if isinstance(effect, SubscriptionRemoved)]
+        self._interest.note(effects)
 
     def committed(self) -> None:
         with self._lock:
-            self._settled |= self._fresh
-            for topic_filter in self._fresh:
+            settled, changed = self._interest.committed()
+            for topic_filter in settled:
                 self._filters.acknowledge(topic_filter)
-            self._fresh.clear()
-            pending, self._pending = self._pending, []
-            for effect in pending:
-                if isinstance(effect, SubscriptionAdded):
-                    self._count(effect.subscription)
-                elif isinstance(effect, SubscriptionAltered):
-                    self._uncount(effect.before)
-                    self._count(effect.after)
-                elif isinstance(effect, SubscriptionRemoved):
-                    self._uncount(effect.subscription)
-        if pending:
+        if changed:
             self._work.set()
 
     def follow(self, subscriptions: Iterable[Subscription]) -> None:
-        with self._lock:
-            self._pending, self._of = [], {}
-            self._fresh.clear()
-            self._wanted.clear()
-            for subscription in subscriptions:
-                self._count(subscription)
+        self._interest.follow(subscriptions)
         self._work.set()
 
     # Its life
@@ -200,9 +176,9 @@ class MqttLink:
     @property
     def is_idle(self) -> bool:
         """Whether nothing that has come waits here, and no filter waits to be settled."""
-        with self._lock, self._arrived:
-            behind = set(self._wanted) - self._settled - self._refused
-            return self._client.is_up and not self._came and not behind and not self._work.is_set()
+        with self._arrived:
+            waiting = bool(self._came)
+        return self._client.is_up and not waiting and not self._work.is_set() and not self._interest.behind()
 
     # Publications to the tree
 
@@ -244,38 +220,24 @@ class MqttLink:
             self._odd.add(topic_string)
             _log.warning("topic %s: %s", topic_string, what)
 
-    def _count(self, subscription: Subscription) -> None:
-        topic_filter = self._filter_of(subscription)
-        if topic_filter is not None and self._of.get(subscription.sub_id) != topic_filter:
-            self._uncount(subscription)
-            self._of[subscription.sub_id] = topic_filter
-            self._wanted[topic_filter] += 1
-
-    def _uncount(self, subscription: Subscription) -> None:
-        topic_filter = self._of.pop(subscription.sub_id, None)
-        if topic_filter is not None:
-            self._wanted[topic_filter] -= 1
-            if not self._wanted[topic_filter]:
-                del self._wanted[topic_filter]
-
     def _settle(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        with self._lock:
-            if topic_filter in self._settled or topic_filter in self._fresh or topic_filter in self._refused:
-                return ()
+        if not self._interest.needs(topic_filter):
+            return ()
         try:
             self._subscribed({topic_filter: self._ask(topic_filter)})
             news = self._news(topic_filter, space, now)
         except RefusedError as error:
-            with self._lock:
-                self._refused.add(topic_filter)
-            _log.error("%s: native publications will not reach its subscribers", error)
+            self._refuse(topic_filter, error)
             return ()
         except TreeUnreachableError as error:
             _log.warning("%s; native publications under %s will come once it can be reached", error, topic_filter)
             return ()
-        with self._lock:
-            self._fresh.add(topic_filter)
+        self._interest.freshly(topic_filter)
         return news
+
+    def _refuse(self, topic_filter: str, error: RefusedError) -> None:
+        self._interest.refuse(topic_filter)
+        _log.error("%s: native publications will not reach its subscribers", error)
 
     def _news(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> list[Operation]:
         """What the broker retains there and the topic space does not know."""
@@ -309,11 +271,9 @@ class MqttLink:
 
     def _connected(self, granted: Granted) -> None:
         with self._lock:
-            self._refused.clear()
+            if self._interest.connected(granted.session_present):
+                _log.warning("the MQTT broker has forgotten the session: what was published meanwhile is lost")
             if not granted.session_present:
-                if self._settled:
-                    _log.warning("the MQTT broker has forgotten the session: what was published meanwhile is lost")
-                self._settled.clear()
                 self._filters.forgotten()
         if granted.session_present:
             with self._arrived:
@@ -384,6 +344,7 @@ class MqttLink:
                 continue
             self._work.clear()
             try:
+                self._snapshots.prepare()
                 self._tidy()
                 with self._lock:
                     self._filters.save(only_changes=True)
@@ -397,12 +358,10 @@ class MqttLink:
 
     def _tidy(self) -> None:
         with self._lock:
-            for topic_filter in self._filters.all():
-                if topic_filter not in self._wanted and topic_filter not in self._fresh:
-                    self._filters.remove(topic_filter)
-                    self._settled.discard(topic_filter)
-                    self._client.unsubscribe(topic_filter)
-            behind = [f for f in self._wanted if f not in self._settled | self._fresh | self._refused]
+            for topic_filter in self._interest.drop_unwanted(self._filters.all()):
+                self._filters.remove(topic_filter)
+                self._client.unsubscribe(topic_filter)
+        behind = self._interest.behind()
         for at in range(0, len(behind), _AT_ONCE):
             if self._stop.is_set():
                 return
@@ -416,9 +375,7 @@ class MqttLink:
                 self._subscribed({topic_filter: ticket})
                 accepted.append(topic_filter)
             except RefusedError as error:
-                with self._lock:
-                    self._refused.add(topic_filter)
-                _log.error("%s: native publications will not reach its subscribers", error)
+                self._refuse(topic_filter, error)
         known = self._edge.retained()
         news: list[NativePublication] = []
         for topic_filter in accepted:
@@ -433,11 +390,5 @@ class MqttLink:
                 intake.close()
         with self._lock:
             for topic_filter in accepted:
-                if topic_filter in self._wanted:
-                    self._settled.add(topic_filter)
+                if self._interest.settle(topic_filter):
                     self._filters.acknowledge(topic_filter)
-
-
-def utc_now() -> datetime:
-    """The link's clock."""
-    return datetime.now(UTC)

@@ -58,6 +58,11 @@ class Snapshots:
             self._client.unsubscribe(topic_filter)
             return found
 
+    def prepare(self) -> None:
+        """Connect, so that the first snapshot need not. Raises TreeUnreachableError."""
+        with self._lock:
+            self._connected()
+
     def stop(self) -> None:
         """Disconnect."""
         if self._started:
@@ -87,7 +92,8 @@ class Snapshots:
         if ticket.refused:
             return False
         self._send_fence(_TRIAL)
-        end = time.monotonic() + _SILENCE_S
+        # Patiently: a busy broker must not be taken for one that keeps such topics to itself.
+        end = time.monotonic() + self._patience_s
         while (left_s := end - time.monotonic()) > 0:
             try:
                 packet = self._came.get(timeout=left_s)

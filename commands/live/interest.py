@@ -1,0 +1,129 @@
+"""What the tree has to send: the selections that legacy subscriptions come to, and how far the tree knows of them.
+
+A selection is whatever a tree subscribes by: an MQTT filter, or a topic string and its wildcard scheme. Subscriptions
+share selections. One is
+
+    wanted    while some subscription needs it
+    settled   when the tree has it, and what the tree retained there is known here, and that is committed
+    fresh     the same, but for the commit
+    refused   when the tree will not have it; until there is a new connection
+
+Used by the processor's thread and by a link's own: each method holds the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
+from streams.subscriptions import Subscription
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Interest(Generic[K]):
+    """The selections of all subscriptions. selection: what a subscription needs, None for nothing."""
+
+    def __init__(self, selection: Callable[[Subscription], K | None], settled: Iterable[K] = ()) -> None:
+        self._selection = selection
+        self.lock = threading.RLock()
+        self._wanted: Counter[K] = Counter()
+        self._of: dict[bytes, K] = {}
+        self._pending: list[Effect] = []
+        self._settled, self._fresh, self._refused = set(settled), set[K](), set[K]()
+
+    # What the processor tells
+
+    def note(self, effects: Sequence[Effect]) -> None:
+        """These happened, unless it is all backed out."""
+        changes = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved
+        self._pending += [effect for effect in effects if isinstance(effect, changes)]
+
+    def committed(self) -> tuple[list[K], bool]:
+        """All that was noted holds: what is settled by it, and whether any subscription changed."""
+        with self.lock:
+            fresh = list(self._fresh)
+            self._settled |= self._fresh
+            self._fresh.clear()
+            pending, self._pending = self._pending, []
+            for effect in pending:
+                if isinstance(effect, SubscriptionAdded):
+                    self._count(effect.subscription)
+                elif isinstance(effect, SubscriptionAltered):
+                    self._uncount(effect.before)
+                    self._count(effect.after)
+                elif isinstance(effect, SubscriptionRemoved):
+                    self._uncount(effect.subscription)
+            return fresh, bool(pending)
+
+    def follow(self, subscriptions: Iterable[Subscription]) -> None:
+        """These are the subscriptions, whatever was noted before."""
+        with self.lock:
+            self._pending.clear()
+            self._of.clear()
+            self._wanted.clear()
+            self._fresh.clear()
+            for subscription in subscriptions:
+                self._count(subscription)
+
+    # What the tree is told
+
+    def needs(self, selection: K) -> bool:
+        """Whether the tree has to be told of it now."""
+        with self.lock:
+            return selection not in self._settled | self._fresh | self._refused
+
+    def freshly(self, selection: K) -> None:
+        """The tree has it; so it stays once the unit of work is committed."""
+        with self.lock:
+            self._fresh.add(selection)
+
+    def settle(self, selection: K) -> bool:
+        """The tree has it, and what it retained there is safe here; whether it is still wanted."""
+        with self.lock:
+            if selection in self._wanted:
+                self._settled.add(selection)
+            return selection in self._wanted
+
+    def refuse(self, selection: K) -> None:
+        """The tree will not have it."""
+        with self.lock:
+            self._refused.add(selection)
+
+    def connected(self, remembered: bool) -> bool:
+        """There is a new connection; remembered: the tree still has what it had. Whether anything was forgotten."""
+        with self.lock:
+            self._refused.clear()
+            forgotten = bool(self._settled) and not remembered
+            if not remembered:
+                self._settled.clear()
+            return forgotten
+
+    def behind(self) -> list[K]:
+        """What is wanted and neither settled nor refused."""
+        with self.lock:
+            return [s for s in self._wanted if s not in self._settled | self._fresh | self._refused]
+
+    def drop_unwanted(self, had: Iterable[K]) -> list[K]:
+        """Those of *had* that nobody wants; they are settled no more."""
+        with self.lock:
+            gone = [selection for selection in had if selection not in self._wanted and selection not in self._fresh]
+            self._settled.difference_update(gone)
+            return gone
+
+    def _count(self, subscription: Subscription) -> None:
+        selection = self._selection(subscription)
+        if selection is not None and self._of.get(subscription.sub_id) != selection:
+            self._uncount(subscription)
+            self._of[subscription.sub_id] = selection
+            self._wanted[selection] += 1
+
+    def _uncount(self, subscription: Subscription) -> None:
+        selection = self._of.pop(subscription.sub_id, None)
+        if selection is not None:
+            self._wanted[selection] -= 1
+            if not self._wanted[selection]:
+                del self._wanted[selection]
