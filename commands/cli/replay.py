@@ -14,15 +14,20 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.puts import PutKind
 from commands.replay import LocalReplay, OutOfOrderError, natural_queue
+from commands.replay.local import Counts
 from commands.replay.telling import told
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 
+_MOST_TOLD: Final = 20
 _TOLD_IN_MEMORY: Final = 8 * 1024 * 1024
-ENGINES: Final = ("local",)
+ENGINES: Final = ("local", "spark")
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell")
+@click.command(
+    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell\n"
+    "  qpubsub replay --engine spark --input captures/ --output puts.parquet"
+)
 @click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True, help="What does the work.")
 @click.option(
     "--semantics",
@@ -37,13 +42,20 @@ ENGINES: Final = ("local",)
 @click.option(
     "--format", "form", default="auto", show_default=True, type=click.Choice(["auto", *FORMATS]), help="Its format."
 )
-@click.option("--output", "target", required=True, type=click.Path(path_type=Path), help="The puts: a .jsonl file.")
+@click.option(
+    "--output",
+    "target",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The puts: a .jsonl file; with Spark a directory, .jsonl or .parquet.",
+)
 @click.option(
     "--setup",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="SCRIPT",
     help="MQSC for every queue manager to start with.",
 )
+@click.option("--master", metavar="URL", help="The Spark cluster; local[*], this machine, where none is given.")
 @click.option("--tell", is_flag=True, help="Tell on stdout what each command came to, and who received what.")
 @click.pass_obj
 def command(
@@ -54,14 +66,20 @@ def command(
     form: str,
     target: Path,
     setup: Path | None,
+    master: str | None,
     tell: bool,
 ) -> ExitCode:
     """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
 
     The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that
     cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are
-    passed over.
+    passed over. On Spark the output is a directory of files in the order of seq; a replay that was interrupted goes on
+    where it was.
     """
+    if engine == "spark":
+        return _on_spark(console, source, form, target, setup, semantics, master, tell)
+    if master is not None:
+        raise click.UsageError("--master needs --engine spark")
     if target.suffix != ".jsonl":
         raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
     script = setup.read_text(encoding="utf-8") if setup is not None else ""
@@ -74,14 +92,51 @@ def command(
         ordered = sorted(reading.messages(), key=lambda message: message.seq)
         replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, ordered)
     partial.replace(target)
-    counts = replay.counts
+    return _sum_up(console, replay.counts, reading.problems, target)
+
+
+def _sum_up(console: Console, counts: Counts, problems: int, target: Path) -> ExitCode:
     for queue, passed in sorted(counts.passed_over.items()):
         console.say(f"{passed} messages on {queue or 'no queue'} passed over: a broker does not read it")
     made = f"{counts.puts[PutKind.PUBLICATION]} publications, {counts.puts[PutKind.RESPONSE]} responses"
     made += f", {counts.puts[PutKind.DEADLETTER]} dead letters"
     console.say(f"{counts.messages} messages ({counts.errors} in error): {made} written to {target}")
-    problems = reading.problems or counts.puts[PutKind.DEADLETTER]
-    return ExitCode.PROBLEMS if problems else ExitCode.DONE
+    return ExitCode.PROBLEMS if problems or counts.puts[PutKind.DEADLETTER] else ExitCode.DONE
+
+
+def _on_spark(
+    console: Console,
+    source: Path,
+    form: str,
+    target: Path,
+    setup: Path | None,
+    semantics: str,
+    master: str | None,
+    tell: bool,
+) -> ExitCode:
+    if tell:
+        raise click.UsageError("--tell is for the local engine: a replay on Spark has too much to tell")
+    if target.suffix not in (".jsonl", ".parquet"):
+        raise click.UsageError(f"--output {target}: the name has to end in .jsonl or .parquet")
+    try:
+        from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.engine import Order, run  # noqa: PLC0415
+    except ImportError as error:
+        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+    script = setup.read_text(encoding="utf-8") if setup is not None else ""
+    order = Order(source, form, target, script, semantics)
+    order.check()
+    spark = session(master or LOCAL)
+    try:
+        with console.progress("messages replayed") as advance:
+            done = run(spark, order, advance, console.say)
+    finally:
+        spark.stop()
+    for line in done.told[:_MOST_TOLD]:
+        console.warn(line)
+    if len(done.told) > _MOST_TOLD:
+        console.warn(f"and more: {done.problems} records could not be read, {done.undecodable} not decoded")
+    return _sum_up(console, done.counts, done.problems, target)
 
 
 def _replayed(

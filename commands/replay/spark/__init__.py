@@ -3,13 +3,14 @@
 from commands.replay.spark.decoded import decoded
 from commands.replay.spark.schemas import CAPTURED, DECODED, PUTS, READ, TRANSLATED, SchemaError
 from commands.replay.spark.second_pass import RepeatedSeqError
-from commands.replay.spark.session import register, session
+from commands.replay.spark.session import LOCAL, register, session
 from commands.replay.spark.translated import translated
 from commands.replay.spark.twopass import replayed
 
 __all__ = [
     "CAPTURED",
     "DECODED",
+    "LOCAL",
     "PUTS",
     "READ",
     "TRANSLATED",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from commands.broker import EPOCH
@@ -33,17 +33,28 @@ _EXPIRY: Final = (17, 4)
 
 @dataclass(frozen=True)
 class Prepared:
-    """messages: seq, now, qmgr, queue, user, md, body and range, from 0 to before *ranges*, in the order of seq.
+    """messages: seq, now, qmgr, queue, user, md, body, and range, counted from 0 in the order of seq.
 
-    exact: queue managers on which the clock goes back and something expires. count: how many messages there are.
-    setting: with what the messages add to it.
+    starts: the least seq of each range, and behind them where the last one ends. exact: queue managers on which the
+    clock goes back and something expires. count: how many messages there are. setting: with what the messages add.
     """
 
     messages: DataFrame
-    ranges: int
+    starts: tuple[int, ...]
     count: int
     exact: tuple[str, ...]
     setting: Setting
+
+    @property
+    def ranges(self) -> int:
+        """How many ranges there are."""
+        return len(self.starts) - 1
+
+    def span(self, first: int, end: int) -> DataFrame:
+        """The messages of the ranges from *first* to before *end*, found by seq, so that a file may be skipped."""
+        seq = F.col("seq")
+        within = (seq >= self.starts[first]) & (seq < self.starts[end])
+        return self.messages.where(within).withColumn("range", F.col("range") - first)
 
 
 def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -> Prepared:
@@ -61,33 +72,40 @@ def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -
     parallelism = captured.sparkSession.sparkContext.defaultParallelism
     wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
-        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), 1, 0, (), setting)
-    ranged = messages.withColumn("range", _range_of(messages, least, most, count, wanted))
+        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), (0, 1), 0, (), setting)
+    ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring else {}
     exact = tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
-    moments = _moments(ranged, clocks, wanted, bool(timeless))
+    moments = _moments(ranged, clocks, len(starts) - 1, bool(timeless))
     if setting.expires:
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
         setting = replace(setting, begins={qmgr: EPOCH + timedelta(microseconds=first) for qmgr, first in firsts})
-    return Prepared(moments, wanted, count, exact, setting)
+    return Prepared(moments, starts, count, exact, setting)
 
 
-def _range_of(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> Column:
-    """The number of the range of a message: its cell in a histogram of seq, and the range which that cell is given."""
-    if ranges == 1:
-        return F.lit(0)
+def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
+    """*messages* with their range: their cell in a histogram of seq, and the range which that cell is given.
+
+    With where each range begins; the last one is where the last range ends.
+    """
     cells = min(_MOST_CELLS, _CELLS_PER_RANGE * ranges, most - least + 1)
     width = -(-(most - least + 1) // cells)
     cell = F.expr(f"cast((seq - {least}L) div {width}L as int)")
     held = dict.fromkeys(range(cells), 0)
     for row in messages.groupBy(cell.alias("cell")).count().collect():
         held[row["cell"]] = row["count"]
-    given, before = [], 0
+    given: list[int] = []
+    starts: list[int] = []
+    before = 0
     for number in range(cells):
-        given.append(min(ranges - 1, before * ranges // count))
+        # No range is left out, so that each has a beginning.
+        at = min(before * ranges // count, len(starts))
+        if at == len(starts):
+            starts.append(least + number * width)
+        given.append(at)
         before += held[number]
-    return F.element_at(F.lit(given), cell + 1)
+    return messages.withColumn("range", F.element_at(F.lit(given), cell + 1)), (*starts, most + 1)
 
 
 def _expiring(messages: DataFrame, setting: Setting) -> tuple[str, ...]:
@@ -138,6 +156,8 @@ def _moments(messages: DataFrame, clocks: _Clocks, ranges: int, timeless: bool) 
     """*messages* with ``now`` for ``time``: never null, the same moment as the last one before where time is."""
     if not timeless:
         return messages.withColumnRenamed("time", "now")
+    if not clocks:
+        return messages.drop("time").withColumn("now", F.timestamp_micros(F.lit(0)))
     begins = [(qmgr, number, last) for qmgr, by_range in clocks.items() for number, last in _begins(by_range, ranges)]
     table = messages.sparkSession.createDataFrame(begins, "qmgr string, range int, begin long")
     so_far = Window.partitionBy("qmgr", "range").orderBy("seq")

@@ -60,18 +60,25 @@ def second_pass(
     found: DataFrame | None,
     keeper: Callable[[], Keeper],
     schema: StructType,
+    span: tuple[int, int] | None = None,
 ) -> DataFrame:
-    """What keepers keep, in the order of seq. found: what messages find retained. keeper: makes one for each task."""
+    """What keepers keep, in the order of seq.
+
+    found: what messages find retained. keeper: makes one for each task. span: the ranges from one to before another;
+    None for all.
+    """
     setting = ready.setting
-    messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
+    first, end = span or (0, ready.ranges)
+    part = ready.span(first, end)
+    messages = part.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
     work = messages.select(*_WORK)
     if found is not None:
         looking = (F.col("queue") == CONTROL_QUEUE) | (F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
-        places = ready.messages.where(looking).select("qmgr", F.col("seq").alias("at"), "range")
+        places = part.where(looking).select("qmgr", F.col("seq").alias("at"), "range")
         work = work.union(found.join(places, ["qmgr", "at"]).select(*_WORK))
     # What a message finds comes just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
-    in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
+    in_order = work.repartitionById(end - first, "range").sortWithinPartitions(*order)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _Task(setting, journals.value, keeper())
