@@ -28,6 +28,11 @@ class Outline:
     hidden: int = 0
 
     @property
+    def shown_label(self) -> str:
+        """The label for a person: no control characters, and a word where the level is empty."""
+        return _visible(self.label) or "(empty level)"
+
+    @property
     def is_bare(self) -> bool:
         """Whether nothing is here but what lies below."""
         return not (self.objects or self.places or self.subscriptions or self.retained or self.hidden)
@@ -74,7 +79,14 @@ def marks(node: Outline) -> list[tuple[str, str]]:
         out.append(("retained", "retained"))
     if node.hidden:
         out.append(("hidden", f"{node.hidden} more below"))
-    return out
+    return [(kind, _visible(text)) for kind, text in out]
+
+
+def _visible(text: str) -> str:
+    """Topic strings are whatever programs wrote."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class _Node:

@@ -82,7 +82,12 @@ def _tell(console: Console, statement: Statement, answer: Answer, as_json: bool)
         console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))
         return
     for line in (*echo(statement), *answer.lines):
-        console.data(line)
+        console.data(_visible(line))
+
+
+def _visible(line: str) -> str:
+    """A script is somebody's, and what it repeats goes to a terminal: nothing in it is a control sequence there."""
+    return "".join(character if character.isprintable() or character == "\t" else "." for character in line)
 
 
 class _Runner:

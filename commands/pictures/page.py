@@ -42,7 +42,7 @@ def page(root: Outline, title: str) -> str:
 
 
 def _node(node: Outline, label: str, is_open: bool) -> Iterator[str]:
-    about = f"<code>{escape(label or '(empty level)')}</code>" + "".join(
+    about = f"<code>{escape(label)}</code>" + "".join(
         f'<span class="mark {kind}">{SIGNS[kind]} {escape(text)}</span>' for kind, text in marks(node)
     )
     if not node.children:
@@ -50,5 +50,5 @@ def _node(node: Outline, label: str, is_open: bool) -> Iterator[str]:
         return
     yield f"<details{' open' if is_open else ''}><summary>{about}</summary>"
     for child in node.children:
-        yield from _node(child, child.label, is_open)
+        yield from _node(child, child.shown_label, is_open)
     yield "</details>"

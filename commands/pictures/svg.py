@@ -53,7 +53,7 @@ def _draw(node: Outline, label: str, depth: int, rows: list[str], line: list[int
         rows.append(f'<text class="mark" x="{right:.0f}" y="{y}">{more}</text>')
         right += len(more) * _CHARACTER
     for child in node.children:
-        at, reach = _draw(child, child.label or "(empty level)", depth + 1, rows, line)
+        at, reach = _draw(child, child.shown_label, depth + 1, rows, line)
         down = at * _ROW + _ROW - 4
         rows.append(f'<path class="edge" d="M{x + 6} {y + 6} V{down} H{x + _STEP - 4}"/>')
         right = max(right, reach)

@@ -21,7 +21,7 @@ def text_tree(root: Outline, title: str, colour: bool = False) -> Iterator[str]:
 def _below(node: Outline, indent: str, colour: bool) -> Iterator[str]:
     for n, child in enumerate(node.children, 1):
         last = n == len(node.children)
-        yield _line(f"{indent}{'└── ' if last else '├── '}{child.label or '(empty level)'}", child, colour)
+        yield _line(f"{indent}{'└── ' if last else '├── '}{child.shown_label}", child, colour)
         yield from _below(child, indent + ("    " if last else "│   "), colour)
 
 

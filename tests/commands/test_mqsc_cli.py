@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -209,3 +210,10 @@ def test_a_script_that_is_no_text(home: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = Ran(home)
     assert ran.code == ExitCode.USAGE
     assert "standard input: it is not UTF-8 at byte 10" in ran.err
+
+
+def test_what_a_script_holds_does_not_reach_the_terminal_as_control(home: Path) -> None:
+    ran = Ran(home, _script(home, "DEFINE TOPIC(T) TOPICSTR('\x1b]0;title\x07')\n\x1b[2J NONSENSE\n\tPING QMGR\n"))
+    assert re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", ran.out) is None
+    assert "     1 : DEFINE TOPIC(T) TOPICSTR('.]0;title.')" in ran.out.splitlines()
+    assert "     3 : \tPING QMGR" in ran.out.splitlines()

@@ -79,6 +79,14 @@ def test_svg_is_well_formed_and_names_every_subscriber() -> None:
     assert {"QM<1>", "EVENTS to RESULTS", "BOARD", "Q<1>", 'a<b>&"c"/#', "retained"} <= set(texts)
 
 
+def test_control_characters_do_not_reach_terminals_and_files() -> None:
+    root = outline([], [_sub("a\x1b[2J/\x00b/", "Q\x07")], [])
+    lines = list(text_tree(root, "QM1"))
+    assert lines[1:] == [r"└── a\x1b[2J/\x00b/                   ● Q\x07"]
+    ET.fromstring(svg(root, "QM1"))
+    assert "\x1b" not in page(root, "QM1")
+
+
 def test_page_escapes_what_programs_wrote() -> None:
     text = page(outline([], [_sub("<script>alert(1)</script>")], []), "QM1")
     assert "<script>" not in text
