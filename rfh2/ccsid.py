@@ -15,6 +15,7 @@ import ebcdic as _ebcdic  # importing it registers the EBCDIC code pages that Py
 from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED
 
 ByteOrder = Literal["big", "little"]
+BYTE_ORDERS: tuple[ByteOrder, ...] = ("big", "little")
 
 _ = _ebcdic
 _UTF16 = (1200, 13488, 17584)

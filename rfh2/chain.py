@@ -82,7 +82,7 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
     """
     headers: list[Header] = []
     at = 0
-    while (decoder := DECODERS.get(name_of(fmt))) is not None and len(headers) < MAX_HEADERS:
+    while (decoder := DECODERS.get(fmt) or DECODERS.get(name_of(fmt))) is not None and len(headers) < MAX_HEADERS:
         if headers and at == len(data):
             break  # a Format with nothing behind it: an empty body, as real queue managers leave it
         header = decoder(data, at, ccsid)

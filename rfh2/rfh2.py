@@ -13,7 +13,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, ByteOrder, field_codec, name_value_codec
+from rfh2.ccsid import (
+    ASCII_FIELDS,
+    BYTE_ORDERS,
+    EBCDIC_FIELDS,
+    NAME_VALUE_CCSIDS,
+    ByteOrder,
+    field_codec,
+    name_value_codec,
+)
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC_SOURCE_CCSID_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
@@ -25,12 +33,15 @@ STRUC_ID = b"RFH "
 STRUC_ID_EBCDIC = STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
 FIXED_LENGTH = MQRFH2.size
 
-# StrucId and Version, as they begin a header, to its byte order and whether its characters are EBCDIC.
-_FRONTS: dict[bytes, tuple[ByteOrder, bool]] = {
-    STRUC_ID + b"\0\0\0\2": ("big", False),
-    STRUC_ID + b"\2\0\0\0": ("little", False),
-    STRUC_ID_EBCDIC + b"\0\0\0\2": ("big", True),
-    STRUC_ID_EBCDIC + b"\2\0\0\0": ("little", True),
+_CODECS: dict[ByteOrder, dict[int, str]] = {
+    order: {ccsid: codec for ccsid in NAME_VALUE_CCSIDS if (codec := name_value_codec(ccsid, order)) is not None}
+    for order in BYTE_ORDERS
+}
+# StrucId and Version, as they begin a header, to its byte order, whether its characters are EBCDIC, and its codecs.
+_FRONTS: dict[bytes, tuple[ByteOrder, bool, dict[int, str]]] = {
+    struc_id + (2).to_bytes(4, order): (order, struc_id == STRUC_ID_EBCDIC, _CODECS[order])
+    for struc_id in (STRUC_ID, STRUC_ID_EBCDIC)
+    for order in BYTE_ORDERS
 }
 _LONG: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">i"), "little": struct.Struct("<i")}
 
@@ -114,7 +125,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     front = _FRONTS.get(data[offset : offset + 8])
     if front is None:
         raise _not_an_rfh2(data, offset)
-    order, ebcdic = front
+    order, ebcdic, codecs = front
     there = len(data) - offset
     if there < FIXED_LENGTH:
         raise DecodeError(
@@ -131,7 +142,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
             else (f"StrucLength {length} is more than the {there} bytes that are there")
         )
         raise DecodeError(offset + 8, "MQRFH2", why, "bad-struc-length")
-    codec = name_value_codec(nv_ccsid, order)
+    codec = codecs.get(nv_ccsid)
     if codec is None:
         why = f"NameValueCCSID {nv_ccsid} is not one of 1208, 1200, 13488, 17584"
         raise DecodeError(offset + 32, "MQRFH2", why, "bad-name-value-ccsid", MQRC_SOURCE_CCSID_ERROR)

@@ -54,8 +54,10 @@ def family_of(message: Message) -> PublicationFormat:
 
     A message that could not be decoded belongs to the family that its Format announces.
     """
-    headers = [header for header in message.headers if isinstance(header, _HOLDERS)]
     in_pcf = message.body_format in FORMATS
+    if len(message.headers) == 1 and isinstance(message.headers[0], Rfh2) and not in_pcf:
+        return _RFH2  # as nearly all are
+    headers = [header for header in message.headers if isinstance(header, _HOLDERS)]
     if len(headers) + in_pcf > 1:
         for header in headers:
             if isinstance(header, Rfh1) and MQPS_COMMAND.encode(header.string_charset) in header.data:
