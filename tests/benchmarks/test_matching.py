@@ -21,8 +21,13 @@ from string import ascii_lowercase
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
 from streams.blocking import BlockSet
 from streams.index import SubscriptionIndex
+from streams.operations import Publication, RetainedPublication
+from streams.patterns import Pattern, parse_pattern
+from streams.retained import RetainedPublications
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_space import TopicSpace
@@ -199,6 +204,53 @@ def test_one_change_among_many(benchmark: BenchmarkFixture, workload: Workload) 
     print(
         f"\na fresh match {match:.2f} us; a wildcard one added or removed {wild_us:.2f} us ({wild_us / match:.1f} "
         f"matches), an exact one {exact_us:.2f} us; repeated topics after a change elsewhere {after_one:.2f} us a topic"
+    )
+
+
+RETAINED_PATTERNS = [
+    pytest.param("A/B/#", WildcardScheme.TOPIC, id="subtree"),
+    pytest.param("A/+/C", WildcardScheme.TOPIC, id="one-level"),
+    pytest.param("A/B/*", WildcardScheme.CHAR, id="characters"),
+]
+
+
+@pytest.mark.parametrize(("shape", "scheme"), RETAINED_PATTERNS)
+@pytest.mark.slow
+def test_retained_publications_under_a_wildcard(
+    benchmark: BenchmarkFixture, shape: str, scheme: WildcardScheme
+) -> None:
+    """Wanted: a new subscriber costs what it is sent, not what is retained; the floor tries each retained topic."""
+    _, topics = SPARSE.make(0, _size(benchmark, 100_000))
+    held = RetainedPublications()
+    publication = Publication(Message(Mqmd(), (), b""), NOW)
+    for topic in topics:
+        held.store(RetainedPublication(topic, publication))
+    patterns = []
+    for topic in topics[:: len(topics) // 100]:
+        levels = topic.split("/")
+        letters = {"A": levels[0], "B": levels[1], "C": levels[2]}
+        patterns.append(parse_pattern("".join(letters.get(c, c) for c in shape), scheme))
+
+    def each_us(find: Callable[[Pattern], list[str]], patterns: list[Pattern]) -> float:
+        start = time.process_time()
+        for pattern in patterns:
+            find(pattern)
+        return (time.process_time() - start) / len(patterns) * 1e6
+
+    def one_by_one(pattern: Pattern) -> list[str]:
+        return sorted(topic for topic in topics if pattern.matches(topic))
+
+    def found(pattern: Pattern) -> list[str]:
+        return [retained.topic_string for retained in held.match(pattern, NOW)]
+
+    for pattern in patterns[:5]:
+        assert found(pattern) == one_by_one(pattern)
+    floor = each_us(one_by_one, patterns[:5])
+    (ours,) = _once(benchmark, lambda: [each_us(found, patterns)])
+    hits = sum(len(found(pattern)) for pattern in patterns) / len(patterns)
+    print(
+        f"\n{len(topics)} retained, {hits:.1f} found: one by one {floor:.0f} us, "
+        f"in the tree {ours:.1f} us ({floor / ours:.0f} x floor)"
     )
 
 
