@@ -35,6 +35,7 @@ from rfh2.constants import (
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
 )
+from rfh2.frozen import maker
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 
@@ -44,21 +45,26 @@ TENTH_US: Final = 100_000
 
 # Where the fields stand that change; taken from the declared layout, so that there is one truth.
 _SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
-_EXPIRY, _PRIORITY, _PERSISTENCE = (_SPANS[name].start for name in ("Expiry", "Priority", "Persistence"))
-_BACKOUT_COUNT, _PUT_APPL_TYPE = _SPANS["BackoutCount"].start, _SPANS["PutApplType"].start
-_MSG_ID, _REPLY_TO_Q, _REPLY_TO_QMGR = _SPANS["MsgId"], _SPANS["ReplyToQ"], _SPANS["ReplyToQMgr"]
-_USER, _APPLICATION = _SPANS["UserIdentifier"], _SPANS["PutApplName"]
-_PUT_DATE, _PUT_TIME = _SPANS["PutDate"], _SPANS["PutTime"]
+_NUMBERS: Final = ("Expiry", "Priority", "Persistence", "BackoutCount", "PutApplType")
+_CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
+
+
+def _reader(order: str) -> struct.Struct:
+    """Reads the fields above, in the order in which they stand, and passes over all others."""
+    kinds = dict.fromkeys(_NUMBERS, "i") | dict.fromkeys(_CHARACTERS, "s")
+    parts = ((kinds.get(name, "x"), length) for name, _, length in MQMD1.spans())
+    return struct.Struct(order + "".join("i" if kind == "i" else f"{length}{kind}" for kind, length in parts))
+
 
 _LITTLE, _BIG = struct.Struct("<i"), struct.Struct(">i")
 _NO_MSG_ID = bytes(MQ_MSG_ID_LENGTH)
-_ASCII = (b"MD  ", ASCII_FIELDS)
-_EBCDIC = ("MD  ".encode(EBCDIC_FIELDS), EBCDIC_FIELDS)
+_ASCII = (b"MD  ", ASCII_FIELDS, b" ")
+_EBCDIC = ("MD  ".encode(EBCDIC_FIELDS), EBCDIC_FIELDS, " ".encode(EBCDIC_FIELDS))
 _VERSIONS: Final = {
-    b"\1\0\0\0": (_LITTLE, MQMD1.size),
-    b"\2\0\0\0": (_LITTLE, MQMD2.size),
-    b"\0\0\0\1": (_BIG, MQMD1.size),
-    b"\0\0\0\2": (_BIG, MQMD2.size),
+    b"\1\0\0\0": (_LITTLE, _reader("<"), MQMD1.size),
+    b"\2\0\0\0": (_LITTLE, _reader("<"), MQMD2.size),
+    b"\0\0\0\1": (_BIG, _reader(">"), MQMD1.size),
+    b"\0\0\0\2": (_BIG, _reader(">"), MQMD2.size),
 }
 # Ids made for responses and publications count from the command's number; the first bit keeps the two kinds apart.
 _MADE_ON_ARRIVAL: Final = 1 << 63
@@ -73,6 +79,9 @@ class Arrived:
     persistent: bool
     user: str | None
     lifetime_us: int | None
+
+
+_arrived = maker(Arrived)
 
 
 def default_descriptor(body: bytes) -> bytes:
@@ -101,46 +110,51 @@ def arrive(
     manager has or had. time: of arrival, UTC. user, application: who puts; for the fields that *md* leaves blank.
     Raises MessageRefusedError with 2026, 2013, 2050 or 2047 for a descriptor that MQPUT would refuse.
     """
-    long, charset = _reading(md, queue)
-    kept = bytearray(md)
-    blank = " ".encode(charset)
+    struc_id, charset, blank = _ASCII if md[:4] == _ASCII[0] else _EBCDIC
+    found = _VERSIONS.get(md[4:8])
+    if md[:4] != struc_id or found is None or len(md) < found[2]:
+        raise MessageRefusedError(MQRC_MD_ERROR, queue, "what stands before the message is no MQMD of version 1 or 2")
+    long, reader, _ = found
+    fields = reader.unpack_from(md)
+    expiry, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields
+    put_appl_type, put_appl_name, put_date, put_time = _put
+    _check(expiry, priority, persistence, queue)
+    edits: list[tuple[str, bytes]] = []
 
-    (expiry,) = long.unpack_from(md, _EXPIRY)
-    if expiry != MQEI_UNLIMITED and expiry <= 0:
-        raise MessageRefusedError(MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
-    (priority,) = long.unpack_from(md, _PRIORITY)
     if priority == MQPRI_PRIORITY_AS_Q_DEF:
         priority = def_priority
-        long.pack_into(kept, _PRIORITY, priority)
-    elif priority < 0:
-        raise MessageRefusedError(MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
-    (persistence,) = long.unpack_from(md, _PERSISTENCE)
+        edits.append(("Priority", long.pack(priority)))
     if persistence == MQPER_PERSISTENCE_AS_Q_DEF:
         persistence = int(def_persistent)
-        long.pack_into(kept, _PERSISTENCE, persistence)
-    elif persistence not in (0, MQPER_PERSISTENT):
-        raise MessageRefusedError(MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
-    long.pack_into(kept, _BACKOUT_COUNT, 0)
+        edits.append(("Persistence", long.pack(persistence)))
+    if backout_count:
+        edits.append(("BackoutCount", long.pack(0)))
 
-    if md[_MSG_ID] == _NO_MSG_ID:
-        kept[_MSG_ID] = b"AMQ " + _field(qmgr, 12, ASCII_FIELDS) + (_MADE_ON_ARRIVAL | unique).to_bytes(8, "big")
-    if _is_blank(md[_REPLY_TO_QMGR], blank) and not _is_blank(md[_REPLY_TO_Q], blank):
-        kept[_REPLY_TO_QMGR] = _field(qmgr, 48, charset)
-    named = md[_USER].split(b"\0", 1)[0].rstrip(blank)
-    if not named and user:
-        kept[_USER] = _field(user, 12, charset)
-    elif named and user is None:
-        user = str(named, charset)
-    if application and _is_blank(md[_APPLICATION], blank):
-        kept[_APPLICATION] = _field(application, 28, charset)
-        if long.unpack_from(md, _PUT_APPL_TYPE)[0] == 0:
-            long.pack_into(kept, _PUT_APPL_TYPE, MQAT_UNIX)
+    if msg_id == _NO_MSG_ID:
+        made = b"AMQ " + _field(qmgr, 12, ASCII_FIELDS) + (_MADE_ON_ARRIVAL | unique).to_bytes(8, "big")
+        edits.append(("MsgId", made))
+    if _is_blank(reply_to_qmgr, blank) and not _is_blank(reply_to_q, blank):
+        edits.append(("ReplyToQMgr", _field(qmgr, 48, charset)))
+    if _is_blank(named, blank):
+        if user:
+            edits.append(("UserIdentifier", _field(user, 12, charset)))
+    elif user is None:
+        user = str(named.split(b"\0", 1)[0].rstrip(blank), charset)
+    if application and _is_blank(put_appl_name, blank):
+        edits.append(("PutApplName", _field(application, 28, charset)))
+        if put_appl_type == 0:
+            edits.append(("PutApplType", long.pack(MQAT_UNIX)))
     # A date from the program with a time of day from this clock would be a moment that never was.
-    if _is_blank(md[_PUT_DATE], blank) or _is_blank(md[_PUT_TIME], blank):
-        kept[_PUT_DATE] = _field(f"{time:%Y%m%d}", 8, charset)
-        kept[_PUT_TIME] = _field(f"{time:%H%M%S}{time.microsecond // 10_000:02}", 8, charset)
+    if _is_blank(put_date, blank) or _is_blank(put_time, blank):
+        edits.append(("PutDate", _field(f"{time:%Y%m%d}", 8, charset)))
+        edits.append(("PutTime", _field(f"{time:%H%M%S}{time.microsecond // 10_000:02}", 8, charset)))
+    if edits:
+        kept = bytearray(md)
+        for name, value in edits:
+            kept[_SPANS[name]] = value
+        md = bytes(kept)
     lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
-    return Arrived(bytes(kept), min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+    return _arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
 
 
 def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
@@ -154,21 +168,23 @@ def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
     long = _VERSIONS[md[4:8]][0]
     seen = bytearray(md)
     if left_us is not None:
-        long.pack_into(seen, _EXPIRY, -(-left_us // TENTH_US))
-    long.pack_into(seen, _BACKOUT_COUNT, backout_count)
+        seen[_SPANS["Expiry"]] = long.pack(-(-left_us // TENTH_US))
+    seen[_SPANS["BackoutCount"]] = long.pack(backout_count)
     return bytes(seen)
 
 
-def _reading(md: bytes, queue: str) -> tuple[struct.Struct, str]:
-    struc_id, charset = _ASCII if md[:4] == _ASCII[0] else _EBCDIC
-    found = _VERSIONS.get(md[4:8])
-    if md[:4] != struc_id or found is None or len(md) < found[1]:
-        raise MessageRefusedError(MQRC_MD_ERROR, queue, "what stands before the message is no MQMD of version 1 or 2")
-    return found[0], charset
+def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
+    if expiry != MQEI_UNLIMITED and expiry <= 0:
+        raise MessageRefusedError(MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
+    if priority < MQPRI_PRIORITY_AS_Q_DEF:
+        raise MessageRefusedError(MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
+    if persistence not in (0, MQPER_PERSISTENT, MQPER_PERSISTENCE_AS_Q_DEF):
+        raise MessageRefusedError(MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
 
 
 def _is_blank(field: bytes, blank: bytes) -> bool:
-    return not field.split(b"\0", 1)[0].strip(blank)
+    # Mostly the first byte tells.
+    return field[:1] in (blank, b"\0") and not field.split(b"\0", 1)[0].strip(blank)
 
 
 def _field(value: str, size: int, charset: str) -> bytes:

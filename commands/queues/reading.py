@@ -19,6 +19,9 @@ from commands.queues.errors import StoreDamagedError
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.state import from_microseconds, retained_of, subscription_of
 from rfh2.errors import QPubSubError
+from rfh2.frozen import maker
+
+_stored = maker(StoredMessage)
 
 _PAGE: Final = 256
 COLUMNS: Final = "seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count"
@@ -36,7 +39,7 @@ def message_of(row: tuple[Any, ...], now_us: int) -> StoredMessage:
     md = leave(md, left_us, backout_count)
     priority = HIGHEST_PRIORITY - rank
     arrival = from_microseconds(time)
-    return StoredMessage(seq, queue, arrival, user, md, body, bool(persistent), priority, expiry, backout_count)
+    return _stored(seq, queue, arrival, user, md, body, bool(persistent), priority, expiry, backout_count)
 
 
 def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessage]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from commands.objects import (
     UNLIMITED_DEPTH,
@@ -38,16 +38,13 @@ from commands.queues.errors import (
     QueueError,
     UnknownQueueError,
 )
+from commands.queues.heads import Heads, Row
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.state import to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from streams.operations import Effect
 
-Row = tuple[Any, ...]
-
-_FIRST = "SELECT seq FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT 1"
-_TAKE_FIRST = f"DELETE FROM messages WHERE seq = ({_FIRST}) RETURNING {reading.COLUMNS}"
 _PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
@@ -60,7 +57,18 @@ class SqliteUnitOfWork:
 
     has_savepoints = True
 
-    __slots__ = ("_cache", "_clock", "_connection", "_depths", "_got", "_open", "_seq", "_version", "database")
+    __slots__ = (
+        "_cache",
+        "_clock",
+        "_connection",
+        "_depths",
+        "_got",
+        "_heads",
+        "_open",
+        "_seq",
+        "_version",
+        "database",
+    )
 
     def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:
         self.database = database
@@ -69,6 +77,7 @@ class SqliteUnitOfWork:
         self._clock = clock
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
+        self._heads = Heads(database.connection)
         self._seq: int | None = None
         (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
         cache.at(self._version)
@@ -83,7 +92,7 @@ class SqliteUnitOfWork:
         if not local.get_enabled:
             raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         now_us = to_microseconds(self._clock())
-        while (row := self._remove_first(local.name)) is not None:
+        while (row := self._heads.take(local.name)) is not None:
             if self._is_given(row, now_us):
                 return reading.message_of(row, now_us)
         return None
@@ -91,15 +100,15 @@ class SqliteUnitOfWork:
     @telling
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
         self._require_open()
-        names = [q.name for q in map(self.find_queue, queues) if q is not None and q.get_enabled]
+        found = [resolved(self._look_up(name), self._look_up) for name in queues]
+        names = [queue.name for queue in found if queue is not None and queue.get_enabled]
+        heads = self._heads
         now_us = to_microseconds(self._clock())
-        while True:
-            firsts = [(row[0], name) for name in names if (row := self._connection.execute(_FIRST, (name,)).fetchone())]
-            if not firsts:
-                return None
-            row = self._remove_first(min(firsts)[1])
+        while firsts := [(seq, name) for name in names if (seq := heads.first(name)) is not None]:
+            row = heads.take(min(firsts)[1])
             if row is not None and self._is_given(row, now_us):
                 return reading.message_of(row, now_us)
+        return None
 
     @telling
     def put(
@@ -146,6 +155,7 @@ class SqliteUnitOfWork:
         row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
         self._connection.execute(_PUT, row)
         self._seq = seq
+        self._heads.changed(name)
         if name in self._depths:
             self._depths[name] += 1
         return seq
@@ -165,12 +175,14 @@ class SqliteUnitOfWork:
         self._require_open()
         name = self._known(queue).name
         self._depths.pop(name, None)
+        self._heads.changed(name)
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
     @telling
     def discard_expired(self) -> int:
         self._require_open()
         self._depths.clear()
+        self._heads.forget()
         now_us = to_microseconds(self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
@@ -229,7 +241,7 @@ class SqliteUnitOfWork:
         self._require_open()
         if kind == "qmgr":
             raise StoreError(f"queue manager {name} cannot delete its own definition")
-        if kind == "qlocal" and self._connection.execute(_FIRST, (name,)).fetchone():
+        if kind == "qlocal" and self._heads.first(name) is not None:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
         self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
         self._cache.queues.pop(name, None)
@@ -291,6 +303,7 @@ class SqliteUnitOfWork:
                 del self._got[got:]
                 self._seq, self._version = seq, version
                 self._depths.clear()
+                self._heads.forget()
                 self._cache.forget()
                 self._step(_COUNT_BACKOUT, came_back)
             raise
@@ -337,11 +350,6 @@ class SqliteUnitOfWork:
         if self._cache.qmgr is None:
             self._cache.qmgr = queue_manager(self._connection, self.database.path)
         return self._cache.qmgr
-
-    def _remove_first(self, queue: str) -> Row | None:
-        # The statement is read to its end: one left half-read would keep the transaction from committing.
-        rows: list[Row] = self._connection.execute(_TAKE_FIRST, (queue,)).fetchall()
-        return rows[0] if rows else None
 
     def _is_given(self, row: Row, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
