@@ -7,6 +7,7 @@ telling.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -15,10 +16,11 @@ from commands.families.table import content_of, tell
 from commands.model import Command
 from commands.objects import DEFAULT_STREAM
 from commands.stamps import Origin, fitting
-from rfh2.chain import Header
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
+from rfh2.pcf import FORMATS
+from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
@@ -58,11 +60,15 @@ class Forwarder:
 
     def _told(self, delivery: Delivery, telling: Telling) -> tuple[Told, bytes]:
         publication, message = delivery.publication, delivery.publication.message
-        if telling.format is PublicationFormat.RFH2 and len(message.headers) == 1:
+        if telling.format in _IN_HEADERS and len(message.headers) == 1:
             (header,) = message.headers
-            if isinstance(header, Rfh2):
-                again, head, lost = _header_told(header, telling)
-                return Told(Message(message.mqmd, (again,), message.body), lost), head + message.body
+            if isinstance(header, Rfh1 | Rfh2) and message.body_format not in FORMATS:
+                mqmd = message.mqmd
+                # Only MQRFH has DirectReq.
+                reply_to = (mqmd.reply_to_q, mqmd.reply_to_qmgr) if isinstance(header, Rfh1) else ("", "")
+                told, head = _header_told(header, telling, mqmd.coded_char_set_id, *reply_to)
+                again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
+                return Told(again, told.lost), head + message.body
         content = self._contents.get(id(publication))
         if content is None:
             # What is retained was published by another command.
@@ -101,16 +107,34 @@ class Forwarder:
         )
 
 
+_IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
+
+
 @lru_cache(maxsize=2048)
-def _header_told(header: Rfh2, telling: Telling) -> tuple[Header, bytes, tuple[str, ...]]:
-    """What becomes of a message's only header, its bytes, and what was lost.
+def _header_told(
+    header: Rfh1 | Rfh2, telling: Telling, ccsid: int, reply_to_q: str, reply_to_qmgr: str
+) -> tuple[Told, bytes]:
+    """What becomes of a message's only header, and its bytes. The other arguments: of the descriptor, what may matter.
 
     A program puts the same header again and again with other data behind it: what is told is kept.
     """
-    described = Mqmd(format=Rfh2.own_format, order=header.order)
-    told = tell(content_of(Message(described, (header,))), telling)
-    (again,) = told.message.headers
-    return again, again.encode(), told.lost
+    mqmd = Mqmd(
+        format=header.own_format,
+        coded_char_set_id=ccsid,
+        reply_to_q=reply_to_q,
+        reply_to_qmgr=reply_to_qmgr,
+        order=header.order,
+    )
+    told = tell(content_of(Message(mqmd, (header,))), telling)
+    return told, encode(told.message)
+
+
+def _described(mqmd: Mqmd, told: Mqmd) -> Mqmd:
+    """*mqmd* with what *told* says of the header."""
+    fmt, ccsid = told.format, told.coded_char_set_id
+    if (mqmd.format, mqmd.coded_char_set_id) == (fmt, ccsid):
+        return mqmd
+    return replace(mqmd, format=fmt, coded_char_set_id=ccsid)
 
 
 def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:

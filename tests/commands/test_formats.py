@@ -544,3 +544,29 @@ def test_a_registration_in_each_format_is_answered_in_it() -> None:
     rfh1_done(world.rfh1("MQPSCommand RegSub MQPSTopic a"))
     assert world.pcf("RegSub", *string(MQCACF_TOPIC, "a")).response.mqmd.format == "MQPCF"
     assert world.register("a").response.mqmd.format == "MQHRF2"
+
+
+def test_headers_that_come_again_are_told_as_the_first_time(world: OlderScenario) -> None:
+    """What is kept of one publication says nothing about the next: data, code page, reply queue."""
+    string = "MQPSCommand Publish MQPSTopic a MQPSRegOpts DirectReq"
+    for data, ccsid, reply_to in (
+        (b"1", 819, "ONE.Q"),
+        (b"2", 819, "ONE.Q"),
+        (b"3", 850, "ONE.Q"),
+        (b"4", 850, "TWO.Q"),
+    ):
+        result = world.rfh1(string, data=data, coded_char_set_id=ccsid, reply_to=reply_to)
+        got = at(result, "RFH1.Q")
+        assert (got.data, got.mqmd.coded_char_set_id, dict(pairs(got))["MQPSQName"]) == (data, ccsid, reply_to)
+        assert (at(result, "RFH2.Q").data, at(result, "RFH2.Q").mqmd.coded_char_set_id) == (data, ccsid)
+
+
+def test_a_pcf_command_behind_properties_is_one(world: OlderScenario) -> None:
+    """A newer program sets message properties: an MQRFH2 without psc comes before the PCF."""
+    pcf = Pcf(63, (Cfst.of(MQCACF_TOPIC, "a"), Cfin(MQIACF_INTEGER_DATA, 5)))
+    header = Rfh2((Folder.of("<usr><colour>blue</colour></usr>"),), format="MQPCF")
+    md = Mqmd(format="MQHRF2", coded_char_set_id=819, priority=0, persistence=0)
+    result = world.put(DEFAULT_STREAM, md.encode(), header.encode() + pcf.encode())
+    got = at(result, "RFH1.Q")
+    assert [each.kind for each in got.message.headers] == ["MQRFH2", "MQRFH"]
+    assert nvs(got) == "MQPSCommand Publish MQPSTopic a MQPSIntData 5"
