@@ -17,6 +17,7 @@ from migrate.legacy_state import Key, LegacyState
 from migrate.plan import PlanOptions, Step, Store
 from migrate.target import Target
 from streams.namelists import DEFAULT_STREAM
+from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
 MAX_NAMELIST_NAMES = 256
@@ -34,7 +35,8 @@ class Place:
 class Draft:
     """What planning works on.
 
-    streams, sub_points: where each lies; those that are not there have no place. now: UTC. progress: called with how
+    streams, sub_points: where each lies; those that are not there have no place. theirs: the subscriptions that the
+    target has of its own, by name, or those without one by ``same_registration``. now: UTC. progress: called with how
     many more items are done.
     """
 
@@ -52,6 +54,7 @@ class Draft:
     streams: dict[str, Place] = field(default_factory=lambda: {DEFAULT_STREAM: Place("")})
     sub_points: dict[str, Place] = field(default_factory=dict)
     security: list[str] = field(default_factory=list)
+    theirs: dict[str | tuple[object, ...], Subscription] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -65,7 +68,11 @@ class Draft:
         """An empty plan."""
         objects, space = target.scratch()
         ids = SubIds(objects.qmgr.name, space)
-        return cls(state, target, options, now, Ledger(state), objects, space, ids, progress or (lambda _more: None))
+        draft = cls(state, target, options, now, Ledger(state), objects, space, ids, progress or (lambda _more: None))
+        for subscription in target.subscriptions:
+            name = subscription.name
+            draft.theirs[name if name is not None else same_registration(subscription)] = subscription
+        return draft
 
     @property
     def qmgr(self) -> str:
@@ -113,3 +120,15 @@ class Draft:
             return self.objects.topics.get(name)
         found: Definition | None = held[kind].get(name)  # type: ignore[attr-defined]
         return found
+
+
+def same_registration(subscription: Subscription) -> tuple[object, ...]:
+    """What two subscriptions without names have in common if they are one registration, made twice."""
+    return (
+        subscription.traditional_identity,
+        subscription.topic_string,
+        subscription.selector,
+        subscription.user,
+        subscription.stream,
+        subscription.sub_point,
+    )

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from commands.model import RegOpt
 from commands.objects import ADMIN_STREAM, is_object_name
-from migrate.draft import Draft
+from migrate.draft import Draft, same_registration
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
@@ -146,19 +146,7 @@ def _plan_one(draft: Draft, key: Key, legacy: LegacySubscription, names: dict[st
 
 def _existing(draft: Draft, made: Subscription) -> Subscription | None:
     """What of the target's own subscriptions *made* would double."""
-    if made.name is not None:
-        return draft.space.by_name(made.name)
-    for other in draft.space.by_identity(made.traditional_identity):
-        same = (other.topic_string, other.selector, other.user, other.stream, other.sub_point) == (
-            made.topic_string,
-            made.selector,
-            made.user,
-            made.stream,
-            made.sub_point,
-        )
-        if same and other.name is None:
-            return other
-    return None
+    return draft.theirs.get(made.name if made.name is not None else same_registration(made))
 
 
 def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscription:
