@@ -5,35 +5,32 @@
 What the broker has in memory and what the store has on disk are one: a unit of work that fails is backed out, and the
 broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do.
 
-Delivery that fails is decided here, by what guide 6.5.1 and 6.7.6 say of it: a publication that its queue refuses goes
-to the dead-letter queue with the reason; a response as PSNPRES says. Where even the dead-letter queue refuses, the
-command is backed out and tried again, ever more slowly; what was done before it stands, and what comes after it waits.
-Where a queue manager has no savepoints, what was done before it is backed out too, and done again without it.
-Only a non-persistent command is ever given up, after PSRTYCNT tries, with PSNPMSG(DISCARD). Every command is processed
-under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
+Where something can be put nowhere (``commands.delivering``) the command is backed out and tried again, ever more
+slowly; what was done before it stands, and what comes after it waits. Where a queue manager has no savepoints, what was
+done before it is backed out too, and done again without it. Only a non-persistent command is ever given up, after
+PSRTYCNT tries, with PSNPMSG(DISCARD). A command that we ourselves fail on is set aside as a dead letter. Every command
+is processed under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from commands.authority import GroupsOf, RecordedAuthority, no_groups
 from commands.broker import Arrival, Broker, Outcome
-from commands.deadletter import dead_letter
+from commands.delivering import Deliverer, UndeliverableError
 from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.puts import Completion, Outgoing, Put, PutKind
-from commands.queues.errors import QueueError
-from commands.queues.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
+from commands.puts import Completion, Outgoing, Put
+from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
 from commands.selection import selects
-from commands.stamps import Origin
+from commands.tally import Tally
 from commands.topics_port import TopicLink, is_native
-from commands.transmission import transmitted
-from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.places import collisions
@@ -41,8 +38,9 @@ from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")
 
+# Commands to a commit, and what they may come to: others wait to put while it lasts, and the log of the database grows.
 BATCH = 200
-_APPLICATION = "qpubsub"
+BATCH_BYTES = 16 * 1024 * 1024
 
 
 class Stop(Protocol):
@@ -53,61 +51,21 @@ class Stop(Protocol):
 
 
 @dataclass(slots=True)
-class Tally:
-    """What a processor has done since it started."""
-
-    commands: int = 0
-    publications: int = 0
-    responses: int = 0
-    dead_letters: int = 0
-    errors: int = 0
-    discarded: int = 0
-    linked: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        """Name and count, in order."""
-        return {field_.name: getattr(self, field_.name) for field_ in fields(self)}
-
-    def add(self, other: Tally) -> None:
-        """Count what *other* counted as well."""
-        for field_ in fields(self):
-            setattr(self, field_.name, getattr(self, field_.name) + getattr(other, field_.name))
-
-
-@dataclass(slots=True)
 class _Batch:
-    """What one unit of work has done so far; it counts once that is committed."""
+    """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put."""
 
     tally: Tally = field(default_factory=Tally)
     puts: list[Put] = field(default_factory=list)
-
-    def add(self, part: _Batch) -> None:
-        """One command more."""
-        self.tally.add(part.tally)
-        self.puts += part.puts
-
-
-class UndeliverableError(StoreError):
-    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
-
-    for_ever: PSNPRES asks for it to be tried until it works.
-    """
-
-    def __init__(self, why: str, for_ever: bool = False) -> None:
-        super().__init__(why, for_ever)
-        self.why, self.for_ever = why, for_ever
-
-    def __str__(self) -> str:
-        return self.why
+    size_bytes: int = 0
 
 
 class _StuckError(StoreError):
-    """A unit of work without savepoints came to a command that has to wait: all of it is backed out.
+    """A unit of work without savepoints came to a command that cannot be carried out: all of it is backed out.
 
     before: how many commands it had carried out by then.
     """
 
-    def __init__(self, before: int, message: StoredMessage | None, cause: UndeliverableError) -> None:
+    def __init__(self, before: int, message: StoredMessage, cause: Exception) -> None:
         super().__init__(before, message, cause)
         self.before, self.message, self.cause = before, message, cause
 
@@ -137,7 +95,7 @@ class Processor:
         self._broker: Broker | None = None
         self._space: TopicSpace | None = None
         self._version = -1
-        self._routes: PutsRemotely | None = None
+        self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
         self.tally = Tally()
 
@@ -179,7 +137,7 @@ class Processor:
             except _StuckError as stuck:
                 if stuck.before:
                     limit = stuck.before  # those before it once more, and without it
-                elif self._discarded_alone(stuck):
+                elif self._given_up_alone(stuck):
                     return 1
                 else:
                     raise stuck.cause from None
@@ -189,21 +147,21 @@ class Processor:
         waiting: UndeliverableError | None = None
         try:
             with self._store.unit_of_work() as unit:
-                self._routes = unit if isinstance(unit, PutsRemotely) else None
                 queues = input_queues(self._loaded(unit))
-                while batch.tally.commands < limit and queues and waiting is None:
+                while queues and waiting is None and batch.tally.commands < limit and batch.size_bytes < BATCH_BYTES:
                     message = None
                     try:
                         with unit.savepoint():
                             message = unit.get_next(queues)
                             if message is not None:
                                 self._one(unit, message, batch)
-                    except UndeliverableError as error:
+                    except Exception as error:
                         self._broker = None
+                        if message is None or _is_the_stores(error):
+                            raise
                         if not unit.has_savepoints:
                             raise _StuckError(batch.tally.commands, message, error) from error
-                        if not self._gives_up(unit, queues, message, error, batch):
-                            waiting = error
+                        waiting = self._given_up(unit, queues, message, error, batch)
                     if message is None:
                         break
                 version = unit.state_version
@@ -216,31 +174,34 @@ class Processor:
             raise waiting
         return batch.tally.commands
 
-    def _gives_up(
-        self,
-        unit: UnitOfWork,
-        queues: tuple[str, ...],
-        message: StoredMessage | None,
-        error: UndeliverableError,
-        batch: _Batch,
-    ) -> bool:
-        """Discard a command that cannot be carried out, if its sender and PSNPMSG allow for it; whether it was."""
-        if message is None or not self._may_discard(unit, message, error):
-            return False
-        with unit.savepoint():
-            again = unit.get_next(queues)
-            assert again is not None
-            assert (again.queue, again.body) == (message.queue, message.body)
-        self._discarded(message, error, batch)
-        return True
+    def _given_up(
+        self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, error: Exception, batch: _Batch
+    ) -> UndeliverableError | None:
+        """Take *message*, which cannot be carried out, off its queue after all: what it waits for, where it may not be.
 
-    def _discarded_alone(self, stuck: _StuckError) -> bool:
+        A fault of ours must not stop the queue: the message is set aside.
+        """
+        try:
+            with unit.savepoint():
+                if not isinstance(error, UndeliverableError):
+                    self._set_aside(unit, queues, message, error, batch)
+                elif self._may_discard(unit, message, error):
+                    _take_again(unit, queues, message)
+                    self._discarded(message, error, batch)
+                else:
+                    return error
+        except UndeliverableError as refusal:
+            self._broker = None
+            return refusal
+        return None
+
+    def _given_up_alone(self, stuck: _StuckError) -> bool:
         """The same in a unit of work of its own, after the one that met the command was backed out."""
         batch = _Batch()
         try:
             with self._store.unit_of_work() as unit:
                 queues = input_queues(self._loaded(unit))
-                if not self._gives_up(unit, queues, stuck.message, stuck.cause, batch):
+                if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:
                     unit.backout()
                     return False
         except BaseException:
@@ -250,6 +211,7 @@ class Processor:
         return True
 
     def _may_discard(self, unit: UnitOfWork, message: StoredMessage, error: UndeliverableError) -> bool:
+        """Whether its sender and PSNPMSG allow for that (guide 6.5.1)."""
         qmgr = self._loaded(unit).objects.qmgr
         if message.persistent or error.for_ever or qmgr.psnpmsg != "DISCARD":
             return False
@@ -258,7 +220,18 @@ class Processor:
     def _discarded(self, message: StoredMessage, error: UndeliverableError, batch: _Batch) -> None:
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
-        batch.add(_Batch(Tally(commands=1, errors=1, discarded=1)))
+        batch.tally.add(Tally(commands=1, errors=1, discarded=1))
+
+    def _set_aside(
+        self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: _Batch
+    ) -> None:
+        about = {"seq": message.seq, "queue": message.queue, "reason": MQRCCF_COMMAND_FAILED}
+        text = "message %d on %s: internal error"
+        _log.error(text, message.seq, message.queue, extra=about, exc_info=fault)
+        _take_again(unit, queues, message)
+        broker, arrival = self._loaded(unit), self._arrival(message)
+        outcome = broker.set_aside(arrival, MQRCCF_COMMAND_FAILED, f"internal error: {fault!r}")
+        self._carry_out(unit, broker, arrival, outcome, batch)
 
     def _loaded(self, unit: UnitOfWork) -> Broker:
         if self._broker is None or unit.state_version != self._version:
@@ -273,6 +246,7 @@ class Processor:
             self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
             self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
+            self._version = unit.state_version
         return self._broker
 
     def _tell_collisions(self, objects: Objects) -> None:
@@ -283,91 +257,47 @@ class Processor:
                 self._told.add(finding.text)
                 _log.warning("%s", finding.text)
 
-    def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
-        arrival = Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
-        part = _Batch()
-        broker = self._loaded(unit)
-        outcome = self._processed(unit, broker, arrival)
-        unit.save_effects(outcome.effects)
-        for n, put in enumerate(outcome.puts):
-            done = self._put(unit, broker, put, arrival)
-            if done is not None:
-                _tallied(part.tally, done.kind)
-                if self._record is not None:
-                    part.puts.append(Put.of(arrival.seq, n, done))
-        for put in self._for_tree(message):
-            self._put(unit, broker, put, arrival)
-            part.tally.linked += 1
-        self._version = unit.state_version
-        part.tally.commands = 1
-        part.tally.errors = int(outcome.completion is Completion.ERROR)
-        batch.add(part)
-        if outcome.completion is Completion.ERROR:
-            about = {"seq": message.seq, "queue": message.queue, "reason": outcome.reason}
-            level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
-            _log.log(level, "message %d on %s: %s", message.seq, message.queue, outcome.why, extra=about)
+    def _arrival(self, message: StoredMessage) -> Arrival:
+        return Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
 
-    def _for_tree(self, message: StoredMessage) -> tuple[Outgoing, ...]:
+    def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
+        broker, arrival = self._loaded(unit), self._arrival(message)
+        outcome = broker.process(arrival)
+        unit.save_effects(outcome.effects)
+        self._carry_out(unit, broker, arrival, outcome, batch)
+        self._version = unit.state_version
+
+    def _carry_out(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, outcome: Outcome, batch: _Batch) -> None:
+        """Put what came of one command; it counts once all of it is put."""
+        deliverer = self._deliverer
+        if deliverer is None or not deliverer.is_of(unit, broker):
+            deliverer = self._deliverer = Deliverer(unit, broker)
+        done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
+        outgoing = self._for_tree(arrival)
+        for put in outgoing:
+            deliverer.deliver(put, arrival)
+        tally = batch.tally
+        tally.commands += 1
+        tally.linked += len(outgoing)
+        batch.size_bytes += len(arrival.body)
+        for n, put_ in done:
+            if put_ is not None:
+                tally.put(put_.kind)
+                batch.size_bytes += len(put_.body)
+                if self._record is not None:
+                    batch.puts.append(Put.of(arrival.seq, n, put_))
+        if outcome.completion is Completion.ERROR:
+            tally.errors += 1
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
+            level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
+            _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
+
+    def _for_tree(self, arrival: Arrival) -> tuple[Outgoing, ...]:
         """What has to go into the linked topic tree; nothing of what came from there."""
         if not isinstance(self._space, LinkedTopicSpace):
             return ()
         outgoing = self._space.take_outgoing()
-        return () if is_native(message.md) else outgoing
-
-    def _processed(self, unit: UnitOfWork, broker: Broker, arrival: Arrival) -> Outcome:
-        try:
-            return broker.process(arrival)
-        except Exception as error:
-            # A fault of ours must not stop the queue: the message is set aside, and memory is read anew from the store.
-            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": MQRCCF_COMMAND_FAILED}
-            _log.exception("message %d on %s: internal error", arrival.seq, arrival.queue, extra=about)
-            self._broker = None
-            return self._loaded(unit).set_aside(arrival, MQRCCF_COMMAND_FAILED, f"internal error: {error!r}")
-
-    def _put(self, unit: UnitOfWork, broker: Broker, put: Outgoing, arrival: Arrival) -> Outgoing | None:
-        """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped."""
-        local = put if put.qmgr == broker.qmgr or self._routes is not None else transmitted(put)
-        try:
-            _put_to(unit, self._routes, local, arrival)
-        except QueueError as refusal:
-            instead = self._instead(broker, put, refusal, arrival)
-            if instead is None:
-                return None
-            try:
-                _put_to(unit, self._routes, instead, arrival)
-            except QueueError as second:
-                if put.kind is PutKind.RESPONSE and _may_drop(broker, put):
-                    return None
-                safe = put.kind is PutKind.RESPONSE and broker.objects.qmgr.psnpres == "SAFE"
-                raise UndeliverableError(
-                    f"{refusal}; the dead-letter queue does not take it: {second}", safe
-                ) from second
-            return instead
-        return put
-
-    def _instead(self, broker: Broker, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
-        """What becomes of a put that its queue refused; None where it is to be dropped (PSNPRES)."""
-        mode = broker.objects.qmgr.psnpres
-        non_persistent = put.message.mqmd.persistence != MQPER_PERSISTENT
-        if put.kind is PutKind.RESPONSE and non_persistent:
-            if mode == "DISCARD":
-                return None
-            if mode == "KEEP":
-                raise UndeliverableError(str(refusal), for_ever=True)
-        if put.kind is PutKind.DEADLETTER:
-            raise UndeliverableError(str(refusal))
-        origin = Origin.of(broker.qmgr, arrival.now)
-        mqmd, body = dead_letter(put.message.mqmd, put.body, refusal.reason, put.queue, put.qmgr, origin)
-        return replace(
-            put,
-            kind=PutKind.DEADLETTER,
-            qmgr=broker.qmgr,
-            queue=broker.objects.qmgr.deadq,
-            message=replace(put.message, mqmd=mqmd),
-            body=body,
-            completion=Completion.ERROR,
-            reason=refusal.reason,
-        )
+        return () if arrival.md is not None and is_native(arrival.md) else outgoing
 
     def _count(self, batch: _Batch) -> None:
         self.tally.add(batch.tally)
@@ -389,23 +319,12 @@ def input_queues(broker: Broker) -> tuple[str, ...]:
     return (CONTROL_QUEUE, *streams)
 
 
-def _put_to(unit: UnitOfWork, routes: PutsRemotely | None, put: Outgoing, arrival: Arrival) -> None:
-    md, user = put.message.mqmd.encode(), put.message.mqmd.user_identifier or None
-    if routes is not None:
-        routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
-        return
-    unit.put(put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at)
+def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:
+    again = unit.get_next(queues)
+    assert again is not None
+    assert (again.queue, again.body) == (message.queue, message.body)
 
 
-def _may_drop(broker: Broker, put: Outgoing) -> bool:
-    """Whether a response that nothing takes may be dropped: a non-persistent one, with PSNPRES(NORMAL)."""
-    return broker.objects.qmgr.psnpres == "NORMAL" and put.message.mqmd.persistence != MQPER_PERSISTENT
-
-
-def _tallied(tally: Tally, kind: PutKind) -> None:
-    if kind is PutKind.PUBLICATION:
-        tally.publications += 1
-    elif kind is PutKind.RESPONSE:
-        tally.responses += 1
-    else:
-        tally.dead_letters += 1
+def _is_the_stores(error: Exception) -> bool:
+    """Whether it is no matter of the message: the store failed, and will for others too."""
+    return isinstance(error, StoreError) and not isinstance(error, UndeliverableError)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.cli.console import Console
-from commands.processor import Tally
+from commands.tally import Tally
 from rfh2.captured import iso
 
 STATUS_FILE: Final = "status.json"

@@ -19,9 +19,10 @@ from commands.cli.users import groups_of
 from commands.live.config import read_config
 from commands.live.mqtt.link import MqttLink
 from commands.live.opening import topic_link
-from commands.processor import Processor, Tally
+from commands.processor import Processor
 from commands.puts import Put
 from commands.queues import Durability, QueueManagerStore
+from commands.tally import Tally
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub run -m QM1\n  qpubsub run -m QM1 --once --record puts.jsonl")

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from commands.delivering import UndeliverableError
 from commands.live.config import QueuesConfig
 from commands.live.ibmmq.manager import MqMessages, MqQueueManager
 from commands.live.ibmmq.reasons import ConnectionLostError, MqError
 from commands.live.ibmmq.record import RecordError
 from commands.live.urls import parse_address
 from commands.objects import QueueManager
-from commands.processor import Processor, UndeliverableError
+from commands.processor import Processor
 from commands.queues import QueueManagerStore
 from commands.queues.errors import QueueManagerInUseError
 from rfh2 import Folder, Mqmd, Rfh2, decode

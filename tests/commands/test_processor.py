@@ -8,15 +8,22 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from commands.broker import Arrival
+from commands.delivering import UndeliverableError
 from commands.objects import LocalQueue, QueueManager
-from commands.processor import Processor, UndeliverableError
+from commands.processor import Processor
+from commands.puts import Outgoing
 from commands.queues import QueueManagerStore, UnitOfWork
+from commands.tally import Tally
 from rfh2 import Folder, Mqmd, Rfh2, decode
+from streams.operations import RetainedPublication
 from streams.topic_objects import TopicObject, Wildcard
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -224,24 +231,78 @@ def test_psmode_other_than_enabled_leaves_commands_where_they_are(tmp_path: Path
         assert _depths(store, CONTROL) == [1]
 
 
-def test_an_internal_error_sets_the_message_aside_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _fails_in_translating(monkeypatch: pytest.MonkeyPatch) -> None:
     from commands import broker
 
-    real = broker.translate
+    real = broker.translate  # type: ignore[attr-defined]
 
-    def failing(command: object, context: object) -> object:
-        if getattr(command, "topics", ()) == ("poison",):
+    def failing(command: Any, context: Any) -> object:
+        if command.topics == ("poison",):
             raise ZeroDivisionError("a fault of ours")
-        return real(command, context)  # type: ignore[arg-type]
+        return real(command, context)
 
     monkeypatch.setattr(broker, "translate", failing)
+
+
+def _fails_in_putting(monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands.delivering import Deliverer
+
+    real = Deliverer.deliver
+
+    def failing(self: Deliverer, put: Outgoing, arrival: Arrival) -> Outgoing | None:
+        done = real(self, put, arrival)
+        if put.topic == "poison" and put.queue == "T":
+            raise ZeroDivisionError("a fault of ours, after S had its copy")
+        return done
+
+    monkeypatch.setattr(Deliverer, "deliver", failing)
+
+
+def _fails_in_saving(monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands.queues import effects
+
+    real = effects.retained_row  # type: ignore[attr-defined]
+
+    def failing(retained: RetainedPublication) -> object:
+        if retained.topic_string == "poison":
+            raise ZeroDivisionError("a fault of ours")
+        return real(retained)
+
+    monkeypatch.setattr(effects, "retained_row", failing)
+
+
+@pytest.mark.parametrize("fails", [_fails_in_translating, _fails_in_putting, _fails_in_saving])
+def test_6_7_7_3008_an_internal_error_sets_the_message_aside_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    fails(monkeypatch)
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
-            _register(unit, "S", "#")
-            _publish(unit, "poison")
+            for queue in ("S", "T"):
+                _register(unit, queue, "#")
+            retained = "<Command>Publish</Command><PubOpt>RetainPub</PubOpt><Topic>poison</Topic>"
+            _put(unit, STREAM, retained)
             _publish(unit, "a")
-        Processor(store, lambda: NOW).drain()
-        assert _depths(store, "S", DEAD, STREAM) == [1, 1, 0]
+        processor = Processor(store, lambda: NOW)
+        assert processor.drain() == 4
+        assert _depths(store, "S", "T", DEAD, STREAM) == [1, 1, 1, 0]
+        with store.unit_of_work() as unit:
+            (dead,) = unit.browse(DEAD)
+            assert unit.load_state()[2] == []
+        assert decode(dead.body, dead.md).headers[0].reason == 3008  # type: ignore[attr-defined]
+        wanted = Tally(commands=4, publications=2, dead_letters=1, errors=1)
+        assert processor.tally == wanted
+
+
+def test_6_7_7_3008_waits_where_the_dead_letter_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_in_translating(monkeypatch)
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue(DEAD, put_enabled=False))
+            _publish(unit, "poison")
+        with pytest.raises(UndeliverableError):
+            Processor(store, lambda: NOW).drain()
+        assert _depths(store, STREAM) == [1]
 
 
 def _load(store: QueueManagerStore, commands: int) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.delivering import UndeliverableError
 from commands.objects import AliasQueue, Definition, LocalQueue, QueueManager
-from commands.processor import Processor, UndeliverableError
+from commands.processor import Processor
 from commands.queues import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh

@@ -1,0 +1,109 @@
+"""Putting what a command causes, and what becomes of it where its queue refuses (guide 6.5.1, 6.7.6).
+
+refused                              then
+publication, persistent response     dead-letter queue, with the reason
+non-persistent response              as PSNPRES says: NORMAL, SAFE, DISCARD, KEEP
+dead letter                          the command has to wait
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from commands.broker import Arrival, Broker
+from commands.deadletter import dead_letter
+from commands.puts import Completion, Outgoing, PutKind
+from commands.queues.errors import QueueError
+from commands.queues.port import PutsRemotely, UnitOfWork
+from commands.stamps import Origin
+from commands.transmission import transmitted
+from rfh2.constants import MQPER_PERSISTENT
+from rfh2.errors import StoreError
+
+_APPLICATION: Final = "qpubsub"
+
+
+class UndeliverableError(StoreError):
+    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
+
+    for_ever: PSNPRES asks for it to be tried until it works.
+    """
+
+    def __init__(self, why: str, for_ever: bool = False) -> None:
+        super().__init__(why, for_ever)
+        self.why, self.for_ever = why, for_ever
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class Deliverer:
+    """Puts for one unit of work, with what *broker* knows of the queue manager."""
+
+    def __init__(self, unit: UnitOfWork, broker: Broker) -> None:
+        self._unit, self._broker = unit, broker
+        self._qmgr = broker.qmgr
+        # Asked once: looking at a protocol costs as much as a put.
+        self._routes = unit if isinstance(unit, PutsRemotely) else None
+
+    def is_of(self, unit: UnitOfWork, broker: Broker) -> bool:
+        """Whether it was made for these two."""
+        return self._unit is unit and self._broker is broker
+
+    def deliver(self, put: Outgoing, arrival: Arrival) -> Outgoing | None:
+        """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped.
+
+        Raises UndeliverableError.
+        """
+        try:
+            self._put(put, arrival)
+        except QueueError as refusal:
+            return self._refused(put, refusal, arrival)
+        return put
+
+    def _put(self, put: Outgoing, arrival: Arrival) -> None:
+        if self._routes is None and put.qmgr != self._qmgr:
+            put = transmitted(put)
+        mqmd = put.message.mqmd
+        md, user = mqmd.encode(), mqmd.user_identifier or None
+        if self._routes is not None:
+            self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
+            return
+        self._unit.put(
+            put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at
+        )
+
+    def _refused(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
+        response = put.kind is PutKind.RESPONSE
+        may_go = response and put.message.mqmd.persistence != MQPER_PERSISTENT
+        mode = self._broker.objects.qmgr.psnpres
+        if may_go and mode == "DISCARD":
+            return None
+        if may_go and mode == "KEEP":
+            raise UndeliverableError(str(refusal), for_ever=True)
+        if put.kind is PutKind.DEADLETTER:
+            raise UndeliverableError(str(refusal))
+        instead = self._dead(put, refusal, arrival)
+        try:
+            self._put(instead, arrival)
+        except QueueError as second:
+            if may_go and mode == "NORMAL":
+                return None
+            why = f"{refusal}; the dead-letter queue does not take it: {second}"
+            raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
+        return instead
+
+    def _dead(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing:
+        origin = Origin.of(self._qmgr, arrival.now)
+        mqmd, body = dead_letter(put.message.mqmd, put.body, refusal.reason, put.queue, put.qmgr, origin)
+        return replace(
+            put,
+            kind=PutKind.DEADLETTER,
+            qmgr=self._qmgr,
+            queue=self._broker.objects.qmgr.deadq,
+            message=replace(put.message, mqmd=mqmd),
+            body=body,
+            completion=Completion.ERROR,
+            reason=refusal.reason,
+        )
