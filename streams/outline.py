@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rfh2.visible import visible
 from streams.places import Place
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
@@ -30,7 +31,7 @@ class Outline:
     @property
     def shown_label(self) -> str:
         """The label for a person: no control characters, and a word where the level is empty."""
-        return _visible(self.label) or "(empty level)"
+        return visible(self.label) or "(empty level)"
 
     @property
     def is_bare(self) -> bool:
@@ -79,14 +80,7 @@ def marks(node: Outline) -> list[tuple[str, str]]:
         out.append(("retained", "retained"))
     if node.hidden:
         out.append(("hidden", f"{node.hidden} more below"))
-    return [(kind, _visible(text)) for kind, text in out]
-
-
-def _visible(text: str) -> str:
-    """Topic strings are whatever programs wrote."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return [(kind, visible(text)) for kind, text in out]
 
 
 class _Node:

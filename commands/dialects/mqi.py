@@ -18,6 +18,7 @@ from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
+from rfh2.visible import visible
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -125,7 +126,7 @@ def command_calls(command: Command, topics: Iterable[str]) -> list[Call]:
 def shown(call: Call) -> list[str]:
     """A call as lines: the verb, then a field a line."""
     lines = [call.verb]
-    lines += [f"  {name:24} {_visible(value)}" for name, value in call.fields]
+    lines += [f"  {name:24} {visible(value)}" for name, value in call.fields]
     if call.gives:
         lines.append(f"  {'gives':24} {call.gives}")
     return lines
@@ -307,7 +308,3 @@ def _options(name: str, words: list[str]) -> tuple[str, str]:
 
 def _quoted(text: str | None) -> str | None:
     return None if text is None else f"'{text}'"
-
-
-def _visible(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -10,8 +10,8 @@ from commands.dialects.occasions import Occasion, Stage
 from commands.dialects.sub_names import sub_name
 from commands.puts import Outgoing, Put, PutKind
 from rfh2.captured import CapturedMessage
-from rfh2.explain.annotate import visible
 from rfh2.explain.reasons import reason_text
+from rfh2.visible import visible
 from streams.operations import (
     AlterSubscription,
     ClearRetained,

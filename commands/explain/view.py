@@ -9,9 +9,10 @@ from commands.explain.response_text import response_sentence
 from commands.explain.sentence import sentence
 from commands.model import Command
 from rfh2.captured import iso
-from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines, visible
+from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
+from rfh2.visible import visible
 
 
 @dataclass(frozen=True, slots=True)

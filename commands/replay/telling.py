@@ -10,6 +10,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, decode
+from rfh2.visible import visible
 
 _MOST_TEXT = 48
 
@@ -18,7 +19,8 @@ def told(message: CapturedMessage, outcome: Outcome, puts: Sequence[Put]) -> lis
     """The lines about one message: the command, then an indented line for each put."""
     if outcome.completion is None:
         return []
-    return [f"{message.seq:>4}  {_command(message, outcome)}", *(f"      -> {_put(put)}" for put in puts)]
+    lines = [f"{message.seq:>4}  {_command(message, outcome)}", *(f"      -> {_put(put)}" for put in puts)]
+    return [visible(line) for line in lines]
 
 
 def _command(message: CapturedMessage, outcome: Outcome) -> str:

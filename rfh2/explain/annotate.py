@@ -36,6 +36,7 @@ from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
 from rfh2.pcf_parameters import Cfgr, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
+from rfh2.visible import visible
 
 
 class Role(StrEnum):
@@ -117,13 +118,6 @@ def layout_lines(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
         if line.meaning:
             columns.append(paint(Role.MEANING, f"[{visible(line.meaning)}]"))
         yield " ".join(columns).rstrip()
-
-
-def visible(text: str) -> str:
-    """*text* in one line, with what no terminal should see escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[Line]:
