@@ -5,7 +5,8 @@ share selections. One is
 
     wanted    while some subscription needs it
     settled   when the tree has it, and what the tree retained there is known here, and that is committed
-    fresh     the same, but for the commit
+    asked     while the processor's thread tells the tree of it
+    fresh     when that is done, until the commit settles it
     refused   when the tree will not have it; until there is a new connection
 
 Used by the processor's thread and by a link's own: each method holds the lock.
@@ -33,7 +34,8 @@ class Interest(Generic[K]):
         self._wanted: Counter[K] = Counter()
         self._of: dict[bytes, K] = {}
         self._pending: list[Effect] = []
-        self._settled, self._fresh, self._refused = set(settled), set[K](), set[K]()
+        self._settled = set(settled)
+        self._asked, self._fresh, self._refused = set[K](), set[K](), set[K]()
 
     # What the processor tells
 
@@ -71,15 +73,20 @@ class Interest(Generic[K]):
 
     # What the tree is told
 
-    def needs(self, selection: K) -> bool:
-        """Whether the tree has to be told of it now."""
+    def ask(self, selection: K) -> bool:
+        """Whether the tree has to be told of it now; who is told so must call ``answered``."""
         with self.lock:
-            return selection not in self._settled | self._fresh | self._refused
+            if any(selection in known for known in (self._settled, self._fresh, self._refused)):
+                return False
+            self._asked.add(selection)
+            return True
 
-    def freshly(self, selection: K) -> None:
-        """The tree has it; so it stays once the unit of work is committed."""
+    def answered(self, selection: K, has: bool) -> None:
+        """Whether the tree has it now; if so it stays once the unit of work is committed."""
         with self.lock:
-            self._fresh.add(selection)
+            self._asked.discard(selection)
+            if has:
+                self._fresh.add(selection)
 
     def settle(self, selection: K) -> bool:
         """The tree has it, and what it retained there is safe here; whether it is still wanted."""
@@ -103,14 +110,16 @@ class Interest(Generic[K]):
             return forgotten
 
     def behind(self) -> list[K]:
-        """What is wanted and neither settled nor refused."""
+        """What is wanted, and is nobody's business yet."""
         with self.lock:
-            return [s for s in self._wanted if s not in self._settled | self._fresh | self._refused]
+            known = (self._settled, self._asked, self._fresh, self._refused)
+            return [selection for selection in self._wanted if not any(selection in each for each in known)]
 
     def drop_unwanted(self, had: Iterable[K]) -> list[K]:
         """Those of *had* that nobody wants; they are settled no more."""
         with self.lock:
-            gone = [selection for selection in had if selection not in self._wanted and selection not in self._fresh]
+            kept = (self._wanted, self._asked, self._fresh)
+            gone = [selection for selection in had if not any(selection in each for each in kept)]
             self._settled.difference_update(gone)
             return gone
 

@@ -113,6 +113,18 @@ class Native:
             setattr(told, name, value)
         self.client.publish(topic, payload, qos, retain, told).wait_for_publish(20)
 
+    def insist(self, topic: str, payload: str) -> None:
+        """Publish at QoS 1, and again until the broker has answered, before anything else is published."""
+        while True:
+            told = self.client.publish(topic, payload, 1)
+            try:
+                told.wait_for_publish(5)
+                if told.is_published():
+                    return
+            except (RuntimeError, ValueError):
+                pass
+            until(self.client.is_connected, what="the broker")
+
     def payloads(self, topic: str | None = None) -> list[str]:
         return [m.payload.decode() for m in self.messages if topic is None or m.topic == topic]
 

@@ -129,10 +129,8 @@ def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
         speaker = Native(broker, "speaker")
 
         def speak() -> None:
-            # Without a connection it waits in the client: the program is not what is tried here.
             for n in wanted:
-                speaker.client.publish(f"in/{int(n) % 7}", n, 1)
-                time.sleep(0.001)
+                speaker.insist(f"in/{int(n) % 7}", n)
 
         def put() -> None:
             with QueueManagerStore.open(tmp_path / "qmgrs", "QM1", durability=Durability.NORMAL) as putting:

@@ -221,19 +221,21 @@ class MqttLink:
             _log.warning("topic %s: %s", topic_string, what)
 
     def _settle(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        if not self._interest.needs(topic_filter):
+        if not self._interest.ask(topic_filter):
             return ()
+        has = False
         try:
             self._subscribed({topic_filter: self._ask(topic_filter)})
             news = self._news(topic_filter, space, now)
+            has = True
+            return news
         except RefusedError as error:
             self._refuse(topic_filter, error)
-            return ()
         except TreeUnreachableError as error:
             _log.warning("%s; native publications under %s will come once it can be reached", error, topic_filter)
-            return ()
-        self._interest.freshly(topic_filter)
-        return news
+        finally:
+            self._interest.answered(topic_filter, has)
+        return ()
 
     def _refuse(self, topic_filter: str, error: RefusedError) -> None:
         self._interest.refuse(topic_filter)
