@@ -3,7 +3,8 @@
     begin ── get ── Broker.process ── save effects, put puts ── ... up to a batch ── commit
 
 What the broker has in memory and what the store has on disk are one: a unit of work that fails is backed out, and the
-broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do.
+broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do,
+and early where another process waits to put or to get.
 
 Where something can be put nowhere (``commands.delivering``) the command is backed out and tried again, ever more
 slowly; what was done before it stands, and what comes after it waits. Where a queue manager has no savepoints, what was
@@ -38,8 +39,10 @@ from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")
 
-# Commands to a commit, and what they may come to: others wait to put while it lasts, and the log of the database grows.
-BATCH = 200
+# Commands to a commit; to a commit that another process waits for; and what they may come to, got and put: the log of
+# the database grows by as much.
+BATCH = 1000
+SHARED_BATCH = 100
 BATCH_BYTES = 16 * 1024 * 1024
 
 
@@ -148,7 +151,7 @@ class Processor:
         try:
             with self._store.unit_of_work() as unit:
                 queues = input_queues(self._loaded(unit))
-                while queues and waiting is None and batch.tally.commands < limit and batch.size_bytes < BATCH_BYTES:
+                while queues and waiting is None and _goes_on(unit, batch, limit):
                     message = None
                     try:
                         with unit.savepoint():
@@ -317,6 +320,14 @@ def input_queues(broker: Broker) -> tuple[str, ...]:
     namelist = broker.objects.namelists.get(QUEUE_NAMELIST)
     streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
     return (CONTROL_QUEUE, *streams)
+
+
+def _goes_on(unit: UnitOfWork, batch: _Batch, limit: int) -> bool:
+    """Whether *batch* takes another command."""
+    done = batch.tally.commands
+    if done >= limit or batch.size_bytes >= BATCH_BYTES:
+        return False
+    return done == 0 or done % SHARED_BATCH > 0 or not unit.is_awaited
 
 
 def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:

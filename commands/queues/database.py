@@ -86,6 +86,13 @@ class Database:
         finally:
             execute(f"PRAGMA busy_timeout = {int(self.patience_s * 1000)}").fetchall()
 
+    def is_awaited(self) -> bool:
+        """Whether another process waits for the write transaction that is open here."""
+        try:
+            return self._turn.is_taken()
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+
     def close(self) -> None:
         """Give back the connection."""
         self._turn.close()

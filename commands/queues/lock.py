@@ -44,6 +44,13 @@ class Turn:
             else:
                 return True
 
+    def is_taken(self) -> bool:
+        """Whether another process has the turn, and waits."""
+        free = self.take(deadline=0.0)
+        if free:
+            self.give()
+        return not free
+
     def give(self) -> None:
         """Let the next one have it."""
         if self._descriptor is not None:

@@ -160,6 +160,10 @@ class UnitOfWork(Queues, Knowledge, Protocol):
     def has_savepoints(self) -> bool:
         """Whether a part can be backed out alone; where not, an exception out of a part dooms the whole."""
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another process waits for this one to end before it can begin its own."""
+
     def commit(self) -> None:
         """Make it so, durably; the unit of work is over. Raises StoreError: then it is backed out."""
 

@@ -262,6 +262,10 @@ class SqliteUnitOfWork:
         """Whether it has been neither committed nor backed out."""
         return self._open
 
+    @property
+    def is_awaited(self) -> bool:
+        return self.database.is_awaited()
+
     def commit(self) -> None:
         self._require_open()
         try:

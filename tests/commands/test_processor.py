@@ -21,6 +21,7 @@ from commands.objects import LocalQueue, QueueManager
 from commands.processor import Processor
 from commands.puts import Outgoing
 from commands.queues import QueueManagerStore, UnitOfWork
+from commands.queues.unit_of_work import SqliteUnitOfWork
 from commands.tally import Tally
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from streams.operations import RetainedPublication
@@ -229,6 +230,34 @@ def test_psmode_other_than_enabled_leaves_commands_where_they_are(tmp_path: Path
             _register(unit, "S")
         assert Processor(store, lambda: NOW).drain() == 0
         assert _depths(store, CONTROL) == [1]
+
+
+@pytest.mark.parametrize(
+    ("is_awaited", "commits"), [(False, [250]), (True, [100, 200, 250])], ids=["alone", "another-process-waits"]
+)
+def test_a_batch_ends_early_where_another_process_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_awaited: bool, commits: list[int]
+) -> None:
+    monkeypatch.setattr(SqliteUnitOfWork, "is_awaited", is_awaited)
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            for _ in range(250):
+                _publish(unit)
+        seen: list[int] = []
+        Processor(store, lambda: NOW, committed=lambda tally: seen.append(tally.commands)).drain()
+    assert seen == commits
+
+
+def test_a_batch_ends_where_it_grows_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commands.processor.BATCH_BYTES", 1000)
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            _register(unit, "S")
+            for _ in range(6):
+                unit.put(STREAM, None, _command("<Command>Publish</Command><Topic>a</Topic>")[1] + bytes(300))
+        seen: list[int] = []
+        Processor(store, lambda: NOW, committed=lambda tally: seen.append(tally.commands)).drain()
+    assert seen == [3, 5, 7]
 
 
 def _fails_in_translating(monkeypatch: pytest.MonkeyPatch) -> None:

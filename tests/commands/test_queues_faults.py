@@ -190,6 +190,27 @@ while True:
         assert store.depth("Q") == 5
 
 
+def test_who_waits_is_known(tmp_path: Path) -> None:
+    program = """
+print("ready", flush=True)
+with store.unit_of_work() as unit:
+    unit.put("Q", None, b"")
+"""
+    with create(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            assert not unit.is_awaited
+            process = start(tmp_path, program)
+            until_ready(process)
+            end = time.monotonic() + 20
+            while not unit.is_awaited:
+                assert time.monotonic() < end
+                time.sleep(0.001)
+        assert process.wait(20) == 0
+        with store.unit_of_work() as unit:
+            assert not unit.is_awaited
+            assert unit.depth("Q") == 1
+
+
 def test_of_several_creations_at_once_one_succeeds(tmp_path: Path) -> None:
     program = """
 import sys

@@ -111,6 +111,25 @@ def test_get_next_follows_arrival_across_queues(store: QueueManagerStore) -> Non
         assert [m.body for m in iter(lambda: unit.get_next(("B", "A", "C", "NONE")), None)] == [b"1", b"2", b"3"]
 
 
+def test_what_is_put_meanwhile_comes_in_its_place_on_a_deep_queue(store: QueueManagerStore) -> None:
+    put(store, "Q", *(b"%d" % n for n in range(200)), priority=5)
+    with store.unit_of_work() as unit:
+        got = [unit.get("Q") for _ in range(70)]
+        put_into = {"md": Mqmd(priority=9).encode(), "body": b"urgent"}
+        unit.put("Q", **put_into)  # type: ignore[arg-type]
+        got += [unit.get("Q") for _ in range(3)]
+        with suppress(UndoneError), unit.savepoint():
+            assert unit.get("Q") is not None
+            unit.put("Q", **put_into)  # type: ignore[arg-type]
+            raise UndoneError
+        got += iter(lambda: unit.get("Q"), None)
+    assert [m.body for m in got if m is not None] == [
+        *(b"%d" % n for n in range(70)),
+        b"urgent",
+        *(b"%d" % n for n in range(70, 200)),
+    ]
+
+
 class UndoneError(Exception):
     """What makes a part of a unit of work fail."""
 

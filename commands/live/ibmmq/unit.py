@@ -47,6 +47,7 @@ class MqUnit:
     """Messages alone: what links put and take. end: told when it is over, and whether the connection may go on."""
 
     has_savepoints = False
+    is_awaited = False
 
     def __init__(
         self,
