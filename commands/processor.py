@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from commands.authority import GroupsOf, RecordedAuthority, no_groups
@@ -44,6 +44,7 @@ _log = logging.getLogger("qpubsub.processor")
 BATCH = 1000
 SHARED_BATCH = 100
 BATCH_BYTES = 16 * 1024 * 1024
+EXPIRY_SCAN = timedelta(seconds=60)
 
 
 class Stop(Protocol):
@@ -108,6 +109,7 @@ class Processor:
             gone = unit.discard_nonpersistent_retained()
         if gone:
             _log.info("%d non-persistent retained publications did not outlive the restart", gone)
+        self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
         """Process until the input queues are empty or *stop* says so; returns how many commands there were."""
@@ -120,17 +122,30 @@ class Processor:
         return done
 
     def run(self, stop: Stop, idle_s: float = 0.5) -> None:
-        """Process, and wait for more, until *stop* is set. A failing store is tried again, ever more slowly."""
+        """Process, and wait for more, until *stop* is set. A failing store is tried again, ever more slowly.
+
+        What has expired on queues that nobody gets from is taken off them now and then.
+        """
         patience = 0.1
+        looked = self._clock()
         while not stop.is_set():
             try:
                 self.drain(stop)
                 patience = 0.1
+                if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
+                    looked = now
+                    self._discard_expired()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
                 _log.error("%s; the next try is in %.1f seconds", error, patience)
                 stop.wait(patience)
                 patience = min(patience * 2, 30.0)
+
+    def _discard_expired(self) -> None:
+        with self._store.unit_of_work() as unit:
+            gone = unit.discard_expired()
+        if gone:
+            _log.info("%d expired messages were taken off their queues", gone)
 
     def _one_batch(self) -> int:
         limit = self._batch_size

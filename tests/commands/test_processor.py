@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,40 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
             _publish(unit)
         Processor(store, lambda: NOW).drain()
         assert _depths(store, "S") == [1]
+
+
+def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = NOW
+    stop = threading.Event()
+
+    def clock() -> datetime:
+        return now
+
+    def later(_timeout_s: float) -> bool:
+        nonlocal now
+        if rows() < 2:
+            stop.set()
+        now += timedelta(seconds=45)
+        return False
+
+    def rows() -> int:
+        return int(store.database.connection.execute("SELECT count(*) FROM messages").fetchone()[0])
+
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=clock) as store:
+        with store.unit_of_work() as unit:
+            unit.put("S", Mqmd(expiry=10).encode(), b"a second")
+            unit.put("S", Mqmd(expiry=1000).encode(), b"100 seconds")
+            unit.put("S", None, b"for ever")
+        now += timedelta(seconds=2)
+        processor = Processor(store, clock)
+        processor.start()
+        assert rows() == 2
+        monkeypatch.setattr(store, "wait_for_change", later)
+        processor.run(stop)
+        assert [message.body for message in store.browse("S")] == [b"for ever"]
+        assert rows() == 1
 
 
 def test_priority_comes_before_arrival(tmp_path: Path) -> None:
