@@ -24,6 +24,8 @@ DEFINE TOPIC(SPORT) TOPICSTR('a/x') WILDCARD(BLOCK)
 DEFINE QLOCAL(NEWS)
 DEFINE TOPIC(NEWS) TOPICSTR('News')
 ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM, NEWS)
+DEFINE TOPIC(USD) TOPICSTR('USD')
+ALTER NAMELIST(SYSTEM.QPUBSUB.SUBPOINT.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.SUBPOINT, USD)
 DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)
 """
 EXPIRING = SETUP + "DEFINE SUB(SOON) TOPICSTR('+/x') DEST(AUDIT) EXPIRY(30)\n"
@@ -75,6 +77,8 @@ def _subscriber_commands(draw: st.DrawFn) -> Wanted:
             "VariableUserId",
             "None",
             "FullResp",
+            "JoinShared",
+            "AddName",
         ],
         "DeregSub": ["CorrelAsId", "DeregAll", "VariableUserId"],
         "ReqUpdate": ["CorrelAsId", "VariableUserId"],
@@ -83,7 +87,9 @@ def _subscriber_commands(draw: st.DrawFn) -> Wanted:
     most = 1 if word == "ReqUpdate" else 2
     topics = st.sampled_from(CHAR_PATTERNS if rfh1 else PATTERNS)
     tags = _tags(
-        SubName=None if rfh1 else draw(_NAMES),
+        SubName=draw(_NAMES),
+        SubIdentity=draw(st.sampled_from([None, None, None, "A", "B"])) if word == "RegSub" else None,
+        SubPoint=None if rfh1 else draw(st.sampled_from([None, None, None, "USD"])),
         Filter=None if rfh1 else draw(st.sampled_from([None, None, *FILTERS])),
         StreamName=draw(st.sampled_from([None, "NEWS"])) if rfh1 else None,
     )
@@ -99,6 +105,7 @@ def _publications(draw: st.DrawFn) -> Wanted:
         draw(st.sampled_from(["Publish"] * 6 + ["DeletePub"])),
         tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=2))),
         options,
+        {} if rfh1 else draw(st.sampled_from([{}, {}, {"SubPoint": "USD"}])),
         usr={} if rfh1 else draw(st.sampled_from([{}, {"n": 2}, {"n": 5}])),
         data="data",
         rfh1=rfh1,

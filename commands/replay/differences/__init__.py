@@ -1,0 +1,23 @@
+"""What version 7 does differently from version 6 with a captured workload, and why."""
+
+from commands.replay.differences.explain import Causes, Explainer
+from commands.replay.differences.model import FINDING, Change, Difference
+from commands.replay.differences.observe import Observed, ObservingSpace, Pair, Step
+from commands.replay.differences.report import Report, Tally
+from commands.replay.differences.rules import RULES, Rule
+
+__all__ = [
+    "FINDING",
+    "RULES",
+    "Causes",
+    "Change",
+    "Difference",
+    "Explainer",
+    "Observed",
+    "ObservingSpace",
+    "Pair",
+    "Report",
+    "Rule",
+    "Step",
+    "Tally",
+]

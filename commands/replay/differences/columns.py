@@ -1,0 +1,34 @@
+"""Differences as columns: the Parquet form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from commands.replay.differences.model import Difference
+
+DIFFERENCES: Final = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("qmgr", pa.string()),
+        ("user", pa.string()),
+        ("command", pa.string()),
+        ("rule", pa.string()),
+        ("since", pa.int64()),
+        ("change", pa.string()),
+        ("queue", pa.string()),
+        ("sub_name", pa.string()),
+        ("topic", pa.string()),
+        ("old", pa.string()),
+        ("new", pa.string()),
+        ("why", pa.string()),
+    ]
+)
+
+
+def table_of(differences: Sequence[Difference]) -> pa.Table:
+    """*differences* as a table of that schema."""
+    return pa.Table.from_pylist([difference.model_dump() for difference in differences], schema=DIFFERENCES)

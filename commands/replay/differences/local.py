@@ -1,0 +1,77 @@
+"""The comparison in this process: both versions side by side, message after message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from commands.broker import EPOCH, Arrival
+from commands.replay.differences.deliveries import Deliveries
+from commands.replay.differences.explain import Explainer
+from commands.replay.differences.model import Difference
+from commands.replay.differences.observe import Pair, Step
+from commands.replay.differences.report import Report, Tally
+from commands.replay.differences.signs import signs_of
+from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
+from rfh2.captured import CapturedMessage
+from rfh2.errors import DecodeError
+from rfh2.mqmd import Mqmd
+
+
+@dataclass(slots=True)
+class _QueueManager:
+    pair: Pair
+    explainer: Explainer
+    now: datetime = EPOCH
+
+
+class LocalDifferences:
+    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions."""
+
+    def __init__(self, setup: str = "") -> None:
+        self._setup = setup
+        self._qmgrs: dict[str, _QueueManager] = {}
+        self._last = -1
+        self._tally, self._deliveries = Tally(), Deliveries()
+
+    def compare(self, message: CapturedMessage) -> list[Difference]:
+        """What differs in what one message leads to.
+
+        Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        """
+        if message.seq < self._last:
+            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
+        self._last = message.seq
+        step = self._step(message)
+        differences = self._qmgrs[step.qmgr].explainer.step(step)
+        self._tally.message(differences)
+        self._deliveries.step(step)
+        for rule in step_signs(step):
+            self._tally.sign(rule, message.seq)
+        return differences
+
+    def report(self) -> Report:
+        """The sum of all so far."""
+        return self._tally.report(self._deliveries.lines())
+
+    def _step(self, message: CapturedMessage) -> Step:
+        qmgr = message.qmgr or DEFAULT_QMGR
+        known = self._qmgrs.get(qmgr)
+        if known is None:
+            known = self._qmgrs[qmgr] = _QueueManager(Pair(qmgr, self._setup), Explainer())
+            known.explainer.causes.begin(*known.pair.subscriptions())
+        # A message without a time comes when the last one came.
+        known.now = message.time if message.time is not None else known.now
+        return known.pair.step(Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user))
+
+
+def step_signs(step: Step) -> list[str]:
+    """The rules that the command of a step is a sign of."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if command is None:
+        return []
+    try:
+        mqmd = Mqmd() if step.arrival.md is None else Mqmd.decode(step.arrival.md)
+    except DecodeError:
+        return []
+    return list(signs_of(command, step.arrival, mqmd))

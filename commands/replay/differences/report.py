@@ -1,0 +1,210 @@
+"""All differences of a workload, summed up: by rule, by subscriber, by topic; with examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from commands.replay.differences.model import FINDING, Change, Difference
+from commands.replay.differences.rules import RULES
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EXAMPLES: Final = 3
+_MOST_PERIODS: Final = 60
+_MOST_PLACES: Final = 1_000_000
+
+
+class Line(BaseModel):
+    """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    total: int
+    changes: dict[Change, int]
+    rules: dict[str, int]
+
+
+class RuleLine(Line):
+    """A rule, or what none explains, with examples."""
+
+    title: str
+    old: str
+    new: str
+    examples: tuple[Difference, ...]
+
+
+class SignLine(BaseModel):
+    """A rule that the capture gives a sign of. first_seq: where it did first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    title: str
+    count: int
+    first_seq: int
+
+
+class DeliveryLine(BaseModel):
+    """A queue whose captured deliveries are not those that a version puts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    queue: str
+    captured: int
+    old: int
+    new: int
+    missing_in_new: int
+    only_in_new: int
+
+
+class Period(BaseModel):
+    """Differences of a stretch of captured time that begins at *start*."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: datetime
+    changes: dict[Change, int]
+
+
+class Report(BaseModel):
+    """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
+
+    subscribers: those who would notice, most first; so topics. deliveries: against what was captured on subscriber
+    queues, where anything was. timeline: at most sixty periods of equal length; those without a difference left out.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    messages: int
+    differing: int
+    differences: int
+    findings: int
+    rules: tuple[RuleLine, ...]
+    subscribers: tuple[Line, ...]
+    topics: tuple[Line, ...]
+    signs: tuple[SignLine, ...]
+    timeline: tuple[Period, ...] = ()
+    period_minutes: int = 1
+    deliveries: tuple[DeliveryLine, ...] = ()
+
+
+class Tally:
+    """Takes differences as they come, and sums them up."""
+
+    def __init__(self) -> None:
+        self._messages = self._differing = self._total = 0
+        self._by: dict[str, dict[str, Counter[tuple[str, Change]]]] = {"rule": {}, "subscriber": {}, "topic": {}}
+        self._examples: dict[str, list[Difference]] = {}
+        self._signs: dict[str, tuple[int, int]] = {}
+        self._minutes: dict[int, Counter[Change]] = {}
+
+    def message(self, differences: Iterable[Difference]) -> None:
+        """One message, and what differs in what it leads to."""
+        self._messages += 1
+        found = list(differences)
+        self._differing += bool(found)
+        for difference in found:
+            self._take(difference)
+
+    def sign(self, rule: str, seq: int) -> None:
+        """A command that is a sign of a rule."""
+        count, first = self._signs.get(rule, (0, seq))
+        self._signs[rule] = (count + 1, min(first, seq))
+
+    def add(self, other: Tally) -> None:
+        """Take in what another has counted; examples are the first by seq."""
+        self._messages += other._messages
+        self._differing += other._differing
+        self._total += other._total
+        for table, lines in other._by.items():
+            for name, counts in lines.items():
+                self._by[table].setdefault(name, Counter()).update(counts)
+        for rule, examples in other._examples.items():
+            mine = [*self._examples.get(rule, ()), *examples]
+            self._examples[rule] = sorted(mine, key=lambda each: each.seq)[:_EXAMPLES]
+        for minute, changes in other._minutes.items():
+            self._minutes.setdefault(minute, Counter()).update(changes)
+        for rule, (count, first) in other._signs.items():
+            before, earlier = self._signs.get(rule, (0, first))
+            self._signs[rule] = (before + count, min(first, earlier))
+
+    def report(self, deliveries: Iterable[DeliveryLine] = ()) -> Report:
+        """The sum."""
+        findings = sum(self._by["rule"].get(FINDING, Counter()).values())
+        return Report(
+            messages=self._messages,
+            differing=self._differing,
+            differences=self._total,
+            findings=findings,
+            rules=tuple(
+                self._rule(name) for name in sorted(self._by["rule"], key=lambda name: (name == FINDING, name))
+            ),
+            subscribers=self._lines("subscriber"),
+            topics=self._lines("topic"),
+            signs=tuple(
+                SignLine(name=rule, title=RULES[rule].title, count=count, first_seq=first)
+                for rule, (count, first) in sorted(self._signs.items())
+            ),
+            timeline=self._timeline(),
+            period_minutes=self._period(),
+            deliveries=tuple(deliveries),
+        )
+
+    def _period(self) -> int:
+        """Minutes in a period: whole ones, for sixty periods at most."""
+        return (max(self._minutes) - min(self._minutes)) // _MOST_PERIODS + 1 if self._minutes else 1
+
+    def _timeline(self) -> tuple[Period, ...]:
+        length = self._period()
+        first = min(self._minutes, default=0)
+        periods: dict[int, Counter[Change]] = {}
+        for minute, changes in self._minutes.items():
+            periods.setdefault((minute - first) // length, Counter()).update(changes)
+        return tuple(
+            Period(start=_EPOCH + timedelta(minutes=first + number * length), changes=dict(changes))
+            for number, changes in sorted(periods.items())
+        )
+
+    def _take(self, difference: Difference) -> None:
+        self._total += 1
+        what = (difference.rule, difference.change)
+        self._by["rule"].setdefault(difference.rule, Counter())[what] += 1
+        self._by["subscriber"].setdefault(difference.queue, Counter())[what] += 1
+        if difference.time is not None:
+            minute = int((difference.time - _EPOCH).total_seconds() // 60)
+            self._minutes.setdefault(minute, Counter())[difference.change] += 1
+        topics = self._by["topic"]
+        if difference.topic is not None and (difference.topic in topics or len(topics) < _MOST_PLACES):
+            topics.setdefault(difference.topic, Counter())[what] += 1
+        examples = self._examples.setdefault(difference.rule, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(difference)
+
+    def _rule(self, name: str) -> RuleLine:
+        rule = RULES.get(name)
+        title = rule.title if rule is not None else "no rule explains these"
+        return RuleLine(
+            **self._line("rule", name).model_dump(),
+            title=title,
+            old=rule.old if rule is not None else "",
+            new=rule.new if rule is not None else "",
+            examples=tuple(self._examples[name]),
+        )
+
+    def _lines(self, table: str) -> tuple[Line, ...]:
+        lines = (self._line(table, name) for name in self._by[table])
+        return tuple(sorted(lines, key=lambda line: (-line.total, line.name)))
+
+    def _line(self, table: str, name: str) -> Line:
+        counts = self._by[table][name]
+        changes: Counter[Change] = Counter()
+        rules: Counter[str] = Counter()
+        for (rule, change), count in counts.items():
+            changes[change] += count
+            rules[rule] += count
+        return Line(name=name, total=sum(counts.values()), changes=dict(changes), rules=dict(rules))

@@ -1,0 +1,75 @@
+"""The differences between the versions that are known (guide 7.5, 8.5; migration sources 13), D01 to D32.
+
+A rule explains puts that differ (PUTS), or is told by its sign in the capture (SIGN), or cannot be seen in a capture at
+all (ELSEWHERE). D03, and others that are told for completeness, are the same in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Seen(StrEnum):
+    """Where a rule shows."""
+
+    PUTS = "puts"
+    SIGN = "sign"
+    ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One known difference. old, new: what version 6 (or a message broker), and version 7, does."""
+
+    id: str
+    title: str
+    old: str
+    new: str
+    seen: Seen
+
+
+def _rule(number: int, seen: Seen, title: str, old: str, new: str) -> Rule:
+    return Rule(f"D{number:02}", title, old, new, seen)
+
+
+_P, _S, _E = Seen.PUTS, Seen.SIGN, Seen.ELSEWHERE
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for rule in (
+        _rule(1, _P, "local publication, global subscription", "not delivered", "delivered"),
+        _rule(2, _P, "global publication, local subscription", "not delivered", "delivered"),
+        _rule(3, _E, "publication and subscription of the same scope", "delivered", "delivered"),
+        _rule(4, _P, "subscription to a metatopic", "registered", "accepted, and nothing is kept"),
+        _rule(5, _S, "events on the admin stream", "published", "none"),
+        _rule(6, _S, "registered publishers", "kept, and published on metatopics", "a response, and nothing else"),
+        _rule(7, _E, "routing exit", "may change what is delivered", "none; publish exits, subscription levels"),
+        _rule(8, _P, "streams", "apart by themselves", "apart where WILDCARD(BLOCK) keeps them so"),
+        _rule(9, _P, "topics that begin as a stream's prefix", "other topics", "the stream's topics"),
+        _rule(10, _P, "registering a name again, with another topic or filter", "altered", "refused"),
+        _rule(11, _P, "one publication to several topics", "one message a subscriber", "one message a topic"),
+        _rule(12, _P, "several subscriptions that match", "one message a subscriber", "one message a subscription"),
+        _rule(13, _P, "a second user of one identity", "refused", "a subscription of his own"),
+        _rule(14, _S, "wildcards by character", "the only kind", "of MQRFH; elsewhere wildcards are by level"),
+        _rule(15, _P, "a SubName on two streams", "two subscriptions", "refused: names are the queue manager's"),
+        _rule(16, _E, "deleting a hierarchy", "children first", "in any order"),
+        _rule(17, _S, "subscriber queue that is a temporary dynamic one", "stays subscribed", "goes with its queue"),
+        _rule(18, _S, "durable subscription with a temporary dynamic queue", "possible", "2522 for MQSUB"),
+        _rule(19, _E, "subscriptions between queue managers", "as they are", "widened to #"),
+        _rule(20, _P, "identity that has named subscriptions", "means them too", "leaves them alone"),
+        _rule(21, _P, "subscription point that nobody defined", "works", "3072"),
+        _rule(22, _P, "subscription points", "apart by themselves", "topics below their prefix"),
+        _rule(23, _P, "publisher with MQRFH2 on a stream queue", "on no stream", "on that stream"),
+        _rule(24, _P, "subscription to $SYS topics", "events come", "accepted, and nothing is kept"),
+        _rule(25, _E, "giving a named subscription another name", "possible", "refused"),
+        _rule(26, _E, "as D11, of the message brokers", "one message", "one message a topic"),
+        _rule(27, _E, "as D13, of the message brokers", "refused", "a subscription of his own"),
+        _rule(28, _S, "non-persistent retained publications", "outlive a restart", "do not"),
+        _rule(29, _E, "wildcard subscription that is denied in part", "the rest is delivered", "refused"),
+        _rule(30, _S, "filters on content", "everywhere", "where the header is MQRFH2"),
+        _rule(31, _S, "publisher and subscriber with different headers", "converted", "as PSPROP says"),
+        _rule(32, _S, "shared subscriptions (SubIdentity)", "their own reasons", "kept here; MQSUB has none of it"),
+    )
+}

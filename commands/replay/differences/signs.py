@@ -1,0 +1,47 @@
+"""Rules that a capture gives a sign of, though no put differs in a replay: for a person to think about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from commands.broker import Arrival
+from commands.model import (
+    Command,
+    DeregisterPublisher,
+    DeregisterSubscriber,
+    Publish,
+    PubOpt,
+    RegisterPublisher,
+    RegisterSubscriber,
+    RequestUpdate,
+)
+from commands.objects import ADMIN_STREAM
+from rfh2.mqmd import Mqmd, name_of
+from streams.char_wildcards import has_char_wildcards
+from streams.subscriptions import PublicationFormat
+
+_DYNAMIC: Final = "AMQ."
+
+
+def signs_of(command: Command, arrival: Arrival, mqmd: Mqmd) -> Iterator[str]:
+    """The ids of the rules that one command is a sign of."""
+    if ADMIN_STREAM in (command.stream_name, arrival.queue):
+        yield "D05"
+    if isinstance(command, RegisterPublisher | DeregisterPublisher):
+        yield "D06"
+    if isinstance(command, RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
+        if command.header is not PublicationFormat.RFH2 and any(map(has_char_wildcards, command.topics)):
+            yield "D14"
+        if (command.q_name or name_of(mqmd.reply_to_q)).startswith(_DYNAMIC):
+            yield "D17"
+            yield "D18"
+    if isinstance(command, RegisterSubscriber):
+        if command.filter:
+            yield "D30"
+        if command.header is not PublicationFormat.RFH2:
+            yield "D31"
+    if isinstance(command, RegisterSubscriber | DeregisterSubscriber) and command.sub_identity is not None:
+        yield "D32"
+    if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and mqmd.persistence == 0:
+        yield "D28"
