@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from commands.context import Context, Destination, Semantics
 from commands.model import RegOpt
+from commands.stream_names import name_in_stream
 from rfh2.constants import (
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_NOT_AUTHORIZED,
@@ -69,12 +70,13 @@ def topic_of(subscription: Subscription) -> str:
 def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:
     """The subscription called *name*, if its user, or any with VariableUserId, asks for it.
 
-    stream: what it subscribes to, None for the default one; version 6 has names for each stream.
+    stream: what it subscribes to, None for the default one. Version 6 has names for each stream; what was migrated from
+    there has the stream's name appended to its own (guide 7.6.1), and is found by either.
 
     Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
     authority does not.
     """
-    found = context.space.by_name(name, stream)
+    found = _named(context, name, stream)
     if found is None or found.user == context.user:
         return found
     if not found.options.variable_user_id:
@@ -82,6 +84,15 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
         raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
     _check_authority(context, found, (("SubName", name),))
     return found
+
+
+def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
+    space = context.space
+    if stream is not None and context.semantics is Semantics.V7:
+        migrated = space.by_name(name_in_stream(name, stream))
+        if migrated is not None and migrated.stream == stream:
+            return migrated
+    return space.by_name(name, stream)
 
 
 def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:

@@ -11,6 +11,7 @@ from commands.model import RegOpt
 from commands.plan import Tags, Warned
 from commands.puts import Completion
 from commands.stamps import Origin
+from commands.stream_names import name_without_stream
 from rfh2.constants import (
     MQMT_REPLY,
     MQMT_REQUEST,
@@ -58,7 +59,7 @@ def response(
 
 def attributes(subscription: Subscription) -> Tags:
     """All attributes of a subscription as psc properties, for FullResp (guide 6.7.4)."""
-    options = subscription.options
+    options, name = subscription.options, subscription.name
     words = [
         (RegOpt.ANON, options.anonymous),
         (RegOpt.CORREL_AS_ID, subscription.correl_id != MQCI_NONE),
@@ -80,7 +81,7 @@ def attributes(subscription: Subscription) -> Tags:
         ("SubPoint", subscription.sub_point),
         ("Filter", subscription.selector),
         ("CorrelId", subscription.correl_id.hex().upper() if subscription.correl_id != MQCI_NONE else None),
-        ("SubName", subscription.name),
+        ("SubName", name and name_without_stream(name, subscription.stream)),
         ("SubUserData", subscription.user_data),
     )
     return (

@@ -6,11 +6,15 @@ put to; a name that says otherwise is an error.
 
 from __future__ import annotations
 
+from typing import Final
+
 from commands.context import Context
 from commands.model import DeletePublication, Publish, QueuedCommand
 from commands.objects import DEFAULT_STREAM, is_object_name
 from rfh2.constants import MQRCCF_INCORRECT_STREAM, MQRCCF_STREAM_ERROR, MQRCCF_UNKNOWN_STREAM
 from rfh2.errors import CommandError
+
+NAME_SEPARATOR: Final = ":"
 
 
 def stream_of(command: QueuedCommand, context: Context) -> str | None:
@@ -37,6 +41,20 @@ def check_stream(command: Publish | DeletePublication, context: Context) -> None
     if name != context.queue:
         tags = (("StreamName", name),)
         raise CommandError(MQRCCF_INCORRECT_STREAM, why=f"it was put to {context.queue}", tags=tags)
+
+
+def name_in_stream(name: str, stream: str) -> str:
+    """The name in version 7 of what version 6 called *name* on a stream other than the default one (guide 7.6.1).
+
+    Names were unique in a stream, and are in the queue manager; migration appends the stream's name. What stands
+    between the two the guide does not say.
+    """
+    return f"{name}{NAME_SEPARATOR}{stream}"
+
+
+def name_without_stream(name: str, stream: str | None) -> str:
+    """What a program calls a subscription that migration may have renamed: the inverse of ``name_in_stream``."""
+    return name if stream is None else name.removesuffix(f"{NAME_SEPARATOR}{stream}")
 
 
 def _check_name(name: str) -> None:

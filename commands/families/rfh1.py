@@ -17,10 +17,10 @@ from commands.families.reply import Reply, reason_text
 from commands.families.user_pairs import pairs_of_folders
 from commands.model import Command, Publish, PubOpt
 from commands.plan import Tags
-from rfh2.ccsid import ASCII_FIELDS, byte_order, field_codec, is_ebcdic
+from rfh2.ccsid import ASCII_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.constants import (
-    MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
+    MQENC_NATIVE,
     MQFMT_RF_HEADER_1,
     MQFMT_STRING,
     MQRC_RFH_COMMAND_ERROR,
@@ -206,7 +206,9 @@ def tell(content: Content, telling: Telling) -> Told:
         frame.charset,
         string_codec(frame.ccsid, frame.charset),
     )
-    if frame.ccsid not in (MQCCSI_DEFAULT, MQCCSI_INHERIT) or _is_ascii(pairs):
+    # What came in an MQRFH of an unknown code page goes out in that one, byte for byte.
+    known = isinstance(content.header, Rfh1) or text_codec(frame.ccsid, MQENC_NATIVE) is not None
+    if known or _is_ascii(pairs):
         try:
             return Told(frame.with_header(header.with_pairs(pairs)), lost)
         except EncodeError:

@@ -374,6 +374,16 @@ def test_the_data_keeps_its_own_code_page_when_the_header_changes_to_1208(world:
     assert (got.mqmd.coded_char_set_id, got.message.body_ccsid) == (1208, 850)
 
 
+@pytest.mark.parametrize("ccsid", [0, 99999])
+def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderScenario, ccsid: int) -> None:
+    topic = b"Z\x81rich"  # in code page 850
+    result = world.rfh1(b"MQPSCommand Publish MQPSTopic " + topic, DEFAULT_STREAM, coded_char_set_id=ccsid)
+    header = at(result, "RFH1.Q").message.rfh1
+    assert header is not None
+    assert header.data.rstrip(b"\0") == b"MQPSCommand Publish MQPSTopic " + topic
+    assert at(result, "RFH1.Q").mqmd.coded_char_set_id == ccsid
+
+
 def test_an_ebcdic_publisher_is_heard_in_ebcdic(world: OlderScenario) -> None:
     result = world.rfh1("MQPSCommand Publish MQPSTopic a", charset="cp500", order="big", coded_char_set_id=500)
     for queue in ("RFH1.Q", "RFH2.Q"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.objects import DEFAULT_STREAM
+from streams.operations import Subscribe
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
 from tests.commands.older import SPORT, OlderScenario, nvs, pairs, rfh1_done, rfh1_refused
 
@@ -172,3 +174,28 @@ def test_7_5_metatopics_of_a_stream_are_ignored(world: OlderScenario, word: str)
     else:
         rfh1_refused(result, 3073, ("MQPSTopic", topic.strip('"')))
     assert not world.subscriptions
+
+
+def test_7_6_1_a_name_that_migration_gave_its_stream_is_found_by_the_old_one(world: OlderScenario) -> None:
+    """Version 6 had names for each stream: ``n`` of SPORT.STREAM is ``n:SPORT.STREAM`` after migration."""
+    migrated = Subscription(
+        sub_id=bytes(24),
+        topic_string="Sport/a",
+        dest_queue="OLD.Q",
+        dest_qmgr="QM1",
+        created=world.now,
+        name=f"n:{SPORT}",
+        wildcard=WildcardScheme.CHAR,
+        prefix="Sport",
+        stream=SPORT,
+        user="app1",
+        format=PublicationFormat.RFH1,
+    )
+    world.broker.space.apply(Subscribe(migrated, send_retained=False), world.now)
+    rfh1_done(world.rfh1("MQPSCommand RegSub MQPSTopic a MQPSSubName n", reply_to="DEFAULT.Q"))
+    names = f"MQPSTopic a MQPSSubName n MQPSStreamName {SPORT}"
+    again = world.rfh1(f"MQPSCommand RegSub {names} MQPSRegOpts FullResp", reply_to="NEW.Q").response
+    assert ("MQPSSubName", "n") in pairs(again)
+    assert [(s.name, s.dest_queue) for s in world.subscriptions] == [(f"n:{SPORT}", "NEW.Q"), ("n", "DEFAULT.Q")]
+    rfh1_done(world.rfh1(f"MQPSCommand DeregSub {names}"))
+    assert [s.name for s in world.subscriptions] == ["n"]
