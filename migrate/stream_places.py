@@ -70,6 +70,9 @@ def _topic_object(draft: Draft, key: Key, name: str) -> str | None:
             draft.ledger.note(key, text, "P08", severity=Severity.WARNING)
         else:
             draft.ledger.change(key, text, "P08", severity=Severity.WARNING)
+        if existing.cluster:
+            what = f"it is in cluster {existing.cluster}: see that every queue manager there has a local copy"
+            draft.ledger.note(key, what, "P31", severity=Severity.WARNING)
         if existing.wildcard is not Wildcard.BLOCK:
             what = "it is not WILDCARD(BLOCK): wildcard subscriptions from outside the stream see its publications"
             draft.ledger.change(key, what, "D08", "P17", severity=Severity.WARNING)

@@ -64,6 +64,8 @@ def plan(
     draft.define(replace(qmgr, parent=planned_parent(draft), psmode="ENABLED"))
     if not any(True for _ in state.items()):
         draft.warn("the sources hold no state at all: is this the right broker?", severity=Severity.WARNING)
+    if not draft.objects.qmgr.deadq:
+        draft.warn("the queue manager has no dead-letter queue", "P30")
     topics = known_topics(draft)
     return Plan(
         Tool.STRMQBRK,

@@ -63,13 +63,15 @@ def collisions(topics: dict[LegacyTopic, str]) -> tuple[Collision, ...]:
 def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility, ...]:
     """The subscriptions that would see other topics than before, by number."""
     made = {step.subscription.sub_id: step for step in draft.steps if isinstance(step, AddSubscription)}
-    before = _before(draft, made)
+    before = _Before(draft, made)
     gained: dict[bytes, list[str]] = defaultdict(list)
     lost: dict[bytes, list[str]] = defaultdict(list)
-    for (stream, point, topic), topic_string in sorted(topics.items()):
-        index = before.get((stream, point))
-        saw = {s.sub_id for s in index.match(topic)} if index is not None else set()
+    for legacy, topic_string in sorted(topics.items()):
+        saw = before.match(legacy)
         sees = {s.sub_id for s in draft.space.match(topic_string, draft.now) if s.sub_id in made}
+        if saw == sees:
+            continue
+        stream, _, topic = legacy
         shown = topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
         for sub_id in sees - saw:
             gained[sub_id].append(shown)
@@ -85,8 +87,31 @@ def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility
             len(lost[sub_id]),
         )
         for sub_id, step in made.items()
-        if gained[sub_id] or lost[sub_id]
+        if sub_id in gained or sub_id in lost
     )
+
+
+class _Before:
+    """The subscriptions as version 6 matched them: each stream and subscription point for itself."""
+
+    def __init__(self, draft: Draft, made: dict[bytes, AddSubscription]) -> None:
+        self._literal: dict[LegacyTopic, set[bytes]] = defaultdict(set)
+        self._wild: dict[tuple[str, str], SubscriptionIndex] = defaultdict(SubscriptionIndex)
+        for sub_id, step in made.items():
+            legacy = _item(draft, step.key)
+            place = (legacy.stream, legacy.sub_point or "")
+            literal = _literal(legacy)
+            if literal is not None:
+                self._literal[*place, literal].add(sub_id)
+            else:
+                self._wild[place].add(replace(step.subscription, topic_string=legacy.topic))
+
+    def match(self, legacy: LegacyTopic) -> set[bytes]:
+        """The sub_ids of those that were given a publication on *legacy*."""
+        stream, point, topic = legacy
+        index = self._wild.get((stream, point))
+        wild = set() if index is None else {s.sub_id for s in index.match(topic)}
+        return wild | self._literal.get(legacy, set())
 
 
 def _topics(draft: Draft) -> Iterator[LegacyTopic]:
@@ -107,16 +132,6 @@ def _literal(subscription: LegacySubscription) -> str | None:
     except CommandError:
         return None
     return None if pattern.is_wild else pattern.literal
-
-
-def _before(draft: Draft, made: dict[bytes, AddSubscription]) -> dict[tuple[str, str], SubscriptionIndex]:
-    """An index for each stream and subscription point, of its own subscriptions under their own topics."""
-    indexes: dict[tuple[str, str], SubscriptionIndex] = {}
-    for step in made.values():
-        legacy = _item(draft, step.key)
-        index = indexes.setdefault((legacy.stream, legacy.sub_point or ""), SubscriptionIndex())
-        index.add(replace(step.subscription, topic_string=legacy.topic))
-    return indexes
 
 
 def _item(draft: Draft, key: Key) -> LegacySubscription:

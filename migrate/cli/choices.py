@@ -59,14 +59,22 @@ def outputs(function: F) -> F:
     return function
 
 
-def prefixes(given: tuple[str, ...]) -> dict[str, str]:
-    """``--prefix STREAM=TOPICSTR`` options. Raises UsageError."""
+def cluster(function: F) -> F:
+    """``--cluster NAME``: the verb gets *cluster*, a name or None."""
+    option = click.option(
+        "--cluster", metavar="NAME", help="With --out: write the runbook that takes the topology to this cluster."
+    )
+    return option(function)
+
+
+def pairs(option: str, given: tuple[str, ...], form: str) -> dict[str, str]:
+    """``NAME=VALUE`` options. Raises UsageError."""
     found = {}
     for one in given:
-        stream, equals, prefix = one.partition("=")
-        if not equals or not stream or not prefix:
-            raise click.UsageError(f"--prefix {one}: it has the form STREAM=TOPICSTR")
-        found[stream] = prefix
+        name, equals, value = one.partition("=")
+        if not equals or not name or not value:
+            raise click.UsageError(f"{option} {one}: it has the form {form}")
+        found[name] = value
     return found
 
 

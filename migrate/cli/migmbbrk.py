@@ -22,6 +22,7 @@ from migrate.legacy_state import LegacyState, Product
 from migrate.plan import Phase, Plan, PlanOptions, Tool
 from migrate.readers import read_sources, state_json
 from migrate.report import outline, write_outputs
+from migrate.runbooks import collective_runbook
 from migrate.target import Target
 from migrate.targets import embedded
 from rfh2.errors import MigrationError
@@ -45,6 +46,7 @@ class _Run:
     directory: Path
     out: Path | None
     as_json: bool
+    runbooks: dict[str, str]
 
 
 @click.command(
@@ -77,6 +79,11 @@ class _Run:
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
 @click.option("--undo", is_flag=True, help="Give back what the last phase changed.")
+@click.option("--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of it.")
+@click.option(
+    "--connection", multiple=True, metavar="QMGR=HOST(PORT)", help="With --cluster: where a queue manager listens."
+)
+@choices.cluster
 @choices.outputs
 @choices.sources
 @click.pass_obj
@@ -101,6 +108,9 @@ def command(
     existing: Path | None,
     out: Path | None,
     as_json: bool,
+    cluster: str | None,
+    member: tuple[str, ...],
+    connection: tuple[str, ...],
 ) -> ExitCode:
     """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
 
@@ -116,9 +126,16 @@ def command(
     if broker is None:
         raise click.UsageError("-b is needed: which broker?")
     shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
-    options = PlanOptions(None, overwrite, ":", choices.prefixes(prefix), shown)
+    options = PlanOptions(None, overwrite, ":", choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
     given = (*source, *more)
-    run = _Run(console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json)
+    runbooks = {}
+    if cluster is not None:
+        brokers = {broker: qmgr} | choices.pairs("--member", member, "BROKER=QMGR")
+        listeners = choices.pairs("--connection", connection, "QMGR=HOST(PORT)")
+        runbooks["runbook-cluster.md"] = collective_runbook(brokers, cluster, listeners)
+    run = _Run(
+        console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json, runbooks
+    )
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
@@ -141,6 +158,7 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
     with (run.directory / LOG_NAME).open("w", encoding="utf-8") as stream:
         log = choices.log_to(stream)
         log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
+        changed = "nothing was changed"
         try:
             kept = None if store is None else store.directory / embedded.DIRECTORY / KEPT_STATE
             state = _state(run, qmgr, kept)
@@ -161,6 +179,7 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             if store is not None and run.phase is not Phase.REHEARSE:
                 with run.console.progress("steps applied", len(plan.steps)) as advance:
                     directory = embedded.apply(store, plan, advance)
+                changed = "this phase is done"
                 run.console.say(f"backup and journal are in {directory}")
             log.write_all(lines.applying(plan))
             log.write_all(lines.closing(plan, time.monotonic() - began))
@@ -170,10 +189,10 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             log.write(f"Error: {error}")
             raise
         except BaseException as error:
-            log.write(f"Interrupted, nothing was changed: {type(error).__name__}")
+            log.write(f"Interrupted, {changed}: {type(error).__name__}")
             raise
     if run.out is not None:
-        write_outputs(plan, known, run.out)
+        write_outputs(plan, known, run.out, run.runbooks)
         run.console.say(f"scripts and report are in {run.out}")
     for line in outline(plan, known, run.as_json):
         run.console.data(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,14 +18,25 @@ from migrate import strmqbrk
 from migrate.cli import choices
 from migrate.legacy_state import LegacyState
 from migrate.plan import Plan, PlanOptions, Tool
-from migrate.readers import read_sources
+from migrate.readers import read_others, read_sources
 from migrate.report import outline, write_outputs
+from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.target import Target
 from migrate.targets import embedded
 from rfh2.captures import write_captures
 from rfh2.errors import MigrationError
 
 LOG_NAME = "psmigr.log"
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """Where and how the result is told."""
+
+    out: Path | None
+    as_json: bool
+    cluster: str | None
+    given: tuple[str, ...]
 
 
 @click.command(
@@ -62,6 +74,7 @@ LOG_NAME = "psmigr.log"
     "--extract", is_flag=True, help="Write the command messages that get the state out of a version 6 broker."
 )
 @click.option("--stream", multiple=True, metavar="NAME", help="With --extract: a stream besides the default one.")
+@choices.cluster
 @choices.outputs
 @choices.sources
 @click.pass_obj
@@ -84,6 +97,7 @@ def command(
     existing: Path | None,
     out: Path | None,
     as_json: bool,
+    cluster: str | None,
 ) -> ExitCode:
     """Migrate the state of queue manager QMGR's version 6 broker into the queue manager.
 
@@ -100,16 +114,18 @@ def command(
     if not given:
         raise click.UsageError("--source is needed: where is the legacy state?")
     shown = _shown(parent, force, rehearse, name_separator, prefix, given)
-    options = PlanOptions(parent, force, name_separator, choices.prefixes(prefix), shown)
+    options = PlanOptions(parent, force, name_separator, choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
     now = choices.utc_now()
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
         script = existing.read_text(encoding="utf-8") if existing is not None else ""
         known = Target.of_script(qmgr, script, now)
-        return _files(console, known, options, now, given, log_file or out / LOG_NAME, out, as_json)
+        telling = _Telling(out, as_json, cluster, given)
+        return _files(console, known, options, now, given, log_file or out / LOG_NAME, telling)
     with QueueManagerStore.open(home, qmgr) as store:
-        return _embedded(console, store, options, now, given, log_file, rehearse, out, as_json)
+        telling = _Telling(out, as_json, cluster, given)
+        return _embedded(console, store, options, now, given, log_file, rehearse, telling)
 
 
 def _embedded(
@@ -120,8 +136,7 @@ def _embedded(
     given: tuple[str, ...],
     log_file: Path | None,
     rehearse: bool,
-    out: Path | None,
-    as_json: bool,
+    telling: _Telling,
 ) -> ExitCode:
     began = time.monotonic()
     with (log_file or store.directory / LOG_NAME).open("a", encoding="utf-8") as stream:
@@ -132,13 +147,15 @@ def _embedded(
             log.write(f"Queue manager {store.name} has already been migrated: no action is taken")
             console.say(f"queue manager {store.name} has already been migrated: no action was taken")
             return ExitCode.DONE
-        state = read_sources(given, store.name)
+        changed = "nothing was changed"
         try:
+            state = read_sources(given, store.name)
             plan = _planned(console, state, known, options, now, rehearse)
             log.write_all(lines.reading(plan))
             if not rehearse:
                 with console.progress("steps applied", len(plan.steps)) as advance:
                     directory = embedded.apply(store, plan, advance)
+                changed = "the migration is done"
                 console.say(f"backup and journal are in {directory}")
             log.write_all(lines.applying(plan))
             log.write_all(lines.closing(plan, time.monotonic() - began))
@@ -146,9 +163,9 @@ def _embedded(
             log.write(f"Error: {error}")
             raise
         except BaseException as error:
-            log.write(f"Interrupted, nothing was changed: {type(error).__name__}")
+            log.write(f"Interrupted, {changed}: {type(error).__name__}")
             raise
-    return _told(console, plan, known, out, as_json)
+    return _told(console, plan, known, telling)
 
 
 def _files(
@@ -158,10 +175,9 @@ def _files(
     now: datetime,
     given: tuple[str, ...],
     log_file: Path,
-    out: Path,
-    as_json: bool,
+    telling: _Telling,
 ) -> ExitCode:
-    out.mkdir(parents=True, exist_ok=True)
+    log_file.parent.mkdir(parents=True, exist_ok=True)
     with log_file.open("a", encoding="utf-8") as stream:
         log = choices.log_to(stream)
         qmgr = known.objects.qmgr.name
@@ -178,7 +194,7 @@ def _files(
         log.write_all(lines.reading(plan))
         log.write_all(lines.applying(plan))
         log.write_all(lines.closing(plan))
-    return _told(console, plan, known, out, as_json)
+    return _told(console, plan, known, telling)
 
 
 def _planned(
@@ -189,14 +205,23 @@ def _planned(
         return strmqbrk.plan(state, known, options, now, rehearse=rehearse, progress=advance)
 
 
-def _told(console: Console, plan: Plan, known: Target, out: Path | None, as_json: bool) -> ExitCode:
-    if out is not None:
-        write_outputs(plan, known, out)
-        console.say(f"scripts and report are in {out}")
-    for line in outline(plan, known, as_json):
+def _told(console: Console, plan: Plan, known: Target, telling: _Telling) -> ExitCode:
+    if telling.out is not None:
+        write_outputs(plan, known, telling.out, _runbooks(plan, telling))
+        console.say(f"scripts and report are in {telling.out}")
+    for line in outline(plan, known, telling.as_json):
         console.data(line)
     choices.tell_errors(console, plan)
     return choices.exit_code(plan)
+
+
+def _runbooks(plan: Plan, telling: _Telling) -> dict[str, str]:
+    """Runbooks for the hierarchy that the sources tell of; none where there is no neighbour."""
+    topology = topology_of([plan.state, *read_others(telling.given, plan.state.qmgr)])
+    made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
+    if telling.cluster is not None:
+        made["runbook-cluster.md"] = cluster_runbook(topology, telling.cluster)
+    return made
 
 
 def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:

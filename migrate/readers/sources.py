@@ -55,6 +55,18 @@ def read_sources(sources: Iterable[str], qmgr: str) -> LegacyState:
     return assemble(items, qmgr)
 
 
+def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
+    """The states of other queue managers in the state files among *sources*: the rest of a topology."""
+    found: list[LegacyState] = []
+    for given in sources:
+        kind, path = _split(given)
+        for file in _files(path):
+            if (kind or _kind(file)) == "state":
+                states, _ = state_json.read(decoded(_bytes(file)), str(file))
+                found += (state for state in states if state.qmgr != qmgr)
+    return found
+
+
 def _split(given: str) -> tuple[str, Path]:
     kind, equals, path = given.partition("=")
     return (kind, Path(path)) if equals and kind in KINDS else ("", Path(given))

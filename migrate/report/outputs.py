@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from migrate.plan import Plan
@@ -13,8 +14,8 @@ from migrate.target import Target
 from migrate.targets.files import scripts
 
 
-def write_outputs(plan: Plan, target: Target, directory: Path) -> None:
-    """Write everything; a file of an earlier run with the same name is replaced."""
+def write_outputs(plan: Plan, target: Target, directory: Path, runbooks: Mapping[str, str]) -> None:
+    """Write everything; a file of an earlier run with the same name is replaced. runbooks: name to text."""
     directory.mkdir(parents=True, exist_ok=True)
     found = facts(plan, target)
     contents: dict[str, str | bytes] = {
@@ -23,6 +24,7 @@ def write_outputs(plan: Plan, target: Target, directory: Path) -> None:
         "report.html": page(found),
     }
     contents |= scripts(plan, target)
+    contents |= runbooks
     for name, content in contents.items():
         data = content if isinstance(content, bytes) else content.encode("utf-8")
         (directory / name).write_bytes(data)

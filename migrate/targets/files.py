@@ -73,16 +73,16 @@ def scripts(plan: Plan, target: Target) -> dict[str, str | bytes]:
     retained, not_carried = _publications(plan, trial, notes)
     defined, commands = _subscriptions(plan, target, trial, notes)
     files: dict[str, str | bytes] = {
-        QUEUES: _script(plan, _definitions(plan, target, LocalQueue, AliasQueue)),
+        QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
         OBJECTS: _script(
             plan,
             [
-                *_definitions(plan, target, TopicObject),
-                *_definitions(plan, target, Namelist),
+                *_definitions(plan, target, notes, TopicObject),
+                *_definitions(plan, target, notes, Namelist),
                 *_qmgr(plan, before, only_mode=False),
             ],
         ),
-        AUTHORITIES: _script(plan, _authrec(plan)),
+        AUTHORITIES: _script(plan, _authrec(plan, notes)),
         AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
         SUBSCRIPTIONS: _script(plan, defined),
         REGISTRATIONS: _unload(commands, not_carried, notes),
@@ -192,12 +192,16 @@ def _script(plan: Plan, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (*heading, *lines))
 
 
-def _definitions(plan: Plan, target: Target, *kinds: type) -> Iterator[str]:
+def _definitions(plan: Plan, target: Target, notes: list[str], *kinds: type) -> Iterator[str]:
     """What defines the objects of these kinds, the namelist that remembers the migration apart."""
     before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, kinds) and not is_marker(step.definition):
-            yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
+            try:
+                yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
+            except NoMqscFormError as error:
+                yield comment(f"{step.definition.name}: {error}")
+                notes.append(f"Define {kind_of(step.definition)} {step.definition.name} by hand: {error}")
 
 
 def _stored(step: Store, before: Definition | None) -> list[str]:
@@ -230,7 +234,7 @@ def _records(plan: Plan) -> Iterator[AuthorityRecord]:
             yield step.definition
 
 
-def _authrec(plan: Plan) -> Iterator[str]:
+def _authrec(plan: Plan, notes: list[str]) -> Iterator[str]:
     for record in _records(plan):
         if not record.authorities:
             continue
@@ -238,7 +242,11 @@ def _authrec(plan: Plan) -> Iterator[str]:
         given: list[tuple[str, str | int]] = [*profile, ("OBJTYPE", Word(record.object_type))]
         given.append((record.entity_type, record.entity))
         given.append(("AUTHADD", Word(",".join(record.authorities))))
-        yield from statement("SET AUTHREC", given)
+        try:
+            yield from statement("SET AUTHREC", given)
+        except NoMqscFormError as error:
+            yield comment(f"{record.name}: {error}")
+            notes.append(f"Set authority record {record.name} by hand: {error}")
 
 
 def _setmqaut(plan: Plan) -> Iterator[str]:

@@ -389,3 +389,30 @@ def test_written_unloads_are_read_back(tmp_path: Path) -> None:
     path = STREAMS / "expected" / "4-retained-01.qload"
     records = list(read_captures(path))
     assert [record.message.queue for record in records if record.message] == ["Sport"]
+
+
+def test_the_runbooks_of_a_topology(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    Ran("strmqbrk", home, "--rehearse", "--cluster", "DEMO", "--out", str(out), "--source", *SOURCES)
+    assert "`qpubsub strmqbrk -m BRANCH1 --source ...`" in (out / "runbook-hierarchy.md").read_text()
+    assert "QM1: ALTER TOPIC('Sport') CLUSTER('DEMO')" in (out / "runbook-cluster.md").read_text()
+
+
+def test_the_runbook_of_a_collective(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    collective = ("--cluster", "DEMO", "--member", "BRK2=QM2", "--connection", "QM2=two.example(1415)")
+    arguments = ("-r", "-b", "BRK1", *collective, "--out", str(out), "--source", str(OUTFILE))
+    Ran("migmbbrk", home, "--directory", str(tmp_path / "here"), *arguments)
+    assert "CONNAME('two.example(1415)')" in (out / "runbook-cluster.md").read_text()
+
+
+DOCUMENT = LEGACY.parents[1] / "docs" / "migration.md"
+
+
+@pytest.mark.parametrize("verb", list(ELSEWHERE))
+def test_every_option_is_in_the_documentation(verb: str) -> None:
+    text = DOCUMENT.read_text()
+    command = {"strmqbrk": strmqbrk_verb.command, "migmbbrk": migmbbrk_verb.command}[verb]
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    longest = [max(option.opts, key=len) for option in options]
+    assert [name for name in longest if f"`{name}" not in text and f" {name}" not in text] == []

@@ -190,7 +190,7 @@ def many_subscriptions(count: int) -> LegacyState:
         LegacySubscription(
             source=source,
             topic=f"Prices/{number % 97}/{number}",
-            queue=f"DESK{number % 50}.Q",
+            queue=f"DESK{number % 2_000}.Q",
             qmgr="QM1",
             stream="Business" if number % 2 else "Sport",
             user=f"user{number % 20}",
