@@ -22,6 +22,7 @@ from lxml import etree
 
 from rfh2.constants import MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import DecodeError
+from rfh2.frozen import quick
 
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
@@ -57,6 +58,7 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Folder:
     """One NameValueData: *data* as on the wire, padding included, and the codec of its NameValueCCSID.
@@ -173,6 +175,11 @@ def _roots(folder: Folder, text: str) -> list[etree._Element]:
 
 def write(name: str, pairs: Iterable[tuple[str, str]]) -> str:
     """The compact text of a folder of leaves, escaped: no blanks between tags, no attributes."""
+    pairs = list(pairs)
+    text = f"<{name}>{''.join([f'<{tag}>{text}</{tag}>' for tag, text in pairs])}</{name}>"
+    marks = 2 * len(pairs) + 2
+    if text.count("<") == marks == text.count(">") and "&" not in text and _RETURN not in text:
+        return text  # nothing to escape, as nearly always
     # A bare carriage return would be read back as a newline.
     leaves = "".join(f"<{tag}>{escape(text, {_RETURN: '&#13;'})}</{tag}>" for tag, text in pairs)
     return f"<{name}>{leaves}</{name}>"

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from rfh2.ccsid import text_codec
 from rfh2.chain import Header, decode_chain, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
-from rfh2.frozen import maker
+from rfh2.frozen import maker, quick
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """A decoded message: what describes the body comes from the last header, all else from the first (guide 6.6)."""
@@ -95,4 +96,6 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
 
 def encode(message: Message) -> bytes:
     """The bytes of *message* behind its descriptor: ``encode(decode(x)) == x``. Raises EncodeError."""
-    return b"".join([*[header.encode() for header in message.headers], message.body])
+    parts = [header.encode() for header in message.headers]
+    parts.append(message.body)
+    return b"".join(parts)

@@ -17,7 +17,7 @@ from rfh2.constants import (
     MQRC_HEADER_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import maker
+from rfh2.frozen import maker, quick
 from rfh2.layouts import MQMD1, MQMD2
 
 _STRUC_ID = b"MD  "
@@ -57,6 +57,7 @@ def identifier(value: bytes, size: int, field: str) -> bytes:
     return value
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mqmd:
     """An MQMD of version 1 or 2; version 1 has the defaults for the fields that it lacks.

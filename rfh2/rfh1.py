@@ -24,7 +24,7 @@ from rfh2.constants import (
     MQRC_RFH_STRING_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import maker
+from rfh2.frozen import maker, quick
 from rfh2.layouts import MQRFH
 from rfh2.name_values import NameValue, parse, write
 from rfh2.prologue import Kind, decode_prologue, prologue_fields
@@ -33,6 +33,7 @@ FIXED_LENGTH: Final = MQRFH.size
 KIND: Final = Kind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Rfh1:
     """One MQRFH. *data*: the NameValueString area as on the wire, nulls and whatever stands behind them included.

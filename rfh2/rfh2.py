@@ -25,7 +25,7 @@ from rfh2.ccsid import (
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC_SOURCE_CCSID_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
-from rfh2.frozen import maker
+from rfh2.frozen import maker, quick
 from rfh2.layouts import MQRFH2
 from rfh2.mqmd import characters
 
@@ -49,6 +49,7 @@ _LONG: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">i"), "little": s
 MAX_FOLDERS = 10_000
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Rfh2:
     """One MQRFH2. ``order`` and ``charset`` are those of its own fixed part; the other fields are IBM's.
@@ -100,7 +101,7 @@ class Rfh2:
         return (
             MQRFH2.pack(
                 order,
-                characters("RFH", 4, charset, "StrucId"),
+                STRUC_ID if charset == ASCII_FIELDS else "RFH ".encode(charset),
                 2,
                 FIXED_LENGTH + len(pairs),
                 self.encoding,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any
 
 import pytest
 
 from rfh2 import Folder, Message, Mqmd, Rfh2
-from rfh2.frozen import maker
+from rfh2.frozen import maker, quick
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,54 @@ def test_made_quickly_or_slowly_it_is_the_same(value: Any) -> None:
         setattr(made, fields(made)[0].name, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Slow:
+    name: str
+    size: int = 7
+    offset: int = field(default=0, compare=False)
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Quick:
+    name: str
+    size: int = 7
+    offset: int = field(default=0, compare=False)
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords"),
+    [(("a",), {}), (("a", 1, 2), {}), ((), {"name": "a", "offset": 3}), (("a",), {"size": 1})],
+    ids=["defaults", "in-order", "by-name", "both"],
+)
+def test_a_quick_constructor_takes_what_the_slow_one_takes(args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    made, slow = Quick(*args, **keywords), Slow(*args, **keywords)
+    assert type(made) is Quick
+    assert repr(made) == repr(slow).replace("Slow", "Quick")
+    assert made == Quick(*args, **keywords | ({} if len(args) == 3 else {"offset": 99}))
+    assert replace(made, size=2).size == 2
+    assert copy.copy(made) == pickle.loads(pickle.dumps(made)) == made
+    assert inspect.signature(Quick).parameters == inspect.signature(Slow).parameters
+    with pytest.raises(FrozenInstanceError):
+        made.size = 8  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("args", "why"), [((), "name"), (("a", 1, 2, 3), "positional")], ids=["too-few", "too-many"])
+def test_a_quick_constructor_refuses_what_the_slow_one_refuses(args: tuple[Any, ...], why: str) -> None:
+    for made in (Quick, Slow):
+        with pytest.raises(TypeError, match=why):
+            made(*args)
+
+
+def test_a_class_that_makes_defaults_has_no_quick_constructor() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Listed:
+        names: list[str] = field(default_factory=list)
+
+    with pytest.raises(TypeError, match="Listed"):
+        quick(Listed)
+
+
 def test_a_class_that_checks_its_fields_has_no_short_cut() -> None:
     @dataclass(frozen=True, slots=True)
     class Checked:
@@ -42,5 +91,6 @@ def test_a_class_that_checks_its_fields_has_no_short_cut() -> None:
         def __post_init__(self) -> None:
             raise ValueError(self.size)
 
-    with pytest.raises(TypeError, match="Checked"):
-        maker(Checked)
+    for short_cut in (maker, quick):
+        with pytest.raises(TypeError, match="Checked"):
+            short_cut(Checked)
