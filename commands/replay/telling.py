@@ -20,6 +20,7 @@ def told(message: CapturedMessage, outcome: Outcome, puts: Sequence[Put]) -> lis
     if outcome.completion is None:
         return []
     lines = [f"{message.seq:>4}  {_command(message, outcome)}", *(f"      -> {_put(put)}" for put in puts)]
+    lines += [f"      not told to {what}" for what in outcome.lost]
     return [visible(line) for line in lines]
 
 
