@@ -6,6 +6,7 @@ A ratio is our rate over that of the floor, both measured in the same run; more 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from commands import Publish, parse
 from rfh2 import Folder, Message, Mqmd, Rfh1, Rfh2, decode, encode
 from rfh2.folders import write
 from tests.benchmarks import by_hand
-from tests.benchmarks.by_hand import MD, MESSAGES, PAIRS, rate, say
+from tests.benchmarks.by_hand import MD, MESSAGES, PAIRS, compare
 from tests.rfh2.peers import PEERS
 
 
@@ -26,11 +27,13 @@ def test_bytes_to_command(benchmark: BenchmarkFixture, message: Message) -> None
     def ours() -> Any:
         return parse(decode(data, MD))
 
+    def floor_with_md() -> object:
+        return by_hand.unpack_descriptor(md), by_hand.command(data)
+
     if benchmark.enabled:
         hand = "struct, lxml, pydantic"
-        say("command", rate(ours), rate(lambda: by_hand.command(data)), hand)
-        with_md = rate(lambda: (by_hand.unpack_descriptor(md), by_hand.command(data)))
-        say("command, MQMD included", rate(lambda: parse(decode(data, md))), with_md, hand)
+        compare("command", ours, lambda: by_hand.command(data), hand)
+        compare("command, MQMD included", lambda: parse(decode(data, md)), floor_with_md, hand)
     command, floor = benchmark(ours), by_hand.command(data)
     assert isinstance(command, Publish)
     assert (command.topics, command.q_name, command.qmgr_name) == (floor.topics, floor.q_name, floor.qmgr_name)
@@ -53,8 +56,8 @@ def test_peers_unpack_and_parse(benchmark: BenchmarkFixture, message: Message, m
 
     if benchmark.enabled:
         name = module.__name__
-        say("command", rate(lambda: parse(decode(data, MD))), rate(lambda: theirs(["psc"])), f"{name}, psc parsed")
-        say("all folders into fields", rate(ours), rate(lambda: theirs(names)), f"{name}, all folders parsed")
+        compare("command", lambda: parse(decode(data, MD)), lambda: theirs(["psc"]), f"{name}, psc parsed")
+        compare("all folders into fields", ours, lambda: theirs(names), f"{name}, all folders parsed")
     found = benchmark(ours)
     assert [{tag: str(value) for tag, value in each.items()} for each in found] == theirs(names)
 
@@ -70,16 +73,17 @@ def test_encode(benchmark: BenchmarkFixture, message: Message) -> None:
         folders = (Folder.of(write("psc", PAIRS)), *others)
         return encode(Message(MD, (Rfh2(folders, coded_char_set_id=1208, format="MQSTR"),), body))
 
-    def floor() -> bytes:
+    def floor(written: Callable[[str, Sequence[tuple[str, str]]], bytes] = by_hand.written) -> bytes:
         parts = []
-        for folder in (by_hand.written("psc", PAIRS), *strings):
+        for folder in (written("psc", PAIRS), *strings):
             parts += [by_hand.LONG.pack(len(folder)), folder]
         pairs = b"".join(parts)
         return by_hand.FIXED.pack(b"RFH ", 2, 36 + len(pairs), 546, 1208, b"MQSTR   ", 0, 1208) + pairs + body
 
     if benchmark.enabled:
-        say("encode from tags", rate(ours), rate(floor), "string building and struct")
-        say("encode as decoded", rate(lambda: encode(message)), rate(lambda: by_hand.pack(unpacked)), "struct")
+        compare("encode from tags", ours, floor, "string building and struct, nothing escaped")
+        compare("encode from tags", ours, lambda: floor(by_hand.escaped), "string building with escape, and struct")
+        compare("encode as decoded", lambda: encode(message), lambda: by_hand.pack(unpacked), "struct")
     assert benchmark(ours) == floor() == encode(message)
 
 
@@ -102,8 +106,8 @@ def test_peers_pack(benchmark: BenchmarkFixture, message: Message, module: Any) 
 
     if benchmark.enabled:
         name, ready = module.__name__, built()
-        say("build and encode", rate(ours), rate(lambda: built().pack() + body), f"{name}, add_folder and pack")
-        say("encode what is built", rate(lambda: encode(message)), rate(lambda: ready.pack() + body), f"{name}, pack")
+        compare("build and encode", ours, lambda: built().pack() + body, f"{name}, add_folder and pack")
+        compare("encode what is built", lambda: encode(message), lambda: ready.pack() + body, f"{name}, pack")
     assert benchmark(ours) == built().pack() + body
 
 
@@ -115,8 +119,8 @@ def test_decode(benchmark: BenchmarkFixture, message: Message) -> None:
         return by_hand.unpack_descriptor(md), by_hand.unpack(data)
 
     if benchmark.enabled:
-        say("decode, folders as bytes", rate(lambda: decode(data, MD)), rate(lambda: by_hand.unpack(data)), "struct")
-        say("decode, MQMD included", rate(lambda: decode(data, md)), rate(floor), "struct")
+        compare("decode, folders as bytes", lambda: decode(data, MD), lambda: by_hand.unpack(data), "struct")
+        compare("decode, MQMD included", lambda: decode(data, md), floor, "struct")
     assert benchmark(decode, data, md) == message
 
 
@@ -135,7 +139,7 @@ def test_read_mqrfh(benchmark: BenchmarkFixture) -> None:
         return dict(zip(tokens[::2], tokens[1::2], strict=True))
 
     if benchmark.enabled:
-        say("read MQRFH", rate(ours), rate(floor), "split, quotes not understood")
+        compare("read MQRFH", ours, floor, "split, quotes not understood")
     assert benchmark(ours) == floor()
 
 
