@@ -78,7 +78,8 @@ class Processor:
     """Processes the commands of one queue manager.
 
     clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
-    groups of a user, for authority records. committed: told what was done so far, after each commit. link: to a topic
+    groups of a user, for authority records. committed: told what was done so far, after each commit and again while
+    there is nothing to do. link: to a topic
     tree elsewhere; the embedded one is all there is where None.
     """
 
@@ -135,9 +136,10 @@ class Processor:
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
                     self._discard_expired()
+                self._tell()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
-                _log.error("%s; the next try is in %.1f seconds", error, patience)
+                _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
                 patience = min(patience * 2, 30.0)
 
@@ -304,6 +306,10 @@ class Processor:
                 batch.size_bytes += len(put_.body)
                 if self._record is not None:
                     batch.puts.append(Put.of(arrival.seq, n, put_))
+        for what in outcome.lost:
+            _log.warning(
+                "message %d on %s: not told to %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
+            )
         if outcome.completion is Completion.ERROR:
             tally.errors += 1
             about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
@@ -324,7 +330,11 @@ class Processor:
         if self._record is not None:
             for put in batch.puts:
                 self._record(put)
-        if self._committed is not None and batch.tally.commands:
+        if batch.tally.commands:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._committed is not None:
             self._committed(self.tally)
 
 

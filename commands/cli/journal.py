@@ -1,7 +1,8 @@
 """What a processor tells about itself while it runs: talk on stderr, a log file, and the status that ``status`` shows.
 
 The status is a small file in the queue manager's directory, written anew by renaming, at most twice a second: it is for
-people, and never what the processor itself goes by.
+people, and never what the processor itself goes by. Nothing that goes wrong here reaches the processor: it must not
+stop because nobody hears it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -24,11 +26,17 @@ from rfh2.captured import iso
 STATUS_FILE: Final = "status.json"
 _ERRORS_KEPT: Final = 10
 _EVERY_S: Final = 0.5
-_ABOUT: Final = ("seq", "queue", "reason")
+_RATE_S: Final = 2.0
+_SIGN_OF_LIFE_S: Final = 5.0
+# What the processor says of an event beside its text.
+_ABOUT: Final = ("seq", "queue", "reason", "next_try_s")
 
 
 class Journal(logging.Handler):
-    """The processor's log, while inside ``following``; ``batch`` is told after each commit."""
+    """The processor's log, while inside ``following``; ``batch`` is told what was done.
+
+    log: file for the events, JSON Lines; None for none.
+    """
 
     def __init__(self, console: Console, directory: Path, log: Path | None) -> None:
         super().__init__()
@@ -39,37 +47,63 @@ class Journal(logging.Handler):
         self._written = 0.0
         self._then: tuple[float, Tally] = (time.monotonic(), Tally())
         self._rates: dict[str, float] = {}
-        self._tally = Tally()
+        self._tally = self._told = Tally()
+        self._waiting: dict[str, Any] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event: to the terminal for people, to the log file as a JSON object, to the last errors."""
         event = {"time": iso(datetime.fromtimestamp(record.created, UTC)), "level": record.levelname.lower()}
         about = {key: getattr(record, key) for key in _ABOUT if hasattr(record, key)}
         event |= {**about, "text": record.getMessage()}
-        if self._log is not None:
-            self._log.write(json.dumps(event) + "\n")
-            self._log.flush()
+        with suppress(OSError, ValueError):
+            if self._log is not None:
+                self._log.write(json.dumps(event | _stack(record)) + "\n")
+                self._log.flush()
+        with suppress(OSError, ValueError):
+            self._tell(record, about)
+        if "next_try_s" in about:
+            since = event["time"] if self._waiting is None else self._waiting["since"]
+            self._waiting = {"since": since, "text": event["text"], "next_try_s": about["next_try_s"]}
+            self._write(running=True)
         if record.levelno >= logging.WARNING:
-            self._errors.append(event)
-            self._console.warn(record.getMessage())
+            self._keep(event)
+
+    def _tell(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
+        text = record.getMessage()
+        if "next_try_s" in about:
+            text += f"; the next try is in {about['next_try_s']:g} seconds"
+        if record.levelno >= logging.WARNING:
+            self._console.warn(text)
         else:
-            self._console.say(record.getMessage())
+            self._console.say(text)
+
+    def _keep(self, event: dict[str, Any]) -> None:
+        """Among the last errors, once for each row of the same."""
+        last = self._errors[-1] if self._errors else None
+        if last is not None and last["text"] == event["text"]:
+            event["times"] = last.get("times", 1) + 1
+            self._errors.pop()
+        self._errors.append(event)
 
     def batch(self, tally: Tally) -> None:
-        """A unit of work was committed."""
-        self._tally = tally
-        if time.monotonic() - self._written >= _EVERY_S:
+        """What was done so far, after each commit; the same again while there is nothing to do."""
+        self._waiting = None
+        if tally != self._tally:
+            self._tally = replace(tally)
+        since_s = time.monotonic() - self._written
+        if since_s >= (_EVERY_S if self._tally != self._told or any(self._rates.values()) else _SIGN_OF_LIFE_S):
             self._write(running=True)
 
     def _write(self, running: bool) -> None:
         now = self._written = time.monotonic()
+        self._told = self._tally
         since, before = self._then
-        if now - since >= 1.0:
+        if now - since >= _RATE_S or not running:
             self._rates = {
-                name: round((count - getattr(before, name)) / (now - since), 1)
+                name: round((count - getattr(before, name)) / max(now - since, 0.001), 1)
                 for name, count in self._tally.as_dict().items()
             }
-            self._then = (now, Tally(**self._tally.as_dict()))
+            self._then = (now, self._tally)
         status = {
             "running": running,
             "pid": os.getpid(),
@@ -77,6 +111,7 @@ class Journal(logging.Handler):
             "written": iso(datetime.now(UTC)),
             "done": self._tally.as_dict(),
             "per_second": self._rates,
+            "waiting": self._waiting,
             "last_errors": list(self._errors),
         }
         partial = self._path.with_suffix(".partial")
@@ -84,7 +119,8 @@ class Journal(logging.Handler):
             partial.write_text(json.dumps(status))
             partial.replace(self._path)
         except OSError as error:
-            self._console.warn(f"{self._path}: {error.strerror}; the status is not kept")
+            with suppress(OSError, ValueError):
+                self._console.warn(f"{self._path}: {error.strerror}; the status is not kept")
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -100,6 +136,11 @@ class Journal(logging.Handler):
             log.handlers = []
             if self._log is not None:
                 self._log.close()
+
+
+def _stack(record: logging.LogRecord) -> dict[str, str]:
+    """Where in the program it happened, for faults of ours."""
+    return {"stack": logging.Formatter().formatException(record.exc_info)} if record.exc_info else {}
 
 
 def last_status(directory: Path) -> dict[str, Any]:

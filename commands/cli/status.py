@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
-from commands.queues import QueueManagerInUseError, QueueManagerStore
+from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
+from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview
+from rfh2.dlh import decode_dlh
+from rfh2.errors import DecodeError
+from rfh2.explain.reasons import reason_text
+from rfh2.layouts import MQDLH
+from rfh2.mqmd import Mqmd
+from streams.namelists import QUEUE_NAMELIST
+
+# So many dead letters are looked into; there may be millions.
+_LOOKED_INTO: Final = 1_000
+_NEARLY_FULL: Final = 0.8
 
 
-@click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json")
+@click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json | jq .input.oldest_s")
 @queue_manager
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, as_json: bool) -> ExitCode:
-    """Show queue depths, subscriptions, retained publications, and the processor: its rates and its last errors."""
+    """Show how far the processor is, what waits on which queue, why dead letters are dead, and the last errors.
+
+    Looking disturbs nobody, and is quick however much there is.
+    """
     with QueueManagerStore.open(home, qmgr) as store:
-        status = _status(store)
+        status = _status(store, datetime.now(UTC))
     if as_json:
         console.data(json.dumps(status, ensure_ascii=False))
     else:
@@ -30,18 +47,71 @@ def command(console: Console, qmgr: str, home: Path, as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-def _status(store: QueueManagerStore) -> dict[str, Any]:
-    objects, subscriptions, retained = store.load_state()
-    depths = {queue: store.depth(queue) for queue in sorted(objects.queues)}
+def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
+    seen = store.overview()
+    objects = seen.objects
+    inputs = [queue for queue in seen.queues if queue.definition.name in _inputs(objects)]
+    oldest = [queue.oldest for queue in inputs if queue.oldest is not None]
     return {
         "qmgr": store.name,
         "psmode": objects.qmgr.psmode,
-        "queues": {queue: {"depth": depth} for queue, depth in depths.items()},
-        "subscriptions": len(subscriptions),
-        "retained": len(retained),
+        "strict": objects.qmgr.strict,
         "authority_checked": bool(objects.authorities),
+        "subscriptions": seen.subscriptions,
+        "retained": seen.retained,
+        "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},
+        "queues": {queue.definition.name: _queue(queue, objects, now) for queue in seen.queues},
+        "dead_letters": _dead_letters(store, objects.qmgr.deadq),
+        "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
         "processor": {**last_status(store.directory), "running": _running(store)},
     }
+
+
+def _inputs(objects: Objects) -> tuple[str, ...]:
+    namelist = objects.namelists.get(QUEUE_NAMELIST)
+    return (CONTROL_QUEUE, *(namelist.names if namelist is not None else ()))
+
+
+def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, Any]:
+    definition = queue.definition
+    limited = definition.max_depth < UNLIMITED_DEPTH
+    return {
+        "depth": queue.depth,
+        "oldest_s": _age_s(queue.oldest, now),
+        "max_depth": definition.max_depth if limited else None,
+        "role": _role(definition.name, objects),
+        "put_inhibited": not definition.put_enabled,
+        "get_inhibited": not definition.get_enabled,
+    }
+
+
+def _role(name: str, objects: Objects) -> str | None:
+    if name == CONTROL_QUEUE:
+        return "control"
+    if name in _inputs(objects):
+        return "stream"
+    return "dead letters" if name == objects.qmgr.deadq else None
+
+
+def _age_s(moment: datetime | None, now: datetime) -> float | None:
+    return None if moment is None else round(max((now - moment).total_seconds(), 0.0), 1)
+
+
+def _dead_letters(store: QueueManagerStore, queue: str) -> dict[str, Any]:
+    """Why dead letters are dead: how many for each reason, of those that were looked into."""
+    if store.find_queue(queue) is None:
+        return {"queue": queue or None, "looked_into": 0, "reasons": []}
+    reasons: Counter[tuple[int | None, str | None]] = Counter()
+    for md, head in store.beginnings(queue, MQDLH.size, _LOOKED_INTO):
+        try:
+            mqmd = Mqmd.decode(md)
+            header = decode_dlh(head, 0, mqmd.coded_char_set_id)
+        except DecodeError:
+            reasons[None, None] += 1
+        else:
+            reasons[header.reason, header.dest_q_name] += 1
+    counted = [{"reason": reason, "for": name, "count": count} for (reason, name), count in reasons.most_common()]
+    return {"queue": queue, "looked_into": reasons.total(), "reasons": counted}
 
 
 def _running(store: QueueManagerStore) -> bool:
@@ -52,32 +122,81 @@ def _running(store: QueueManagerStore) -> bool:
         return True
 
 
-def _lines(status: dict[str, Any]) -> list[str]:
-    processor = status["processor"]
-    lines = [
-        f"Queue manager {status['qmgr']}, PSMODE({status['psmode']}): "
-        f"{status['subscriptions']} subscriptions, {status['retained']} retained publications",
-        _processor_line(processor),
-        "",
-        "  depth  queue",
-    ]
-    shown = {queue: row["depth"] for queue, row in status["queues"].items()}
-    lines += [f"{depth:>7}  {queue}" for queue, depth in sorted(shown.items(), key=lambda row: (-row[1], row[0]))]
+def _lines(status: dict[str, Any]) -> Iterator[str]:
+    checked = "authority is checked" if status["authority_checked"] else "authority is not checked"
+    yield (
+        f"Queue manager {status['qmgr']}, PSMODE({status['psmode']}): {status['subscriptions']:,} subscriptions, "
+        f"{status['retained']:,} retained publications; {checked}"
+    )
+    processor, waiting = status["processor"], status["input"]
+    yield _processor_line(processor)
+    if processor["running"] and (stuck := processor.get("waiting")):
+        yield f"It waits since {stuck['since']}: {stuck['text']}"
+    if waiting["waiting"]:
+        yield f"{waiting['waiting']:,} commands wait, the first for {_duration(waiting['oldest_s'])}"
+    size = status["database"]
+    megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
+    yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
+    yield ""
+    yield "  depth  oldest  queue"
+    for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):
+        oldest = "" if row["oldest_s"] is None else _duration(row["oldest_s"])
+        yield f"{row['depth']:>7}  {oldest:>6}  {name}{_remarks(row)}"
+    yield from _dead_letter_lines(status["dead_letters"])
     errors = processor.get("last_errors") or []
     if errors:
-        lines += ["", "Last errors:"]
-        lines += [f"  {error['time']}  {error['text']}" for error in errors]
-    return lines
+        yield ""
+        yield "Last errors:"
+        for error in errors:
+            times = f" ({error['times']} times)" if error.get("times") else ""
+            yield f"  {error['time']}  {error['text']}{times}"
+
+
+def _remarks(row: dict[str, Any]) -> str:
+    remarks = [row["role"]] if row["role"] else []
+    if row["max_depth"] is not None:
+        state = "full" if row["depth"] >= row["max_depth"] else "nearly full"
+        nearly = row["depth"] >= _NEARLY_FULL * row["max_depth"]
+        remarks += [f"{state}: MAXDEPTH {row['max_depth']}"] * nearly
+    remarks += ["putting is inhibited"] * row["put_inhibited"] + ["getting is inhibited"] * row["get_inhibited"]
+    return f"  ({'; '.join(remarks)})" if remarks else ""
+
+
+def _dead_letter_lines(dead: dict[str, Any]) -> Iterator[str]:
+    if dead["reasons"]:
+        yield ""
+        which = f", the first {_LOOKED_INTO:,}" if dead["looked_into"] == _LOOKED_INTO else ""
+        yield f"Dead letters{which}:"
+        for row in dead["reasons"]:
+            yield f"{row['count']:>7}  {_why_dead(row)}"
+
+
+def _why_dead(row: dict[str, Any]) -> str:
+    reason = row["reason"]
+    if reason is None:
+        return "without a dead-letter header"
+    return f"{reason} {reason_text(reason)}".rstrip() + f", for {row['for']}"
 
 
 def _processor_line(processor: dict[str, Any]) -> str:
     done = processor.get("done") or {}
-    counted = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in done.items() if count)
+    counted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.items() if count)
     if not processor["running"]:
         return (
             f"No processor is running; the last one did {counted or 'nothing'}" if done else "No processor is running"
         )
     rates = processor.get("per_second") or {}
-    speed = f", now {rates['commands']:g} commands/s" if rates.get("commands") else ""
+    speed = f", now {rates['commands']:,g} commands/s" if rates.get("commands") else ""
     who = f"Processor {processor.get('pid', '?')} since {processor.get('started', '?')}"
     return f"{who}: {counted or 'nothing yet'}{speed}"
+
+
+_UNITS: Final[tuple[tuple[float, str], ...]] = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit that makes it at least one."""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return "0 s"

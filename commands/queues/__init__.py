@@ -13,6 +13,7 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.home import queue_managers
+from commands.queues.overview import Overview, QueueOverview
 from commands.queues.port import Knowledge, LoadedState, QueueManagerPort, Queues, StoredMessage, UnitOfWork
 from commands.queues.sqlite import QueueManagerStore
 
@@ -21,12 +22,14 @@ __all__ = [
     "Knowledge",
     "LoadedState",
     "MessageRefusedError",
+    "Overview",
     "QueueError",
     "QueueManagerExistsError",
     "QueueManagerInUseError",
     "QueueManagerNotFoundError",
     "QueueManagerPort",
     "QueueManagerStore",
+    "QueueOverview",
     "Queues",
     "StoreBusyError",
     "StoreDamagedError",

@@ -65,13 +65,7 @@ def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
 
 def load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
     """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError."""
-    definitions: list[Definition] = []
-    for kind, name, state in connection.execute("SELECT kind, name, state FROM definitions").fetchall():
-        with_what = f"definition {name} of kind {kind}"
-        try:
-            definitions.append(definition_of(kind, state))
-        except (ValidationError, KeyError) as error:
-            raise _unreadable(path, with_what) from error
+    objects = load_objects(connection, path)
     subscriptions = []
     for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
         try:
@@ -85,7 +79,19 @@ def load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
             retained.append(retained_of(row))
         except QPubSubError as error:
             raise _unreadable(path, f"retained publication on {row[0]}") from error
-    return _objects(definitions, path), subscriptions, retained
+    return objects, subscriptions, retained
+
+
+def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
+    """The definitions alone. Raises StoreDamagedError."""
+    definitions: list[Definition] = []
+    for kind, name, state in connection.execute("SELECT kind, name, state FROM definitions").fetchall():
+        with_what = f"definition {name} of kind {kind}"
+        try:
+            definitions.append(definition_of(kind, state))
+        except (ValidationError, KeyError) as error:
+            raise _unreadable(path, with_what) from error
+    return _objects(definitions, path)
 
 
 def _objects(definitions: list[Definition], path: str) -> Objects:

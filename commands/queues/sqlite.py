@@ -29,6 +29,7 @@ from commands.queues.errors import (
 )
 from commands.queues.home import DATABASE, directory_of, queue_managers
 from commands.queues.lock import exclusive
+from commands.queues.overview import Overview, beginnings, overview
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.state import to_microseconds
 from commands.queues.unit_of_work import SqliteUnitOfWork
@@ -159,12 +160,31 @@ class QueueManagerStore:
     @telling
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
+        with self._one_moment() as connection:
+            return reading.load_state(connection, self.database.path)
+
+    @telling
+    def overview(self) -> Overview:
+        """What there is, counted: quick however much it is. Raises StoreDamagedError."""
+        log = self.directory / f"{DATABASE}-wal"
+        with self._one_moment():
+            return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
+
+    @telling
+    def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
+        """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
+        return list(beginnings(self.database, self._local(queue), size_bytes, limit))
+
+    @contextmanager
+    def _one_moment(self) -> Iterator[sqlite3.Connection]:
+        """Where what is read is as of one moment: the transaction that is open, or one to read in."""
         connection = self.database.connection
         if connection.in_transaction:
-            return reading.load_state(connection, self.database.path)
+            yield connection
+            return
         connection.execute("BEGIN")
         try:
-            return reading.load_state(connection, self.database.path)
+            yield connection
         finally:
             connection.execute("ROLLBACK")
 

@@ -52,22 +52,6 @@ def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_status_shows_depths_and_the_last_processor(home: Path) -> None:
-    before = json.loads(_run(home, "status", "-m", "QM1", "--json").stdout)
-    assert before["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"] == {"depth": 12}
-    assert before["processor"] == {"running": False}
-    _run(home, "run", "-m", "QM1", "--once")
-    after = json.loads(_run(home, "status", "-m", "QM1", "--json").stdout)
-    assert after["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"] == {"depth": 0}
-    assert (after["subscriptions"], after["retained"]) == (1, 0)
-    assert after["processor"]["done"]["publications"] == 16
-    assert [error["reason"] for error in after["processor"]["last_errors"]] == [3073]
-    shown = _run(home, "status", "-m", "QM1").stdout
-    there = sum('"queue":"RESULTS.SERVICE"' in line for line in (FIXTURE / "puts.jsonl").read_text().splitlines())
-    assert f"{there:>7}  RESULTS.SERVICE" in shown
-    assert "No processor is running" in shown
-
-
 def test_a_second_processor_is_refused_by_name(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
         result = _run(home, "run", "-m", "QM1", "--once")

@@ -1,0 +1,71 @@
+"""What a queue manager holds, counted and not read: for whoever looks at it while it works."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from commands.objects import LocalQueue, Objects
+from commands.queues import reading
+from commands.queues.database import Database
+from commands.queues.state import from_microseconds
+
+# By number, which the index has, so that a deep queue's rows are not read.
+_OLDEST: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"
+
+_FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOverview:
+    """One local queue. oldest: when the message that has waited longest arrived, UTC; None where there is none."""
+
+    definition: LocalQueue
+    depth: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One queue manager at one moment.
+
+    queues: by name. subscriptions, retained: how many there are. file_bytes: of the database; free_bytes: of these,
+    what new messages will fill before it grows; log_bytes: of its write-ahead log.
+    """
+
+    objects: Objects
+    queues: tuple[QueueOverview, ...]
+    subscriptions: int
+    retained: int
+    file_bytes: int
+    free_bytes: int
+    log_bytes: int
+
+
+def beginnings(database: Database, queue: str, size_bytes: int, limit: int) -> Iterator[tuple[bytes, bytes]]:
+    """Descriptor and first bytes of the first *limit* messages of a local queue; of long ones no more is read."""
+    connection = database.connection
+    for seq, md in connection.execute(_FIRST, (queue, limit)).fetchall():
+        with suppress(sqlite3.OperationalError), connection.blobopen("messages", "body", seq, readonly=True) as body:
+            yield md, body.read(size_bytes)
+
+
+def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
+    """Everything as of one moment; the caller holds a read transaction. Raises StoreDamagedError."""
+    connection = database.connection
+    objects = reading.load_objects(connection, database.path)
+    queues = []
+    for name in sorted(objects.queues):
+        depth = reading.depth(connection, name, now_us)
+        (oldest_us,) = connection.execute(_OLDEST, (name,)).fetchone() if depth else (None,)
+        oldest = None if oldest_us is None else from_microseconds(oldest_us)
+        queues.append(QueueOverview(objects.queues[name], depth, oldest))
+    counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
+    pragmas = ("page_size", "page_count", "freelist_count")
+    size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
+    (subscriptions,), (retained,) = counts
+    return Overview(objects, tuple(queues), subscriptions, retained, size * pages, size * free, log_bytes)
