@@ -193,7 +193,7 @@ KNOWN: Final = _table(
     (
         "D15",
         "Names of subscriptions are unique in the queue manager",
-        "Programs that register again under the old name make a second subscription: give them the new name.",
+        "Queued programs that name the stream find theirs under the old name too; native ones need the new name.",
     ),
     ("D17", "Subscriptions and dynamic queues end apart", "Delete subscriptions whose queue is gone."),
     ("D18", "A durable subscription cannot have a temporary dynamic queue", "Use a permanent one."),

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from commands.objects import Definition
+from commands.stream_names import NAME_SEPARATOR
 from migrate.ledger import Fate, Reason, Severity, Verdict, count
 from migrate.legacy_state import Key, LegacyState
 from streams.operations import RetainedPublication
@@ -162,6 +163,6 @@ class PlanOptions:
 
     parent: str | None = None
     overwrite: bool = False
-    separator: str = ":"
+    separator: str = NAME_SEPARATOR
     prefixes: dict[str, str] = field(default_factory=dict)
     shown: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from commands.objects import DEFAULT_STREAM
+from commands.stream_names import NAME_SEPARATOR
 from migrate import settling
 from migrate.attributes import migrated_attributes
 from migrate.authorities_plan import plan_authorities
@@ -64,6 +66,9 @@ def plan(
     draft.define(replace(qmgr, parent=planned_parent(draft), psmode="ENABLED"))
     if not any(True for _ in state.items()):
         draft.warn("the sources hold no state at all: is this the right broker?", severity=Severity.WARNING)
+    if options.separator != NAME_SEPARATOR and any(s.name and s.stream != DEFAULT_STREAM for s in state.subscriptions):
+        why = f"queued programs find their names on streams with {NAME_SEPARATOR} alone, not with {options.separator}"
+        draft.warn(why, "D15")
     if not draft.objects.qmgr.deadq:
         draft.warn("the queue manager has no dead-letter queue", "P30")
     topics = known_topics(draft)

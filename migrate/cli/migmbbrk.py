@@ -12,6 +12,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import HOME
 from commands.queues import QueueManagerStore
+from commands.stream_names import NAME_SEPARATOR
 from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
@@ -126,7 +127,7 @@ def command(
     if broker is None:
         raise click.UsageError("-b is needed: which broker?")
     shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
-    options = PlanOptions(None, overwrite, ":", choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
+    options = PlanOptions(None, overwrite, NAME_SEPARATOR, choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
     given = (*source, *more)
     runbooks = {}
     if cluster is not None:

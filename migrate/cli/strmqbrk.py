@@ -12,6 +12,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.queues import QueueManagerStore
+from commands.stream_names import NAME_SEPARATOR
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
@@ -64,7 +65,7 @@ class _Telling:
 )
 @click.option(
     "--name-separator",
-    default=":",
+    default=NAME_SEPARATOR,
     show_default=True,
     metavar="TEXT",
     help="Between a subscription's name and the stream's that is appended to it.",
@@ -252,7 +253,7 @@ def _shown(
     shown = [f"-p {parent}"] if parent else []
     shown += ["-f"] * force + ["--rehearse"] * rehearse
     shown += [f"--prefix {one}" for one in prefix]
-    shown += [f"--name-separator {separator}"] if separator != ":" else []
+    shown += [f"--name-separator {separator}"] if separator != NAME_SEPARATOR else []
     return (*shown, *(f"--source {one}" for one in given))
 
 

@@ -246,3 +246,27 @@ def test_the_results_service_goes_on() -> None:
     assert header is not None
     assert ("MQPSTopic", "Soccer/Results") in header.pairs(), "the prefix is removed again"
     assert plan.visibility == ()
+
+
+def test_7_6_1_a_program_registers_again_under_its_old_name() -> None:
+    """Field notes: programs register again after a crash, and expect ok; nothing may be delivered twice then."""
+    again = register(3, "Soccer/*", "Sport", name="evening", queue_name="E.Q", user="u")
+    first = [register(1, "Soccer/*", "Sport", name="evening", queue_name="E.Q", user="u"), publish(2, "x", "Sport")]
+    _, _, target = migrated(first)
+    broker = broker_of(target)
+    outcome, _ = broker.replay(again)
+    assert outcome.completion == "ok"
+    assert [s.name for s in broker.space.subscriptions()] == ["evening:Sport"]
+    assert len(broker.handle(publish(4, "Soccer/Results", "Sport", retain=False))) == 1
+
+
+def test_8_5_a_program_deregisters_by_its_queue() -> None:
+    """A subscription without a name keeps its traditional identity, also on a stream, also with a CorrelId."""
+    correl_id = b"C" * 24
+    options = {"options": ["CorrelAsId"], "correl_id": correl_id, "queue_name": "E.Q", "user": "u"}
+    _, _, target = migrated([register(1, "Soccer/*", "Sport", **options), register(2, "a", queue_name="F.Q", user="u")])
+    broker = broker_of(target)
+    pairs = [("Command", "DeregSub"), ("StreamName", "Sport"), ("Topic", "Soccer/*"), ("QName", "E.Q")]
+    gone = rfh1(3, [*pairs, ("RegOpts", "CorrelAsId")], correl_id=correl_id, user="u")
+    assert broker.replay(gone)[0].completion == "ok"
+    assert [s.dest_queue for s in broker.space.subscriptions()] == ["F.Q"]
