@@ -82,7 +82,7 @@ def _produce(home: Path, producer: int, over: float, told: Any) -> None:
 
 def _behind(store: QueueManagerStore) -> bool:
     """Whether the consumers are: what the processor has delivered is not to pile up."""
-    return store.find_queue(ALL) is not None and store.depth(ALL) > DEEP
+    return sum(store.depth(queue) for queue in (ALL, "HALF") if store.find_queue(queue) is not None) > DEEP
 
 
 def _consume(home: Path, queues: list[str], stop: Any, told: Any) -> None:
@@ -93,7 +93,7 @@ def _consume(home: Path, queues: list[str], stop: Any, told: Any) -> None:
             ending, count = stop.is_set(), 0
             for queue in queues:
                 with store.unit_of_work() as unit:
-                    while count < 500 and unit.find_queue(queue) is not None:
+                    for _ in range(500 if unit.find_queue(queue) is not None else 0):
                         message = unit.get(queue)
                         if message is None:
                             break
