@@ -20,6 +20,7 @@ from rfh2.captures import FORMATS, read_captures
 
 ENGINES: Final = ("local", "spark")
 _BATCH_ROWS: Final = 10_000
+_MOST_TOLD: Final = 20
 
 
 class _Sink(Protocol):
@@ -121,7 +122,22 @@ def _compared(console: Console, messages: Iterable[CapturedMessage], script: str
 def _on_spark(
     console: Console, source: Path, form: str, script: str, output: Path | None, master: str | None
 ) -> tuple[Report, int]:
-    raise click.UsageError("--engine spark is not there yet")
+    try:
+        from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.comparison import check, compare  # noqa: PLC0415
+    except ImportError as error:
+        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+    check(source, script)
+    spark = session(master or LOCAL)
+    try:
+        report, capture = compare(spark, source, form, script, output)
+    finally:
+        spark.stop()
+    for line in capture.told[:_MOST_TOLD]:
+        console.warn(line)
+    if capture.problems > _MOST_TOLD:
+        console.warn(f"and more: {capture.problems} records could not be read")
+    return report, capture.problems
 
 
 class _Lines:

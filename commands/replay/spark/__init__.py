@@ -1,7 +1,8 @@
 """Replay on Spark: captures of any size, with the same puts as the local replay."""
 
 from commands.replay.spark.decoded import decoded
-from commands.replay.spark.schemas import CAPTURED, DECODED, PUTS, READ, TRANSLATED, SchemaError
+from commands.replay.spark.differing import Compared, differing
+from commands.replay.spark.schemas import CAPTURED, DECODED, DIFFERENCES, PUTS, READ, TRANSLATED, SchemaError
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.session import LOCAL, register, session
 from commands.replay.spark.translated import translated
@@ -10,13 +11,16 @@ from commands.replay.spark.twopass import replayed
 __all__ = [
     "CAPTURED",
     "DECODED",
+    "DIFFERENCES",
     "LOCAL",
     "PUTS",
     "READ",
     "TRANSLATED",
+    "Compared",
     "RepeatedSeqError",
     "SchemaError",
     "decoded",
+    "differing",
     "register",
     "replayed",
     "session",

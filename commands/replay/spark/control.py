@@ -14,6 +14,7 @@ latest moment among the commands between them, at which things expired.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker import Arrival, Broker
 from commands.model import DeletePublication, Publish, PubOpt
@@ -64,11 +65,13 @@ _NOTES: Final = StructType(
         StructField("text", StringType()),
         StructField("scheme", StringType()),
         StructField("now", TimestampType()),
+        StructField("operation", BinaryType()),
     ]
 )
 _ARROW_NOTES: Final = arrow_schema(_NOTES)
-_INTERVAL, _LOOKUP, _CLEAR, _WINNER = "interval", "lookup", "clear", "winner"
-_TICK: Final = "(tick)"
+_INTERVAL, _LOOKUP, _WINNER = "interval", "lookup", "winner"
+TICK: Final = "(tick)"
+"""The queue of a row that is no message but the latest moment of those between two that go through."""
 _BATCH_ROWS: Final = 4096
 _PLAIN: Final = b"<psc><Command>Publish</Command>"
 _PLAIN_AT: Final = 41
@@ -83,7 +86,7 @@ class Look:
 
     pattern: str
     scheme: WildcardScheme
-    clears: bool
+    clears: ClearRetained | None
     found: tuple[str, ...]
 
 
@@ -99,12 +102,12 @@ class NotingSpace(TopicSpace):
         """As it is, and noted."""
         match operation:
             case Subscribe(subscription, True) | AlterSubscription(subscription, True):
-                self._note(subscription.topic_string, subscription.wildcard, False, now)
+                self._note(subscription.topic_string, subscription.wildcard, None, now)
             case RequestRetained(subscription):
                 current = self.subscription(subscription.sub_id) or subscription
-                self._note(current.topic_string, current.wildcard, False, now)
+                self._note(current.topic_string, current.wildcard, None, now)
             case ClearRetained(topic_string, scheme):
-                self._note(topic_string, scheme, True, now)
+                self._note(topic_string, scheme, operation, now)
         return super().apply(operation, now)
 
     def expire(self, now: datetime) -> list[Effect]:
@@ -117,7 +120,7 @@ class NotingSpace(TopicSpace):
         found = self._retained.match(parse_pattern(topic_string, scheme), now)
         return tuple(each.topic_string for each in found)
 
-    def _note(self, topic_string: str, scheme: WildcardScheme, clears: bool, now: datetime) -> None:
+    def _note(self, topic_string: str, scheme: WildcardScheme, clears: ClearRetained | None, now: datetime) -> None:
         self.looked.append(Look(topic_string, scheme, clears, self.held(topic_string, scheme, now)))
 
 
@@ -126,15 +129,20 @@ def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[Journals
 
     clears: whether what DeletePub finds is wanted, too.
     """
+    in_order = control_messages(prepared)
+    notes = in_order.mapInArrow(_noted(prepared.setting, frozenset(prepared.exact), clears), _NOTES).toArrow()
+    return _read_notes(notes)
+
+
+def control_messages(prepared: Prepared) -> DataFrame:
+    """What goes through the first pass, in order, each queue manager in one partition; a tick is on queue ``TICK``."""
     setting = prepared.setting
     exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
     kept = prepared.messages.where(~exact).where(F.col("queue") == CONTROL_QUEUE).select(*COLUMNS)
     kept = kept.union(of_interest(prepared.messages.where(~exact), setting, _is_deletion).select(*COLUMNS))
     if prepared.exact:
         kept = kept.union(_with_ticks(prepared.messages.where(exact), prepared.ranges, setting))
-    in_order = kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
-    notes = in_order.mapInArrow(_noted(setting, frozenset(prepared.exact), clears), _NOTES).toArrow()
-    return _read_notes(notes)
+    return kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
 
 
 def is_plain(column: str = "body") -> Column:
@@ -209,7 +217,7 @@ def _with_ticks(messages: DataFrame, ranges: int, setting: Setting) -> DataFrame
 
 
 def _tick(qmgr: str, seq: int, now: datetime) -> tuple[Any, ...]:
-    return (seq, now, qmgr, _TICK, None, None, b"")
+    return (seq, now, qmgr, TICK, None, None, b"")
 
 
 def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -232,7 +240,7 @@ class _Plane:
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes that one message, or tick, leads to."""
         seq, now = arrival.seq, arrival.now
-        if arrival.queue == _TICK:
+        if arrival.queue == TICK:
             yield from self._changed(seq, self._space.expire(now))
             return
         self._space.looked.clear()
@@ -240,11 +248,11 @@ class _Plane:
         yield from self._changed(seq, outcome.effects)
         for look in self._space.looked:
             if self._exact:
-                wanted = look.found if self._clears or not look.clears else ()
+                wanted = look.found if self._clears or look.clears is None else ()
                 yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in wanted)
             else:
-                kind = _CLEAR if look.clears else _LOOKUP
-                yield self._note(kind, seq, None, look.pattern, look.scheme.value, now)
+                operation = None if look.clears is None else pickle.dumps(look.clears)
+                yield self._note(_LOOKUP, seq, None, look.pattern, look.scheme.value, now, operation)
 
     def end(self) -> Iterator[tuple[Any, ...]]:
         """The notes on what is left."""
@@ -277,8 +285,9 @@ class _Plane:
         text: str,
         scheme: str | None = None,
         now: datetime | None = None,
+        operation: bytes | None = None,
     ) -> tuple[Any, ...]:
-        return (self._qmgr, kind, after, until, text, scheme, now)
+        return (self._qmgr, kind, after, until, text, scheme, now, operation)
 
 
 def _noted(
@@ -310,14 +319,15 @@ def _read_notes(notes: pa.Table) -> tuple[Journals, list[Winner]]:
     intervals: dict[str, list[tuple[int, int, str]]] = {}
     lookups: dict[str, list[Lookup]] = {}
     for batch in notes.to_batches():
-        for qmgr, kind, after, until, text, scheme, now in columns(batch, *_NOTES.names):
+        for qmgr, kind, after, until, text, scheme, now, operation in columns(batch, *_NOTES.names):
             lookups.setdefault(qmgr, [])
             if kind == _INTERVAL:
                 intervals.setdefault(qmgr, []).append((after, until, text))
             elif kind == _WINNER:
                 winners.append((qmgr, after, text, until))
             else:
-                lookups[qmgr].append(Lookup(after, now or EPOCH, text, WildcardScheme(scheme), kind == _CLEAR))
+                clears = None if operation is None else pickle.loads(operation)
+                lookups[qmgr].append(Lookup(after, now or EPOCH, text, WildcardScheme(scheme), clears))
     journals = {}
     for qmgr, looks in lookups.items():
         found = intervals.get(qmgr, [])

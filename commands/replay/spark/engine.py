@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from commands.replay.local import DEFAULT_QMGR, Counts
 from commands.replay.spark.landing import Landed, landed
 from commands.replay.spark.pieces import files_of
+from commands.replay.spark.prepare import prepared
 from commands.replay.spark.put_files import Written, kinds_of, write_puts
 from commands.replay.spark.setting import Setting
 from commands.replay.spark.twopass import first_pass
@@ -73,15 +74,16 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     if done:
         say(f"going on with the replay in {work}: {len(done)} slices are done")
     capture = landed(spark, order.source, order.form, work)
-    first = first_pass(capture.messages, order.setup, order.semantics, order.ranges)
-    slices = _slices(first.ready.ranges, spark.sparkContext.defaultParallelism)
+    ready = prepared(capture.messages, Setting(order.setup, order.semantics), order.ranges)
+    lane = first_pass(ready, order.semantics)
+    slices = _slices(ready.ranges, spark.sparkContext.defaultParallelism)
     work.mkdir(parents=True, exist_ok=True)
     (work / "order.json").write_text(json.dumps(mark))
     for number, span in enumerate(slices):
         if number not in done:
             directory = work / "puts" / f"{number:05}"
             shutil.rmtree(directory, ignore_errors=True)
-            done[number] = write_puts(first, span, directory, form)
+            done[number] = write_puts(ready, lane, span, directory, form)
             _finish(directory, done[number])
         advance(sum(written.messages for written in done[number]))
     _put_in_place(work, order.target, form, done)

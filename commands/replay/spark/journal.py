@@ -21,7 +21,7 @@ import numpy.typing as npt
 from commands.broker import Arrival, Broker, Outcome
 from commands.queues.state import subscription_of, subscription_state
 from commands.replay.spark.setting import Setting
-from streams.operations import RetainedPublication
+from streams.operations import ClearRetained, RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
@@ -34,13 +34,16 @@ BEFORE_ALL: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub."""
+    """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub.
+
+    clears: what the DeletePub came to.
+    """
 
     seq: int
     now: datetime
     pattern: str
     scheme: WildcardScheme
-    clears: bool
+    clears: ClearRetained | None = None
 
 
 @dataclass

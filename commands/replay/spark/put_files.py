@@ -10,7 +10,7 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -21,10 +21,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker import Arrival, Outcome
 from commands.puts import Completion, Put, PutKind
+from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import PutBatch
 from commands.replay.spark.schemas import PUTS, arrow_schema
-from commands.replay.spark.second_pass import second_pass
-from commands.replay.spark.twopass import FirstPass
+from commands.replay.spark.second_pass import Lane, Result, second_pass
 from streams.topic_space import TopicSpace
 
 FORMATS: Final = ("jsonl", "parquet")
@@ -48,14 +48,14 @@ class Written:
     told: list[str] = field(default_factory=list)
 
 
-def write_puts(first: FirstPass, span: tuple[int, int], directory: Path, form: str) -> list[Written]:
+def write_puts(ready: Prepared, lane: Lane, span: tuple[int, int], directory: Path, form: str) -> list[Written]:
     """Write the puts of the ranges in *span* into *directory*; what was written, in the order of seq.
 
     form: one of FORMATS.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = str(directory)
-    reports = second_pass(first.ready, first.journals, first.found, lambda: _FileKeeper(path, form), _REPORT, span)
+    reports = second_pass(ready, [lane], lambda: _FileKeeper(path, form), _REPORT, span)
     written = [Written(**json.loads(row["report"])) for row in reports.collect()]
     return sorted((each for each in written if each.name), key=lambda each: each.first_seq)
 
@@ -75,8 +75,9 @@ class _FileKeeper:
         self._kinds: Counter[str] = Counter()
         self._passed_over: Counter[str] = Counter()
 
-    def keep(self, arrival: Arrival, _qmgr: str, outcome: Outcome, _space: TopicSpace) -> None:
+    def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to."""
+        ((outcome, _),) = results
         written = self._written
         if self._sink is None:
             self._file = self._path.open("wb")
@@ -97,7 +98,11 @@ class _FileKeeper:
                 self._kinds[put.kind.value] += 1
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """The report, at the end: there is no other time."""
+        """Nothing before the end."""
+        return iter(())
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """The report."""
         if self._sink is None or self._file is None:
             return
         self._sink.close()

@@ -11,28 +11,29 @@ Three steps, none of which sees more of a hot topic than of any other:
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.broker import Arrival, Broker
 from commands.replay.spark.control import COLUMNS, NotingSpace, Winner, is_plain
 from commands.replay.spark.journal import Journals, Lookup
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.rows import EPOCH, batch_of, columns
+from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.setting import Setting
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.index import SubscriptionIndex
-from streams.operations import ClearRetained, Publication, RetainedPublication, RetainedStored
+from streams.operations import Publication, RetainedPublication, RetainedStored
 from streams.subscriptions import Subscription
 
 _CANDIDATES: Final = StructType(
@@ -40,7 +41,7 @@ _CANDIDATES: Final = StructType(
         StructField("qmgr", StringType()),
         StructField("topic", StringType()),
         StructField("seq", LongType()),
-        StructField("expires_at", TimestampType()),
+        StructField("publication", BinaryType()),
     ]
 )
 _WINNERS: Final = StructType(
@@ -55,7 +56,6 @@ _ARROW_CANDIDATES: Final = arrow_schema(_CANDIDATES)
 _ARROW_WINNERS: Final = arrow_schema(_WINNERS)
 _BATCH_ROWS: Final = 4096
 _NOTHING: Final = Message(Mqmd())
-_ANY_TIME: Final = EPOCH
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -69,7 +69,9 @@ def found_retained(
     looks.
     """
     setting = prepared.setting
-    looking = [q for q, journal in journals.value.items() if any(clears or not look.clears for look in journal.lookups)]
+    looking = [
+        q for q, journal in journals.value.items() if any(clears or look.clears is None for look in journal.lookups)
+    ]
     if not looking and not winners:
         return None
     spark = prepared.messages.sparkSession
@@ -118,8 +120,8 @@ class _Candidates:
         self._qmgr = qmgr
         self._broker: Broker = setting.broker(qmgr)
         self._broker.space.restore((), ())
-        self._looks = _LooksByTopic(look for look in lookups if clears or not look.clears)
-        self._last: dict[str, tuple[int, datetime | None]] = {}
+        self._looks = _LooksByTopic(look for look in lookups if clears or look.clears is None)
+        self._last: dict[str, tuple[int, Publication]] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """One message; what it comes to is a candidate once the next one on its topic is known."""
@@ -128,7 +130,7 @@ class _Candidates:
                 topic = effect.retained.topic_string
                 if topic in self._last:
                     yield from self._looked_at(topic, arrival.seq)
-                self._last[topic] = (arrival.seq, effect.retained.publication.expires_at)
+                self._last[topic] = (arrival.seq, effect.retained.publication)
         self._broker.space.forget_retained()
 
     def end(self) -> Iterator[tuple[Any, ...]]:
@@ -137,9 +139,9 @@ class _Candidates:
             yield from self._looked_at(topic, None)
 
     def _looked_at(self, topic: str, before: int | None) -> Iterator[tuple[Any, ...]]:
-        seq, expires_at = self._last[topic]
+        seq, publication = self._last[topic]
         if self._looks.any_between(topic, seq, before):
-            yield (self._qmgr, topic, seq, expires_at)
+            yield (self._qmgr, topic, seq, pickle.dumps(replace(publication, message=_NOTHING)))
 
 
 class _LooksByTopic:
@@ -175,13 +177,13 @@ def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journa
         current = ""
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
-            for qmgr, topic, seq, expires_at in columns(batch, *_CANDIDATES.names):
+            for qmgr, topic, seq, publication in columns(batch, *_CANDIDATES.names):
                 if timeline is None or qmgr != current:
                     if timeline is not None:
                         rows += timeline.until(None)
                     timeline, current = _Timeline(qmgr, setting, journals.value[qmgr].lookups, clears), qmgr
                 rows += timeline.until(seq)
-                timeline.store(topic, seq, expires_at)
+                timeline.store(topic, seq, pickle.loads(publication))
             if len(rows) >= _BATCH_ROWS:
                 yield batch_of(rows, _ARROW_WINNERS)
                 rows = []
@@ -203,10 +205,9 @@ class _Timeline:
         self._space = space
         self._stored: dict[str, int] = {}
 
-    def store(self, topic: str, seq: int, expires_at: datetime | None) -> None:
+    def store(self, topic: str, seq: int, publication: Publication) -> None:
         """A publication of message *seq* is retained."""
-        # When it was published does not matter here.
-        self._space.retain(RetainedPublication(topic, Publication(_NOTHING, _ANY_TIME, expires_at)))
+        self._space.retain(RetainedPublication(topic, publication))
         self._stored[topic] = seq
 
     def until(self, seq: int | None) -> Iterator[tuple[Any, ...]]:
@@ -214,8 +215,8 @@ class _Timeline:
         while self._done < len(self._lookups) and (seq is None or self._lookups[self._done].seq < seq):
             look = self._lookups[self._done]
             self._done += 1
-            if self._clears or not look.clears:
+            if self._clears or look.clears is None:
                 for topic in self._space.held(look.pattern, look.scheme, look.now):
                     yield (self._qmgr, look.seq, topic, self._stored[topic])
-            if look.clears:
-                self._space.apply(ClearRetained(look.pattern, look.scheme), look.now)
+            if look.clears is not None:
+                self._space.apply(look.clears, look.now)

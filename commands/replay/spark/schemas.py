@@ -130,6 +130,27 @@ TRANSLATED: Final = _schema(
 """One row an operation; a command that comes to none has one row all the same, with the reason for it."""
 
 
+DIFFERENCES: Final = _schema(
+    {
+        "seq": _LONG,
+        "time": _TIME,
+        "qmgr": _STRING,
+        "user": _STRING,
+        "command": _STRING,
+        "rule": _STRING,
+        "since": _LONG,
+        "change": _STRING,
+        "queue": _STRING,
+        "sub_name": _STRING,
+        "topic": _STRING,
+        "old": _STRING,
+        "new": _STRING,
+        "why": _STRING,
+    }
+)
+"""Differences between the versions, as ``commands.replay.differences.Difference`` has them."""
+
+
 def arrow_schema(schema: StructType) -> pa.Schema:
     """The same schema in Arrow; times are in microseconds, UTC."""
     return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in schema.fields])

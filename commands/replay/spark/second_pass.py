@@ -9,7 +9,8 @@ What is kept of an outcome is up to a ``Keeper``: puts for ``replayed``, operati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from pyspark.sql.types import StructType
 from commands.broker import Arrival, Broker, Outcome
 from commands.objects import CONTROL_QUEUE
 from commands.replay.spark.control import COLUMNS, is_plain
-from commands.replay.spark.journal import Journals, Replica
+from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.setting import Setting
@@ -29,11 +30,15 @@ from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
 
-_WORK: Final = ("at", *COLUMNS, "topic", "range")
+_WORK: Final = ("at", *COLUMNS, "topic", "lane", "range")
 
 
 class RepeatedSeqError(QPubSubError):
     """Two messages of a queue manager have the same ``seq``: their order is not known."""
+
+
+Result = tuple[Outcome, TopicSpace]
+"""What one lane made of a message, and its topic space just after that."""
 
 
 class Keeper(Protocol):
@@ -47,62 +52,72 @@ class Keeper(Protocol):
     def is_full(self) -> bool:
         """Whether it is time to take."""
 
-    def keep(self, arrival: Arrival, qmgr: str, outcome: Outcome, space: TopicSpace) -> None:
-        """Take what one message came to."""
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
+        """Take what one message came to in each lane."""
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
 
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left, when there are no more messages."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One setting under which messages are replayed, and what its first pass left. found: what they find retained."""
+
+    setting: Setting
+    journals: Broadcast[Journals]
+    found: DataFrame | None
+
 
 def second_pass(
     ready: Prepared,
-    journals: Broadcast[Journals],
-    found: DataFrame | None,
+    lanes: Sequence[Lane],
     keeper: Callable[[], Keeper],
     schema: StructType,
     span: tuple[int, int] | None = None,
 ) -> DataFrame:
     """What keepers keep, in the order of seq.
 
-    found: what messages find retained. keeper: makes one for each task. span: the ranges from one to before another;
-    None for all.
+    lanes: each replays every message, side by side. keeper: makes one for each task. span: the ranges from one to
+    before another; None for all.
     """
     setting = ready.setting
     first, end = span or (0, ready.ranges)
     part = ready.span(first, end)
     messages = part.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
-    work = messages.select(*_WORK)
-    if found is not None:
-        looking = (F.col("queue") == CONTROL_QUEUE) | (F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
-        places = part.where(looking).select("qmgr", F.col("seq").alias("at"), "range")
-        work = work.union(found.join(places, ["qmgr", "at"]).select(*_WORK))
+    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*_WORK)
+    looking = (F.col("queue") == CONTROL_QUEUE) | (F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
+    places = part.where(looking).select("qmgr", F.col("seq").alias("at"), "range")
+    for number, lane in enumerate(lanes):
+        if lane.found is not None:
+            here = lane.found.withColumn("lane", F.lit(number)).join(places, ["qmgr", "at"])
+            work = work.union(here.select(*_WORK))
     # What a message finds comes just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
     in_order = work.repartitionById(end - first, "range").sortWithinPartitions(*order)
+    told = [(lane.setting, lane.journals) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = _Task(setting, journals.value, keeper())
+        task = _Task([(setting, journals.value) for setting, journals in told], keeper())
         for batch in batches:
-            for row in columns(batch, *COLUMNS, "topic"):
+            for row in columns(batch, *COLUMNS, "topic", "lane"):
                 task.process(*row)
                 if task.keeper.is_full:
                     yield from task.keeper.take()
-        yield from task.keeper.take()
+        yield from task.keeper.end()
 
-    return in_order.select(*COLUMNS, "topic").mapInArrow(run, schema)
+    return in_order.select(*COLUMNS, "topic", "lane").mapInArrow(run, schema)
 
 
 class _Task:
-    """What one task has: a replica of each queue manager, and what the message that comes next finds retained."""
+    """What one task has: replicas of each queue manager, one in each lane."""
 
-    def __init__(self, setting: Setting, journals: Journals, keeper: Keeper) -> None:
+    def __init__(self, lanes: Sequence[tuple[Setting, Journals]], keeper: Keeper) -> None:
         self.keeper = keeper
-        self._setting, self._journals = setting, journals
-        self._replicas: dict[str, Replica] = {}
-        self._scratch: dict[str, Broker] = {}
-        # By queue manager and publishing message: publications to several topics stay one publication.
-        self._published: dict[str, dict[int, dict[str, RetainedPublication]]] = {}
-        self._found: dict[str, list[RetainedPublication]] = {}
+        self._lanes = lanes
+        self._qmgrs: dict[str, list[_Local]] = {}
         self._last: dict[str, int] = {}
 
     def process(
@@ -115,36 +130,59 @@ class _Task:
         md: bytes | None,
         body: bytes,
         topic: str | None,
+        lane: int | None,
     ) -> None:
-        """One message, or what the next one of its queue manager finds retained on *topic*."""
+        """One message, or what the next one of its queue manager finds retained on *topic* in one lane."""
         arrival = Arrival(seq, now, queue, md, body, user)
-        if topic is not None:
-            published = self._published.setdefault(qmgr, {})
-            if seq not in published:
-                published[seq] = self._retained(qmgr, arrival)
-            self._found.setdefault(qmgr, []).append(published[seq][topic])
+        known = self._qmgrs.get(qmgr)
+        if known is None:
+            known = [_Local(qmgr, setting, journals.get(qmgr), self.keeper.space) for setting, journals in self._lanes]
+            self._qmgrs[qmgr] = known
+        if topic is not None and lane is not None:
+            known[lane].find(arrival, topic)
             return
         if self._last.get(qmgr) == seq:
             raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
         self._last[qmgr] = seq
-        replica = self._replicas.get(qmgr)
-        if replica is None:
-            replica = Replica(qmgr, self._setting, self._journals.get(qmgr), self.keeper.space)
-            self._replicas[qmgr] = replica
-        found = self._found.pop(qmgr, None)
-        if found is not None:
-            del self._published[qmgr]
-        elif queue == CONTROL_QUEUE:
-            found = []
-        self.keeper.keep(arrival, qmgr, replica.process(arrival, found), replica.space)
+        self.keeper.keep(arrival, qmgr, [local.process(arrival) for local in known])
 
-    def _retained(self, qmgr: str, arrival: Arrival) -> dict[str, RetainedPublication]:
-        """What an earlier message left retained, by topic: it is published again, to nobody."""
-        scratch = self._scratch.get(qmgr)
-        if scratch is None:
-            scratch = self._scratch[qmgr] = self._setting.broker(qmgr)
-            scratch.space.restore((), ())
-        effects = scratch.process(arrival).effects
-        scratch.space.forget_retained()
+
+class _Local:
+    """One queue manager in one lane: its replica, and what the message that comes next finds retained."""
+
+    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, kind: type[TopicSpace]) -> None:
+        self._qmgr, self._setting = qmgr, setting
+        self._replica = Replica(qmgr, setting, journal, kind)
+        self._scratch: Broker | None = None
+        # By publishing message: publications to several topics stay one publication.
+        self._published: dict[int, dict[str, RetainedPublication]] = {}
+        self._found: list[RetainedPublication] | None = None
+
+    def find(self, arrival: Arrival, topic: str) -> None:
+        """The next message finds on *topic* what an earlier one, *arrival*, left there."""
+        published = self._published.get(arrival.seq)
+        if published is None:
+            published = self._published[arrival.seq] = self._again(arrival)
+        if self._found is None:
+            self._found = []
+        self._found.append(published[topic])
+
+    def process(self, arrival: Arrival) -> Result:
+        """One message."""
+        found = self._found
+        if found is not None:
+            self._found = None
+            self._published.clear()
+        elif arrival.queue == CONTROL_QUEUE:
+            found = []
+        return self._replica.process(arrival, found), self._replica.space
+
+    def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
+        """What a message left retained, by topic: it is published again, to nobody."""
+        if self._scratch is None:
+            self._scratch = self._setting.broker(self._qmgr)
+            self._scratch.space.restore((), ())
+        effects = self._scratch.process(arrival).effects
+        self._scratch.space.forget_retained()
         stored = (effect.retained for effect in effects if isinstance(effect, RetainedStored))
         return {retained.topic_string: retained for retained in stored}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -45,9 +46,12 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
         **{name.replace("__", "."): value for name, value in settings.items()},
     }
-    if master.startswith("local"):
-        # A laptop's name need not resolve.
-        chosen = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **chosen}
+    local = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", master)
+    if local is not None:
+        cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+        # A laptop's name need not resolve; and Spark's own number of partitions is one for clusters.
+        here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        chosen = {**here, "spark.sql.shuffle.partitions": str(2 * cores), **chosen}
     for name, value in chosen.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -26,6 +26,10 @@ class Setting:
     setup: str = ""
     semantics: str = Semantics.V7.value
     begins: Mapping[str, datetime] = field(default_factory=dict)
+
+    def under(self, semantics: str) -> Setting:
+        """The same under ``v6`` or ``v7``."""
+        return replace(self, semantics=semantics)
 
     def broker(self, qmgr: str, kind: type[TopicSpace] = TopicSpace) -> Broker:
         """A broker just before its first message, with a topic space of this *kind*.

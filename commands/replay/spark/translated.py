@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -10,14 +10,16 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker import Arrival, Outcome
+from commands.broker import Arrival
 from commands.dialects.mqi import to_mqi
 from commands.dialects.mqsc import to_mqsc
 from commands.dialects.occasions import Scene, Step
 from commands.dialects.pcf import to_pcf
+from commands.replay.spark.prepare import prepared
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import TRANSLATED, arrow_schema
-from commands.replay.spark.second_pass import second_pass
+from commands.replay.spark.second_pass import Result, second_pass
+from commands.replay.spark.setting import Setting
 from commands.replay.spark.twopass import first_pass
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
 from streams.topic_space import TopicSpace
@@ -62,8 +64,9 @@ class _OperationKeeper:
         """Whether it is time to take the batch."""
         return len(self._rows) >= _BATCH_ROWS
 
-    def keep(self, arrival: Arrival, qmgr: str, outcome: Outcome, space: TopicSpace) -> None:
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to."""
+        ((outcome, space),) = results
         assert isinstance(space, SteppingSpace)
         command = None if outcome.command is None else outcome.command.word
         message = (arrival.seq, arrival.now, qmgr, arrival.queue, arrival.user, command)
@@ -81,6 +84,10 @@ class _OperationKeeper:
             rows, self._rows = self._rows, []
             yield batch_of(rows, _SCHEMA)
 
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left."""
+        return self.take()
+
 
 def translated(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> DataFrame:
     """The operations that *captured* leads to, in order of seq and n, with their text in MQSC, PCF and MQI calls.
@@ -88,5 +95,5 @@ def translated(captured: DataFrame, setup: str = "", semantics: str = "v7", *, r
     The arguments are those of ``replayed``. A RegSub that finds its subscription is an alteration, a DeregSub takes
     away what an earlier RegSub made: the commands are run. Raises what ``replayed`` does.
     """
-    first = first_pass(captured, setup, semantics, ranges, clears=True)
-    return second_pass(first.ready, first.journals, first.found, _OperationKeeper, TRANSLATED)
+    ready = prepared(captured, Setting(setup, semantics), ranges)
+    return second_pass(ready, [first_pass(ready, semantics, clears=True)], _OperationKeeper, TRANSLATED)

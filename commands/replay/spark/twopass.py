@@ -9,19 +9,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from pyspark import Broadcast
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker import Arrival, Outcome
+from commands.broker import Arrival
 from commands.replay.spark.control import control_plane
-from commands.replay.spark.journal import Journals
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.retained import found_retained
 from commands.replay.spark.rows import PutBatch
 from commands.replay.spark.schemas import PUTS
-from commands.replay.spark.second_pass import second_pass
+from commands.replay.spark.second_pass import Lane, Result, second_pass
 from commands.replay.spark.setting import Setting
 from streams.topic_space import TopicSpace
 
@@ -33,29 +33,24 @@ class PutKeeper(PutBatch):
 
     space = TopicSpace
 
-    def keep(self, arrival: Arrival, _qmgr: str, outcome: Outcome, _space: TopicSpace) -> None:
+    def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to."""
+        ((outcome, _),) = results
         for n, put in enumerate(outcome.puts):
             self.add(arrival.seq, n, put)
 
-
-@dataclass(frozen=True)
-class FirstPass:
-    """What the second pass needs. found: what messages find retained."""
-
-    ready: Prepared
-    journals: Broadcast[Journals]
-    found: DataFrame | None
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left."""
+        return self.take()
 
 
-def first_pass(
-    captured: DataFrame, setup: str, semantics: str, ranges: int | None = None, *, clears: bool = False
-) -> FirstPass:
+def first_pass(ready: Prepared, semantics: str, *, clears: bool = False) -> Lane:
     """Run the control plane. clears: whether DeletePub, too, is to find what it clears."""
-    ready = prepared(captured, Setting(setup, semantics), ranges)
-    journals, winners = control_plane(ready, clears=clears)
-    shared = captured.sparkSession.sparkContext.broadcast(journals)
-    return FirstPass(ready, shared, found_retained(ready, shared, winners, clears=clears))
+    setting = ready.setting.under(semantics)
+    own = replace(ready, setting=setting)
+    journals, winners = control_plane(own, clears=clears)
+    shared = ready.messages.sparkSession.sparkContext.broadcast(journals)
+    return Lane(setting, shared, found_retained(own, shared, winners, clears=clears))
 
 
 def replayed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> DataFrame:
@@ -66,5 +61,5 @@ def replayed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ran
     ``v6``. ranges: number of tasks of the second pass; None for one for each 100,000 messages. The first pass is run
     here, the second one when the result is used. Raises SchemaError; QPubSubError where the setup fails.
     """
-    first = first_pass(captured, setup, semantics, ranges)
-    return second_pass(first.ready, first.journals, first.found, PutKeeper, PUTS)
+    ready = prepared(captured, Setting(setup, semantics), ranges)
+    return second_pass(ready, [first_pass(ready, semantics)], PutKeeper, PUTS)

@@ -84,11 +84,11 @@ def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monk
     order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=30)
     real, calls = engine.write_puts, []
 
-    def failing(first, span, directory, form):  # type: ignore[no-untyped-def]
+    def failing(ready, lane, span, directory, form):  # type: ignore[no-untyped-def]
         calls.append(span)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(first, span, directory, form)
+        return real(ready, lane, span, directory, form)
 
     monkeypatch.setattr(engine, "write_puts", failing)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,153 @@
+"""The comparison of versions 6 and 7 on Spark: both lanes of the second pass side by side, each put explained there.
+
+The rows are those of the local comparison, and the report is the same.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+from commands.broker import Arrival
+from commands.context import Semantics
+from commands.objects import CONTROL_QUEUE
+from commands.replay.differences.deliveries import line_of, marks_of
+from commands.replay.differences.explain import Explainer
+from commands.replay.differences.local import step_signs
+from commands.replay.differences.model import Difference
+from commands.replay.differences.observe import Observed, ObservingSpace, Step
+from commands.replay.differences.report import DeliveryLine, Report, Tally
+from commands.replay.spark.causes import CausesInOrder, Known, known_causes
+from commands.replay.spark.prepare import Prepared, prepared
+from commands.replay.spark.rows import batch_of
+from commands.replay.spark.schemas import DIFFERENCES, arrow_schema
+from commands.replay.spark.second_pass import Result, second_pass
+from commands.replay.spark.setting import Setting
+from commands.replay.spark.twopass import first_pass
+
+_KEPT: Final = StructType(
+    [
+        *DIFFERENCES.fields,
+        StructField("tally", BinaryType()),
+        StructField("digest", BinaryType()),
+        StructField("whose", IntegerType()),
+    ]
+)
+_ARROW_KEPT: Final = arrow_schema(_KEPT)
+_BATCH_ROWS: Final = 2000
+_NOTHING: Final = (None,) * len(DIFFERENCES.names)
+_QUEUE: Final = DIFFERENCES.names.index("queue")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison that is yet to be run: everything that it gives comes in one go, so cache it.
+
+    kept: differences, and what the report is made of. watched: queues on which something was captured.
+    """
+
+    kept: DataFrame
+
+    def differences(self) -> DataFrame:
+        """One row of DIFFERENCES for each difference, in order of seq."""
+        return self.kept.where("rule is not null").select(*DIFFERENCES.names)
+
+    def report(self) -> Report:
+        """The sum of all."""
+        tally = Tally()
+        for row in self.kept.where("tally is not null").select("tally").toLocalIterator():
+            tally.add(pickle.loads(row["tally"]))
+        return tally.report(self._deliveries())
+
+    def _deliveries(self) -> list[DeliveryLine]:
+        counts = [F.count_if(F.col("whose") == whose) for whose in range(3)]
+        marks = self.kept.where("whose is not null").groupBy("queue", "digest").agg(*counts)
+        by_queue: dict[str, list[list[int]]] = {}
+        for queue, _, *found in marks.toLocalIterator():
+            by_queue.setdefault(queue, []).append(found)
+        return [
+            line_of(queue, found)
+            for queue, found in sorted(by_queue.items())
+            if any(captured for captured, _, _ in found)
+        ]
+
+
+def differing(captured: DataFrame, setup: str = "", *, ranges: int | None = None) -> Compared:
+    """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
+    ready = prepared(captured, Setting(setup), ranges)
+    lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
+    causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
+    watched = frozenset(_watched(ready))
+    return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched), _KEPT))
+
+
+def _watched(ready: Prepared) -> list[str]:
+    """The queues with captured messages that no broker reads: deliveries are compared on no others."""
+    read = [CONTROL_QUEUE, *ready.setting.stream_queues]
+    others = ready.messages.where(~F.col("queue").isin(read)).select("queue").distinct()
+    return [row["queue"] for row in others.collect()]
+
+
+class _DifferenceKeeper:
+    """Keeps differences, a tally for each task, and deliveries on watched queues."""
+
+    space = ObservingSpace
+
+    def __init__(self, causes: Broadcast[dict[str, list[Known]]], watched: frozenset[str]) -> None:
+        self._causes, self._watched = causes.value, watched
+        self._in_order: dict[str, CausesInOrder] = {}
+        self._tally = Tally()
+        self._rows: list[tuple[Any, ...]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take the batch."""
+        return len(self._rows) >= _BATCH_ROWS
+
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
+        """Take what one message came to in both versions."""
+        old, new = (
+            Observed.of(outcome, space, semantics)
+            for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)
+        )
+        step = Step(arrival, qmgr, old, new)
+        known = self._in_order.get(qmgr)
+        if known is None:
+            known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
+        differences = Explainer(known.go_to(arrival.seq)).differences(step)
+        self._tally.message(differences)
+        self._rows += map(_row, differences)
+        for rule in step_signs(step):
+            self._tally.sign(rule, arrival.seq)
+        if self._watched:
+            self._rows += (_mark(*mark) for mark in marks_of(step) if mark[0] in self._watched)
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Give what was kept since the last time."""
+        if self._rows:
+            rows, self._rows = self._rows, []
+            yield batch_of(rows, _ARROW_KEPT)
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left, and the tally."""
+        self._rows.append((*_NOTHING, pickle.dumps(self._tally), None, None))
+        return self.take()
+
+
+def _row(difference: Difference) -> tuple[Any, ...]:
+    values = [getattr(difference, name) for name in DIFFERENCES.names]
+    return (*values, None, None, None)
+
+
+def _mark(queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
+    row: list[Any] = [*_NOTHING, None, digest, whose]
+    row[_QUEUE] = queue
+    return tuple(row)
