@@ -17,11 +17,10 @@ from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
 from commands.cli.users import groups_of
 from commands.live.config import read_config
-from commands.live.mqtt.link import MqttLink
-from commands.live.opening import topic_link
+from commands.live.opening import Link, Places
 from commands.processor import Processor
 from commands.puts import Put
-from commands.queues import Durability, QueueManagerStore
+from commands.queues import Durability
 from commands.tally import Tally
 
 
@@ -77,19 +76,14 @@ def command(
     With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers.
     """
     stop = threading.Event()
-    settings = read_config(config)
-    topics = topics or settings.topics.url
-    level = Durability[durability.upper()]
-    with (
-        QueueManagerStore.open(home, qmgr, durability=level) as store,
-        store.processor_lock(),
-        _recorder(record) as write,
-    ):
-        journal = Journal(console, store.directory, log)
-        deadq = store.load_state()[0].qmgr.deadq
-        link = None if topics is None else topic_link(topics, settings.topics, home, qmgr, deadq, level)
+    places = Places.of(home, qmgr, read_config(config), queues, topics, Durability[durability.upper()])
+    with places.manager() as manager, manager.processor_lock(), _recorder(record) as write:
+        with places.store() as store:
+            directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
+        link = places.link(deadq)
+        journal = Journal(console, directory, log)
         processor = Processor(
-            store, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch, link=link
+            manager, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch, link=link
         )
         with journal.following(), _stopping(stop), _linked(link):
             processor.start()
@@ -110,7 +104,7 @@ def _sum(tally: Tally) -> str:
 
 
 @contextmanager
-def _linked(link: MqttLink | None) -> Iterator[None]:
+def _linked(link: Link | None) -> Iterator[None]:
     if link is None:
         yield
         return

@@ -19,7 +19,7 @@ from commands.objects import DEFAULT_STREAM
 from commands.queues.errors import MessageRefusedError
 from commands.queues.port import Queues
 from commands.stamps import Origin
-from rfh2.constants import MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQPER_PERSISTENT, MQRCCF_TOPIC_ERROR
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.live")
@@ -29,49 +29,56 @@ _APPLICATION = "qpubsub"
 class Messages(Protocol):
     """A queue manager as far as an intake goes."""
 
-    @property
-    def name(self) -> str: ...
     def unit_of_work(self) -> AbstractContextManager[Queues]: ...
     def close(self) -> None: ...
 
 
-class Intake:
-    """Puts native publications on the default stream's queue.
+class Putter:
+    """Puts native publications on the default stream's queue, in units of work that others commit.
 
-    queues: for this intake alone. user: who the publications are from.
+    qmgr: the queue manager's name. user: who the publications are from.
     """
 
-    def __init__(self, queues: Messages, user: str, dead_letter_queue: str) -> None:
-        self._queues, self._user, self._dead = queues, user, dead_letter_queue
+    def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
+        self._qmgr, self._user, self._dead = qmgr, user, dead_letter_queue
 
-    def put(self, natives: Sequence[NativePublication]) -> None:
-        """Put them all, or none. Raises StoreError: then they may be tried again."""
-        with self._queues.unit_of_work() as unit:
-            for native in natives:
-                self._put(unit, native)
-
-    def close(self) -> None:
-        """Give the queues back."""
-        self._queues.close()
-
-    def _put(self, unit: Queues, native: NativePublication) -> None:
-        now = datetime.now(UTC)
+    def put(self, unit: Queues, native: NativePublication) -> None:
+        """One publication. Raises StoreError."""
         why = why_not_command(native.topic)
         if why is not None:
             _log.error("a native publication cannot be a command: %s", why)
-            self._set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR, now)
+            self.set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR)
             return
         mqmd, body, lost = command_for(native, self._user)
         if lost:
             _log.warning("topic %s: without %s", native.topic, ", ".join(lost))
         try:
+            now = datetime.now(UTC)
             unit.put(DEFAULT_STREAM, mqmd.encode(), body, time=now, user=self._user, application=_APPLICATION)
         except MessageRefusedError as error:
             _log.error("a native publication on %s is set aside: %s", native.topic, error)
-            self._set_aside(unit, mqmd, body, error.reason, now)
+            self.set_aside(unit, mqmd, body, error.reason)
 
-    def _set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, now: datetime) -> None:
-        origin = Origin.of(self._queues.name, now)
-        described = replace(mqmd, persistence=1)
-        dead, dead_body = dead_letter(described, body, reason, DEFAULT_STREAM, self._queues.name, origin)
-        unit.put(self._dead, dead.encode(), dead_body, time=now)
+    def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
+        """Put it on the dead-letter queue. queue: where it was, or was to go."""
+        now = datetime.now(UTC)
+        described = replace(mqmd, persistence=MQPER_PERSISTENT)
+        dead, body = dead_letter(described, body, reason, queue, self._qmgr, Origin.of(self._qmgr, now))
+        unit.put(self._dead, dead.encode(), body, time=now)
+
+
+class Intake:
+    """Puts native publications on the default stream's queue. queues: for this intake alone."""
+
+    def __init__(self, queues: Messages, putter: Putter) -> None:
+        self._queues, self._putter = queues, putter
+
+    def put(self, natives: Sequence[NativePublication]) -> None:
+        """Put them all, or none. Raises StoreError: then they may be tried again."""
+        with self._queues.unit_of_work() as unit:
+            for native in natives:
+                self._putter.put(unit, native)
+
+    def close(self) -> None:
+        """Give the queues back."""
+        self._queues.close()

@@ -115,11 +115,20 @@ class Interest(Generic[K]):
             known = (self._settled, self._asked, self._fresh, self._refused)
             return [selection for selection in self._wanted if not any(selection in each for each in known)]
 
+    def is_wanted(self, selection: K) -> bool:
+        """Whether a subscription needs it, or is about to."""
+        with self.lock:
+            return any(selection in each for each in (self._wanted, self._asked, self._fresh))
+
+    def wanted(self) -> list[K]:
+        """All that is wanted."""
+        with self.lock:
+            return [*self._wanted, *self._asked, *self._fresh]
+
     def drop_unwanted(self, had: Iterable[K]) -> list[K]:
         """Those of *had* that nobody wants; they are settled no more."""
         with self.lock:
-            kept = (self._wanted, self._asked, self._fresh)
-            gone = [selection for selection in had if not any(selection in each for each in kept)]
+            gone = [selection for selection in had if not self.is_wanted(selection)]
             self._settled.difference_update(gone)
             return gone
 

@@ -1,38 +1,109 @@
-"""From what ``run`` was told to the links that it works with."""
+"""From what ``run`` was told to the queue manager and the link that it works with."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from commands.live.config import ConfigError, TopicsConfig
-from commands.live.intake import Intake
-from commands.live.mqtt.link import Edge, MqttLink
+from commands.live.config import Config, ConfigError, QueuesConfig
+from commands.live.edge import Edge
+from commands.live.ibmmq.manager import MqMessages, MqQueueManager
+from commands.live.ibmmq.spool import MqSpool
+from commands.live.ibmmq.topics import MqTopicLink
+from commands.live.intake import Intake, Putter
+from commands.live.mqtt.link import MqttLink
 from commands.live.spool import EmbeddedSpool
-from commands.live.urls import parse_address
+from commands.live.urls import Address, parse_address
 from commands.queues import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
 
+Link = MqttLink | MqTopicLink
 
-def topic_link(
-    url: str, config: TopicsConfig, home: Path, qmgr: str, dead_letter_queue: str, durability: Durability
-) -> MqttLink:
-    """The link of queue manager *qmgr*, which is embedded in *home*, to the tree at *url*. Raises ConfigError."""
-    address = parse_address(url, "--topics")
 
-    def store() -> QueueManagerStore:
-        return QueueManagerStore.open(home, qmgr, durability=durability)
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where queues and topics are. home, qmgr: the embedded queue manager, or the state of one elsewhere.
 
-    def retained() -> list[RetainedPublication]:
-        with store() as reading:
+    queues, topics: None for the embedded ones.
+    """
+
+    home: Path
+    qmgr: str
+    config: Config
+    queues: Address | None = None
+    topics: Address | None = None
+    durability: Durability = Durability.FULL
+
+    @classmethod
+    def of(
+        cls,
+        home: Path,
+        qmgr: str,
+        config: Config,
+        queues: str | None,
+        topics: str | None,
+        durability: Durability = Durability.FULL,
+    ) -> Places:
+        """As the options *queues* and *topics* say, else the configuration. Raises ConfigError."""
+        queues, topics = queues or config.queues.url, topics or config.topics.url
+        at = None if queues is None else parse_address(queues, "--queues")
+        if at is not None and at.scheme != "ibmmq":
+            raise ConfigError("--queues", f"{at.scheme}:// has no queues; ibmmq:// has")
+        to = None if topics is None else parse_address(topics, "--topics")
+        return cls(home, qmgr, config, at, to, durability)
+
+    def store(self) -> QueueManagerStore:
+        """The embedded queue manager, opened anew."""
+        return QueueManagerStore.open(self.home, self.qmgr, durability=self.durability)
+
+    def manager(self) -> QueueManagerStore | MqQueueManager:
+        """The queue manager that the processor works with."""
+        if self.queues is None:
+            return self.store()
+        return MqQueueManager(self.store(), self.queues, self.config.queues)
+
+    @property
+    def together(self) -> bool:
+        """Whether queues and topic tree are the same queue manager's."""
+        return self.queues is not None and self.topics is not None and self.queues.qmgr == self.topics.qmgr
+
+    def link(self, dead_letter_queue: str) -> Link | None:
+        """The link to the topic tree; None where the embedded one is all. Raises ConfigError."""
+        topics, config = self.topics, self.config.topics
+        if topics is None:
+            return None
+        putter = Putter(self.qmgr, config.native_user, dead_letter_queue)
+        edge = self._edge(putter, dead_letter_queue)
+        if topics.scheme == "ibmmq":
+            return MqTopicLink(
+                lambda: MqMessages(topics, self._tree_config()), config, self.qmgr, edge, putter, self.together
+            )
+        with self.store() as known:
+            return MqttLink(topics, config, self.qmgr, known.directory, edge)
+
+    def _edge(self, putter: Putter, dead_letter_queue: str) -> Edge:
+        queues, config, outgoing = self.queues, self.config.queues, self.config.topics.outgoing_queue
+        if queues is None:
+            return Edge(
+                lambda: Intake(self.store(), putter),
+                lambda: EmbeddedSpool(self.store(), outgoing, dead_letter_queue),
+                self._retained,
+            )
+        at = queues
+        return Edge(
+            lambda: Intake(MqMessages(at, config), putter),
+            lambda: MqSpool(MqMessages(at, config), outgoing, dead_letter_queue),
+            self._retained,
+        )
+
+    def _retained(self) -> list[RetainedPublication]:
+        with self.store() as reading:
             return reading.load_state()[2]
 
-    edge = Edge(
-        lambda: Intake(store(), config.native_user, dead_letter_queue),
-        lambda: EmbeddedSpool(store(), config.outgoing_queue, dead_letter_queue),
-        retained,
-    )
-    if address.scheme == "ibmmq":
-        raise ConfigError("--topics", "ibmmq:// is not there yet")
-    with store() as known:
-        state = known.directory
-    return MqttLink(address, config, qmgr, state, edge)
+    def _tree_config(self) -> QueuesConfig:
+        """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""
+        topics = self.config.topics
+        own = {name: getattr(topics, name) for name in ("user", "password_file", "password_env")}
+        if all(value is None for value in own.values()):
+            return self.config.queues
+        return self.config.queues.model_copy(update=own)

@@ -118,12 +118,13 @@ def test_what_was_put_first_is_processed_first_whichever_queue_it_is_on(world: W
 
 
 def test_what_comes_while_a_batch_is_worked_on_is_not_overtaken(world: World) -> None:
-    """Looked at once for many: a command put before a publication that was not seen yet still comes before it."""
+    """A command put before a publication still comes before it, though its queue was empty at first."""
     manager = world.open()
     for n in range(3):
         world.publish("a", str(n).encode())
     with manager.unit_of_work() as unit:
         first = unit.get_next([CONTROL, STREAM])
+        time.sleep(0.02)
         world.register("S")
         time.sleep(0.02)
         world.publish("a", b"after")
@@ -134,6 +135,31 @@ def test_what_comes_while_a_batch_is_worked_on_is_not_overtaken(world: World) ->
     bodies = [decode(m.body, m.md).body for m in (first, *rest)]
     assert bodies == [b"0", b"1", b"2", b"data", b"after"]
     assert rest[2].queue == CONTROL
+
+
+def test_what_was_put_first_and_committed_late_is_not_overtaken_by_its_own_unit_of_work(world: World) -> None:
+    """A cursor would have passed the place of the first of two, when both become visible behind and before it."""
+    manager = world.open()
+    psc = "<Command>Publish</Command><Topic>a</Topic>"
+    other = MqMessages(ADDRESS, world.config)
+    late = other.unit_of_work()
+
+    def put_late(data: bytes) -> None:
+        body = Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + data
+        late.put(STREAM, Mqmd(format="MQHRF2", persistence=1, priority=0).encode(), body, user="app")
+
+    world.publish("a", b"before")
+    with manager.unit_of_work() as unit:
+        put_late(b"first")
+        world.publish("a", b"between")
+        taken = [unit.get_next([CONTROL, STREAM])]
+        put_late(b"second")
+        late.commit()
+        while (message := unit.get_next([CONTROL, STREAM])) is not None:
+            taken.append(message)
+    other.close()
+    bodies = [decode(m.body, m.md).body for m in taken if m is not None]
+    assert bodies == [b"before", b"first", b"between", b"second"]
 
 
 def test_2053_a_full_queue_makes_a_dead_letter_with_the_reason(world: World) -> None:

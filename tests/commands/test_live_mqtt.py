@@ -6,11 +6,12 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from commands.live.config import TopicsConfig
-from commands.live.opening import topic_link
+from commands.live.config import Config, TopicsConfig
+from commands.live.opening import Places
 from commands.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.processor import Processor
 from commands.queues import Durability, QueueManagerStore
@@ -31,8 +32,9 @@ class Bridge:
         if not (home / "QM1").exists():
             QueueManagerStore.create(home, QueueManager("QM1")).close()
         self.store = QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL)
-        settings = TopicsConfig(patience_s=3, **config)  # type: ignore[arg-type]
-        self.link = topic_link(url, settings, home, "QM1", DEAD_LETTER_QUEUE, Durability.NORMAL)
+        settings = Config(topics=TopicsConfig(patience_s=3, **config))  # type: ignore[arg-type]
+        places = Places.of(home, "QM1", settings, None, url, Durability.NORMAL)
+        self.link: Any = places.link(DEAD_LETTER_QUEUE)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
 

@@ -224,6 +224,9 @@ class Connection:
         subscription = mq.Subscription(self._connected())
         with self._told(f"MQSUB to {topic_string or name}"):
             subscription.sub(sub_desc=sd, sub_queue=queue)
+        if queue is not None:
+            # The package gives it a queue of its own by the same handle, which would be closed with it.
+            subscription.get_sub_queue().set_handle(None)
         return Subscribed(subscription, bytes(sd.SubCorrelId))
 
     def request(self, subscribed: Subscribed) -> int:

@@ -1,91 +1,85 @@
-"""Taking commands off several queues in the order in which they were put, by browsing ahead.
+"""Taking commands off several queues in the order in which they were put.
 
 MQ orders one queue, by priority and arrival; between queues there is only PutDate and PutTime, to a hundredth of a
-second. A program that registers and then publishes must not find its publication processed first. So a message is only
-taken when every other queue has been looked at since that message was seen: what is put there later is later.
+second. A program that registers and then publishes must not find its publication processed first. So the first message
+of a queue is only taken when every other queue has been looked at since it was seen: what is put there later is later.
 
-Looking is cheap: the descriptors alone are browsed, many ahead, and a queue that was empty is looked at again once for
-all of those. A message is got, under syncpoint and by its token, when it is its turn and no sooner: what is got and not
+A look is a browse of the first message's descriptor, and is made anew before a message is taken. Browsing further ahead
+would save looks, and be wrong: what was put under syncpoint may be committed behind the cursor, and would be overtaken
+by what was put after it. A message is got, by its token, when it is its turn and no sooner: what is got and not
 processed would be gone with the commit.
+
+So a message costs as many calls as there are queues, and one.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.live.ibmmq.connection import Connection, Got
 from rfh2.layouts import MQMD1
 
-AHEAD: Final = 50
 _PUT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans() if name in ("PutDate", "PutTime")}
 
 
 @dataclass(slots=True)
-class _Seen:
-    """A message that was browsed. at: the look with which it was."""
-
-    put: bytes
-    token: bytes
-    at: int
-
-
-@dataclass(slots=True)
 class _Lane:
+    """A queue, and what the last look at it saw: the first message's token and moment, or None for no message."""
+
     queue: str
     handle: Any
-    ahead: deque[_Seen] = field(default_factory=deque)
-    empty_at: int = -1
+    looked: int = -1
+    token: bytes | None = None
+    put: bytes = b""
 
 
 class Lanes:
-    """The input queues during one unit of work. handles: open for browsing and for input; those missing are passed."""
+    """The input queues during one unit of work. queues: names, and handles for browsing and for input."""
 
     def __init__(self, connection: Connection, queues: Sequence[tuple[str, Any]]) -> None:
         self._connection = connection
         self.handles = tuple(queues)
         self._lanes = [_Lane(queue, handle) for queue, handle in queues]
         self._looks = 0
-        # Whether all were looked at since the last message was taken.
-        self._looked = False
 
     def take(self) -> tuple[str, Got] | None:
         """The next message, got under syncpoint, and its queue; None where there is none."""
         cmqc = self._connection.mq.CMQC
-        while (lane := self._next()) is not None:
-            seen = lane.ahead.popleft()
-            got = self._connection.get(lane.handle, cmqc.MQGMO_SYNCPOINT, token=seen.token)
+        begun = self._looks
+        while (lane := self._first(begun)) is not None:
+            got = self._connection.get(lane.handle, cmqc.MQGMO_SYNCPOINT, token=lane.token)
+            lane.looked = -1  # it has another first message now, whether this one was got or has expired
             if got is not None:
-                self._looked = False
                 return lane.queue, got
         return None
 
-    def _next(self) -> _Lane | None:
+    def _first(self, begun: int) -> _Lane | None:
+        """The lane whose first message is the next one. begun: looks up to this one are of before."""
         while True:
-            filled = [lane for lane in self._lanes if lane.ahead]
-            if filled:
-                first = min(filled, key=lambda lane: lane.ahead[0].put)
-                stale = [lane for lane in self._lanes if not lane.ahead and lane.empty_at <= first.ahead[0].at]
+            for lane in self._lanes:
+                if lane.looked < 0:
+                    self._look(lane)
+            filled = [lane for lane in self._lanes if lane.token is not None]
+            if not filled:
+                stale = [lane for lane in self._lanes if lane.looked <= begun]
+                if not stale:
+                    return None
+            else:
+                first = min(filled, key=lambda lane: lane.put)
+                if first.looked <= begun:
+                    stale = [first]
+                else:
+                    stale = [lane for lane in self._lanes if lane.looked < first.looked]
                 if not stale:
                     return first
-            elif self._looked:
-                return None
-            else:
-                stale, self._looked = self._lanes, True
             for lane in stale:
                 self._look(lane)
 
     def _look(self, lane: _Lane) -> None:
-        # From the beginning: what was taken is not seen again, and what was put before the cursor is not missed.
         self._looks += 1
-        first = True
-        while len(lane.ahead) < AHEAD:
-            seen = self._connection.glance(lane.handle, first)
-            if seen is None:
-                break
-            lane.ahead.append(_Seen(seen.md[_PUT["PutDate"]] + seen.md[_PUT["PutTime"]], seen.token, self._looks))
-            first = False
-        if not lane.ahead:
-            lane.empty_at = self._looks
+        lane.looked = self._looks
+        seen = self._connection.glance(lane.handle, first=True)
+        lane.token = None if seen is None else seen.token
+        lane.put = b"" if seen is None else seen.md[_PUT["PutDate"]] + seen.md[_PUT["PutTime"]]

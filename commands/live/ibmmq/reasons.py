@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.queues.errors import QueueError
+from commands.queues.errors import MessageRefusedError, QueueError
 from rfh2.errors import StoreError
 
 MQRC_BACKED_OUT: Final = 2003
@@ -83,6 +83,9 @@ REFUSED: Final = {
 }
 
 
+_OF_THE_MESSAGE: Final = frozenset({2005, 2010, 2013, 2026, 2027, 2029, 2030, 2031, 2047, 2048, 2050, 2149})
+
+
 class MqError(StoreError):
     """IBM MQ refuses a call. reason: MQRC_*. what: the call and its object."""
 
@@ -112,4 +115,7 @@ def failure(what: str, reason: int, name: str) -> MqError:
 def refusal(queue: str, error: MqError) -> QueueError | None:
     """What a put's *error* says of *queue*; None where it is no fault of queue or message."""
     why = REFUSED.get(error.reason)
-    return None if why is None else QueueError(error.reason, queue, why)
+    if why is None:
+        return None
+    kind = MessageRefusedError if error.reason in _OF_THE_MESSAGE else QueueError
+    return kind(error.reason, queue, why)

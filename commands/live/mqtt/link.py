@@ -16,12 +16,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from commands.live.config import TopicsConfig
+from commands.live.edge import Edge
 from commands.live.intake import Intake
 from commands.live.interest import Interest
 from commands.live.inward import NativePublication
@@ -42,7 +43,6 @@ from commands.live.mqtt.snapshots import Snapshots
 from commands.live.mqtt.topics import filter_of, selects, why_not_topic
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
-from commands.live.spool import Spool
 from commands.live.urls import Address
 from commands.puts import Outgoing
 from commands.topics_port import Capability
@@ -66,18 +66,6 @@ _log = logging.getLogger("qpubsub.mqtt")
 # Publications of QoS 0 that may wait here for the queue manager; those of QoS 1 are bounded by Receive Maximum.
 _WAITING_QOS0: Final = 20_000
 _AT_ONCE: Final = 100
-
-
-class Edge:
-    """What the link's threads work with, each with connections of its own, made in the thread that uses them."""
-
-    def __init__(
-        self,
-        intake: Callable[[], Intake],
-        spool: Callable[[], Spool],
-        retained: Callable[[], list[RetainedPublication]],
-    ) -> None:
-        self.intake, self.spool, self.retained = intake, spool, retained
 
 
 class MqttLink:

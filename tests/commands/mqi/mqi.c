@@ -162,7 +162,7 @@ static int call(Conn *c, Buf *b, Rd *r, L *cc, L *rc)
 
 /* user, password: what an MQCSP gives, or NULL */
 static void connect_to(char *qmgr, const char *user, size_t userlen, const char *pw, size_t pwlen,
-                       L *hconn, L *cc, L *rc)
+                       const char *name, L *hconn, L *cc, L *rc)
 {
     const char *path = getenv("MQI_SOCKET");
     struct passwd *entry = getpwuid(getuid());
@@ -197,6 +197,11 @@ static void connect_to(char *qmgr, const char *user, size_t userlen, const char 
     if (!user) { user = entry ? entry->pw_name : "unknown"; userlen = strlen(user); }
     k = readlink("/proc/self/exe", app, sizeof app - 1);
     app[k < 0 ? 0 : k] = 0;
+    if (name && name[0] && name[0] != ' ') {
+        memcpy(app, name, 28);
+        app[28] = 0;
+        app[strcspn(app, " ")] = 0;
+    }
     b_u8(&b, 'C');
     b_name(&b, qmgr, 48);
     b_blob(&b, user, userlen);
@@ -213,10 +218,10 @@ static void connect_to(char *qmgr, const char *user, size_t userlen, const char 
     b_free(&b);
 }
 
-void MQCONN(char *qmgr, L *hconn, L *cc, L *rc) { connect_to(qmgr, NULL, 0, NULL, 0, hconn, cc, rc); }
+void MQCONN(char *qmgr, L *hconn, L *cc, L *rc) { connect_to(qmgr, NULL, 0, NULL, 0, NULL, hconn, cc, rc); }
 
 /* MQCNO and MQCSP offsets */
-enum { CNO_VER = 4, CNO_CSP = 192, CSP_TYPE = 8, CSP_USER = 16, CSP_USERLEN = 28, CSP_PW = 40, CSP_PWLEN = 52 };
+enum { CNO_VER = 4, CNO_CSP = 192, CNO_APPL = 224, CSP_TYPE = 8, CSP_USER = 16, CSP_USERLEN = 28, CSP_PW = 40, CSP_PWLEN = 52 };
 
 void MQCONNX(char *qmgr, void *cnop, L *hconn, L *cc, L *rc)
 {
@@ -233,7 +238,7 @@ void MQCONNX(char *qmgr, void *cnop, L *hconn, L *cc, L *rc)
             memcpy(&pwlen, csp + CSP_PWLEN, 4);
         }
     }
-    connect_to(qmgr, user, (size_t)userlen, pw, (size_t)pwlen, hconn, cc, rc);
+    connect_to(qmgr, user, (size_t)userlen, pw, (size_t)pwlen, ver >= 7 ? cno + CNO_APPL : NULL, hconn, cc, rc);
 }
 
 void MQDISC(L *hconn, L *cc, L *rc)

@@ -194,17 +194,19 @@ class Reader:
 
 
 class Faults:
-    """What is to go wrong: {op, queue, reason, times, skip} or {op, when: before|after, ...} for a broken connection.
+    """What is to go wrong: {op, queue, app, reason, times, skip}; without a reason the connection breaks.
 
-    op: the letter of the operation. hold_s: how long the unit of work of a lost connection stays undecided.
+    op: the letter of the operation. when: before or after it is carried out. hold_s: how long the unit of work of a lost connection stays undecided.
     """
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.hold_s = 0.0
 
-    def asked(self, op: str, queue: str, when: str) -> None:
+    def asked(self, op: str, queue: str, when: str, app: str = "") -> None:
         for row in self.rows:
+            if row.get("app", app) != app:
+                continue
             if row["op"] != op or row.get("when", "before") != when or row.get("queue", queue) != queue:
                 continue
             if row.get("skip", 0) > 0:
@@ -320,14 +322,14 @@ class Server:
 
     async def answer(self, op: str, conn: Conn, request: Reader, gone: asyncio.Future[bytes]) -> bytes:
         queue = self.named(op, conn, request)
-        self.faults.asked(op, queue, "before")
+        self.faults.asked(op, queue, "before", conn.app)
         if op == "G":
             answer = await self.get(conn, request, gone)
         else:
             calls = {"O": self.open, "X": self.close, "P": self.put, "1": self.put1, "Q": self.inquire, "U": self.sub}
             calls |= {"R": self.subrq, "M": self.mqcmit, "B": self.mqback, "D": self.mqdisc}
             answer = calls[op](conn, request)
-        self.faults.asked(op, queue, "after")
+        self.faults.asked(op, queue, "after", conn.app)
         return answer
 
     def named(self, op: str, conn: Conn, request: Reader) -> str:
@@ -777,6 +779,7 @@ class Server:
     def command(self, message: Message) -> None:
         command, parameters = unpack_pcf(message.body)
         complete, reason = OK, 0
+        names: list[str] = []
         if command == 184:  # MQCMD_CLEAR_TOPIC_STRING
             self.retained.pop(parameters[2094], None)
             self.note(clear=parameters[2094])
@@ -788,14 +791,24 @@ class Server:
             row = (name, parameters[2094], False, parameters[3154], bytes(24), True, False, False, "", "admin")
             self.subscriptions[name] = Subscription(*row)
             self.note(sub=self.subscriptions[name].as_row())
+        elif command == 176:  # MQCMD_INQUIRE_SUBSCRIPTION
+            start = parameters[3152].rstrip("*")
+            names = [name for name in self.subscriptions if name.startswith(start)]
+            complete, reason = (OK, 0) if names else (FAILED, 2428)
         else:
             complete, reason = FAILED, 3007
         md = MD()
         md["MsgType"], md["CorrelId"], md["Format"] = 2, message.md["MsgId"], "MQADMIN"
-        body = struct.pack("<iiiiiiiii", 2, 36, 1, command, 1, 1, complete, reason, 0)
         queue = self.queues.get(message.md["ReplyToQ"])
-        if queue is not None:
-            queue.add(Message(next(self.numbers), md, body))
+        for at, name in enumerate(names or [""], 1):
+            last = int(at == max(len(names), 1))
+            body = struct.pack("<iiiiiiiii", 2, 36, 1, command, at, last, complete, reason, int(bool(name)))
+            if name:
+                text = name.encode()
+                padded = text + bytes(-len(text) % 4)
+                body += struct.pack("<iiiii", 4, 20 + len(padded), 3152, 1208, len(text)) + padded
+            if queue is not None:
+                queue.add(Message(next(self.numbers), MD(bytes(md.raw)), body))
 
 
 def unpack_pcf(body: bytes) -> tuple[int, dict[int, Any]]:

@@ -1,0 +1,327 @@
+"""The link between a queue manager's topic space and IBM MQ's topic tree (``TopicLink``).
+
+The threads are those of the link to an MQTT broker (``commands.live.mqtt.link``): inward, outward, keeper. Where the
+queues are IBM MQ's too, what goes out is got and published in one unit of work, and so is what comes in: nothing is
+lost and nothing comes twice. Where they are embedded, either may come twice after a crash.
+
+IBM MQ tells nobody that a retained publication was cleared. So what is retained there is looked up when a subscriber
+registers or asks (ReqUpdate), and not believed for longer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from commands.live.config import TopicsConfig
+from commands.live.edge import Edge
+from commands.live.ibmmq.abilities import CAPABILITIES
+from commands.live.ibmmq.manager import MqMessages
+from commands.live.ibmmq.outflow import MqOutflow
+from commands.live.ibmmq.publications import native_of
+from commands.live.ibmmq.reasons import MQRC_NOT_AUTHORIZED, ConnectionLostError, MqError
+from commands.live.ibmmq.tree import Selection, Tree
+from commands.live.ibmmq.unit import MqUnit
+from commands.live.intake import Intake, Putter
+from commands.live.interest import Interest
+from commands.live.inward import NativePublication
+from commands.live.outward import clearing, publishing
+from commands.live.retained import as_operation, differences
+from commands.puts import Outgoing
+from commands.queues.port import StoredMessage
+from commands.topics_port import Capability
+from rfh2.errors import CommandError, DecodeError, StoreError
+from rfh2.mqmd import Mqmd
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Effect,
+    Operation,
+    PublishToTopic,
+    RequestRetained,
+    RetainedCleared,
+    Subscribe,
+)
+from streams.patterns import parse_pattern
+from streams.port import TopicSpaceView
+from streams.subscriptions import Subscription
+
+_log = logging.getLogger("qpubsub.mq")
+
+_IDLE_S: Final = 0.5
+
+
+class MqTopicLink:
+    """The link; start it, use it from the processor's thread, stop it.
+
+    messages: makes a connection to the tree. putter: puts native publications, and what is none, into a unit of work.
+    together: whether the queues are the same queue manager's, and so one unit of work does for both.
+    """
+
+    def __init__(
+        self,
+        messages: Callable[[], MqMessages],
+        config: TopicsConfig,
+        qmgr: str,
+        edge: Edge,
+        putter: Putter,
+        together: bool,
+    ) -> None:
+        self._config, self._qmgr, self._edge, self._messages = config, qmgr, edge, messages
+        self._putter, self._together = putter, together
+        self._interest: Interest[Selection] = Interest(self._selection)
+        self._mine = Tree(messages(), config)
+        self._had: set[Selection] = set()
+        self._looked = False
+        self._work, self._stop = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._outflow = MqOutflow(messages, config, edge.spool, together, self._stop)
+
+    # The port
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        return CAPABILITIES
+
+    @property
+    def outgoing_queue(self) -> str:
+        return self._config.outgoing_queue
+
+    def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        if isinstance(operation, Subscribe | AlterSubscription):
+            selection = self._selection(operation.subscription)
+            return () if selection is None else self._settle(selection, space, now)
+        if isinstance(operation, RequestRetained):
+            selection = self._selection(operation.subscription)
+            return () if selection is None else self._looked_up(selection, space, now)
+        if isinstance(operation, ClearRetained) and _is_wild(operation):
+            return self._looked_up(Selection(operation.topic_string, operation.wildcard), space, now)
+        return ()
+
+    def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
+        self._interest.note(effects)
+        keep = self._config.local == "keep"
+        if isinstance(operation, PublishToTopic):
+            if operation.publication.local and keep:
+                return ()
+            return (publishing(operation, self._qmgr, self.outgoing_queue),)
+        if isinstance(operation, ClearRetained) and not (operation.local and keep):
+            topics = [effect.topic_string for effect in effects if isinstance(effect, RetainedCleared)]
+            if not _is_wild(operation):
+                literal = parse_pattern(operation.topic_string, operation.wildcard).literal
+                topics = list(dict.fromkeys((*topics, literal)))
+            return tuple(clearing(topic, self._qmgr, self.outgoing_queue, operation.local) for topic in topics)
+        return ()
+
+    def noticed(self, effects: Sequence[Effect]) -> None:
+        self._interest.note(effects)
+
+    def committed(self) -> None:
+        _, changed = self._interest.committed()
+        if changed:
+            self._work.set()
+
+    def follow(self, subscriptions: Iterable[Subscription]) -> None:
+        self._interest.follow(subscriptions)
+        self._work.set()
+
+    # Its life
+
+    def start(self) -> None:
+        """Begin to carry publications."""
+        for name, target in (("inward", self._inward), ("outward", self._outflow.run), ("keeper", self._keeper)):
+            thread = threading.Thread(target=target, name=f"qpubsub-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Finish what is at hand, and disconnect; the subscriptions stay."""
+        self._stop.set()
+        self._work.set()
+        for thread in self._threads:
+            thread.join(self._config.patience_s + 5)
+        self._mine.close()
+
+    def wait_up(self, timeout_s: float) -> bool:
+        """Wait until the tree sends all that is wanted; whether it does."""
+        del timeout_s
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no selection waits to be settled."""
+        return not self._work.is_set() and not self._interest.behind()
+
+    # Subscriptions
+
+    def _selection(self, subscription: Subscription) -> Selection | None:
+        if subscription.options.local and self._config.local == "keep":
+            return None
+        try:
+            parse_pattern(subscription.topic_string, subscription.wildcard)
+        except CommandError:
+            return None  # the topic space will say so
+        return Selection.of(subscription)
+
+    def _settle(self, selection: Selection, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        if not self._interest.ask(selection):
+            return ()
+        has = False
+        try:
+            with self._interest.lock:
+                self._had.add(selection)
+            self._mine.subscribe(selection)
+            news = self._news(selection, space, now)
+            has = True
+            return news
+        except StoreError as error:
+            self._failed(selection, error)
+        finally:
+            self._interest.answered(selection, has)
+        return ()
+
+    def _looked_up(self, selection: Selection, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        try:
+            return self._news(selection, space, now)
+        except StoreError as error:
+            _log.warning("what IBM MQ retains under %s is not known: %s", selection.topic_string, error)
+            return ()
+
+    def _news(self, selection: Selection, space: TopicSpaceView, now: datetime) -> list[Operation]:
+        there = self._mine.retained(selection)
+        known = space.retained(selection.topic_string, selection.wildcard, now)
+        news = differences(there.natives, set(there.topics), known)
+        return [as_operation(native, self._config.native_user, now) for native in news]
+
+    def _failed(self, selection: Selection, error: StoreError) -> None:
+        if isinstance(error, MqError) and error.reason == MQRC_NOT_AUTHORIZED:
+            self._interest.refuse(selection)
+            _log.error("%s: native publications will not reach its subscribers", error)
+        else:
+            about = (error, selection.topic_string)
+            _log.warning("%s; native publications under %s will come once it can be reached", *about)
+
+    # The other threads
+
+    def _keeper(self) -> None:
+        tree = Tree(self._messages(), self._config)
+        pause_s = 0.2
+        while not self._stop.is_set():
+            self._work.wait(1.0)
+            if not self._work.is_set() or self._stop.is_set():
+                continue
+            self._work.clear()
+            try:
+                self._tidy(tree)
+                pause_s = 0.2
+            except StoreError as error:
+                _log.warning("%s; the next try is in %.1f seconds", error, pause_s)
+                self._stop.wait(pause_s)
+                pause_s = min(pause_s * 2, 30.0)
+                self._work.set()
+        tree.close()
+
+    def _tidy(self, tree: Tree) -> None:
+        if not self._looked:
+            self._find_again(tree)
+        for selection in self._interest.drop_unwanted(self._had):
+            # Under the lock, and only while nobody asks for it again: what is asked for is never taken back.
+            with self._interest.lock:
+                if not self._interest.is_wanted(selection):
+                    tree.unsubscribe(selection.name(self._qmgr))
+                    self._had.discard(selection)
+        for selection in self._interest.behind():
+            if self._stop.is_set():
+                return
+            self._catch_up(tree, selection)
+
+    def _find_again(self, tree: Tree) -> None:
+        """End the subscriptions that an earlier run has left and that nobody wants any more."""
+        try:
+            names = tree.existing()
+        except MqError as error:
+            if isinstance(error, ConnectionLostError):
+                raise
+            _log.warning("subscriptions of earlier runs cannot be listed: %s", error)
+            names = []
+        with self._interest.lock:
+            wanted = {selection.name(self._qmgr) for selection in self._interest.wanted()}
+            for name in names:
+                if name not in wanted:
+                    tree.unsubscribe(name)
+                    _log.info("subscription %s of an earlier run is ended", name)
+        self._looked = True
+
+    def _catch_up(self, tree: Tree, selection: Selection) -> None:
+        try:
+            with self._interest.lock:
+                self._had.add(selection)
+            tree.subscribe(selection)
+        except MqError as error:
+            if isinstance(error, ConnectionLostError):
+                raise
+            self._failed(selection, error)
+            return
+        there = tree.retained(selection)
+        pattern = parse_pattern(selection.topic_string, selection.wildcard)
+        here = [known for known in self._edge.retained() if pattern.matches(known.topic_string)]
+        news = differences(there.natives, set(there.topics), here)
+        if news:
+            intake = self._edge.intake()
+            try:
+                intake.put(news)
+            finally:
+                intake.close()
+        self._interest.settle(selection)
+
+    def _inward(self) -> None:
+        messages = self._messages()
+        intake: Intake | None = None
+        pause_s = 0.1
+        while not self._stop.is_set():
+            try:
+                if not self._together and intake is None:
+                    intake = self._edge.intake()
+                if not self._one_batch(messages, intake):
+                    messages.wait_for_message(self._config.in_queue, _IDLE_S)
+                pause_s = 0.1
+            except StoreError as error:
+                _log.error("native publications wait: %s; the next try is in %.1f seconds", error, pause_s)
+                self._stop.wait(pause_s)
+                pause_s = min(pause_s * 2, 30.0)
+        if intake is not None:
+            intake.close()
+        messages.close()
+
+    def _one_batch(self, messages: MqMessages, intake: Intake | None) -> int:
+        with messages.unit_of_work() as unit:
+            natives: list[NativePublication] = []
+            count = 0
+            while count < self._config.batch and (message := unit.get(self._config.in_queue)) is not None:
+                count += 1
+                native = self._native(unit, message)
+                if native is None:
+                    continue
+                natives.append(native)
+                if intake is None:
+                    self._putter.put(unit, native)
+            if intake is not None and natives:
+                # Committed here first: what MQ has not heard of as gone comes again.
+                intake.put(natives)
+            return count
+
+    def _native(self, unit: MqUnit, message: StoredMessage) -> NativePublication | None:
+        try:
+            native, bridge = native_of(message.md, message.body, self._config.default_format)
+        except DecodeError as error:
+            _log.error("a message on %s is no publication, and is set aside: %s", message.queue, error)
+            self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, error.reason, message.queue)
+            return None
+        return None if bridge == self._qmgr else native
+
+
+def _is_wild(operation: ClearRetained) -> bool:
+    return parse_pattern(operation.topic_string, operation.wildcard).is_wild
