@@ -9,6 +9,22 @@ from rfh2.rfh2 import Rfh2
 from rfh2.roots import split_roots
 
 PSC = "psc"
+_BEGIN = b"<psc>"
+_MARK = b"<psc"
+
+
+def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
+    """(tag, text) of the one psc folder of *header*, where it is plain that there is one and that it holds leaves.
+
+    None where that takes a closer look. Raises DecodeError for bytes that are no text.
+    """
+    found = None
+    for folder in header.folders:
+        if folder.data.startswith(_BEGIN) and found is None:
+            found = folder
+        elif (_MARK if folder.charset == "utf-8" else _mark(folder.charset)) in folder.data:
+            return None
+    return None if found is None else found.leaves()
 
 
 def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
@@ -18,8 +34,6 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
     Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it tells the
     fault.
     """
-    if len(header.folders) == 1 and _is_psc_alone(header.folders[0]):
-        return header.folders, ()
     commands: list[Folder] = []
     others: list[Folder] = []
     doubtful: list[Folder] = []
@@ -47,7 +61,7 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
 def _is_psc_alone(folder: Folder) -> bool:
     """The usual case, found without reading the text."""
     data = folder.data
-    return data.startswith(b"<psc>") and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
+    return data.startswith(_BEGIN) and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
 
 
 def _mentions_psc(folder: Folder) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 from rfh2 import eph, mde, rfh1, xqh
@@ -75,6 +75,12 @@ _EBCDIC_CCSID = 500
 MAX_HEADERS = 1000
 
 
+@lru_cache(maxsize=256)
+def decoder_of(fmt: str) -> Decoder | None:
+    """What decodes the header that a Format announces; None where what follows is the body."""
+    return DECODERS.get(name_of(fmt))
+
+
 def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...], int]:
     """The headers at the start of *data*, and the offset at which the body begins.
 
@@ -82,7 +88,7 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
     """
     headers: list[Header] = []
     at = 0
-    while (decoder := DECODERS.get(fmt) or DECODERS.get(name_of(fmt))) is not None and len(headers) < MAX_HEADERS:
+    while (decoder := decoder_of(fmt)) is not None and len(headers) < MAX_HEADERS:
         if headers and at == len(data):
             break  # a Format with nothing behind it: an empty body, as real queue managers leave it
         header = decoder(data, at, ccsid)

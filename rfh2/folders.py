@@ -74,8 +74,11 @@ class Folder:
     def of(cls, text: str, charset: str = "utf-8") -> Folder:
         """A folder that holds *text*, padded with blanks to a multiple of four bytes."""
         data = text.encode(charset)
-        blank = " ".encode(charset)
-        return cls(data + blank * (-len(data) % 4 // len(blank)), charset)
+        missing = -len(data) % 4
+        if missing:
+            blank = " ".encode(charset)
+            data += blank * (missing // len(blank))
+        return cls(data, charset)
 
     @property
     def text(self) -> str:

@@ -37,9 +37,9 @@ _CODECS: dict[ByteOrder, dict[int, str]] = {
     order: {ccsid: codec for ccsid in NAME_VALUE_CCSIDS if (codec := name_value_codec(ccsid, order)) is not None}
     for order in BYTE_ORDERS
 }
-# StrucId and Version, as they begin a header, to its byte order, whether its characters are EBCDIC, and its codecs.
-_FRONTS: dict[bytes, tuple[ByteOrder, bool, dict[int, str]]] = {
-    struc_id + (2).to_bytes(4, order): (order, struc_id == STRUC_ID_EBCDIC, _CODECS[order])
+# StrucId and Version, as they begin a header, to its byte order, whether it is EBCDIC, its codecs and its layout.
+_FRONTS: dict[bytes, tuple[ByteOrder, bool, dict[int, str], struct.Struct]] = {
+    struc_id + (2).to_bytes(4, order): (order, struc_id == STRUC_ID_EBCDIC, _CODECS[order], MQRFH2.fast[order])
     for struc_id in (STRUC_ID, STRUC_ID_EBCDIC)
     for order in BYTE_ORDERS
 }
@@ -98,20 +98,10 @@ class Rfh2:
             data = folder.data
             parts += (len(data).to_bytes(4, order), data)
         pairs = b"".join(parts)
-        return (
-            MQRFH2.pack(
-                order,
-                STRUC_ID if charset == ASCII_FIELDS else "RFH ".encode(charset),
-                2,
-                FIXED_LENGTH + len(pairs),
-                self.encoding,
-                self.coded_char_set_id,
-                characters(self.format, 8, charset, "Format"),
-                self.flags,
-                self.name_value_ccsid,
-            )
-            + pairs
-        )
+        struc_id = STRUC_ID if charset == ASCII_FIELDS else "RFH ".encode(charset)
+        fmt = characters(self.format, 8, charset, "Format")
+        described = (self.encoding, self.coded_char_set_id, fmt, self.flags, self.name_value_ccsid)
+        return MQRFH2.pack(order, struc_id, 2, FIXED_LENGTH + len(pairs), *described) + pairs
 
 
 _make = maker(Rfh2)
@@ -126,7 +116,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     front = _FRONTS.get(data[offset : offset + 8])
     if front is None:
         raise _not_an_rfh2(data, offset)
-    order, ebcdic, codecs = front
+    order, ebcdic, codecs, layout = front
     there = len(data) - offset
     if there < FIXED_LENGTH:
         raise DecodeError(
@@ -135,7 +125,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
             f"{FIXED_LENGTH} bytes are needed for the fixed part, {there} are there",
             "short-header",
         )
-    _, _, length, encoding, next_ccsid, fmt, flags, nv_ccsid = MQRFH2.fast[order].unpack_from(data, offset)
+    _, _, length, encoding, next_ccsid, fmt, flags, nv_ccsid = layout.unpack_from(data, offset)
     if length < FIXED_LENGTH or length > there:
         why = (
             f"StrucLength {length} is less than {FIXED_LENGTH}"
@@ -162,9 +152,9 @@ def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
 def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
     folders: list[Folder] = []
     length_at = _LONG[order].unpack_from
-    while at < end:
-        if len(folders) == MAX_FOLDERS:
-            raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
+    for _ in range(MAX_FOLDERS):
+        if at == end:
+            return tuple(folders)
         if end - at < 4:
             raise DecodeError(at, "MQRFH2", f"{end - at} bytes are left over after the last folder", "stray-bytes")
         (size,) = length_at(data, at)
@@ -174,4 +164,6 @@ def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tu
             raise DecodeError(at, "MQRFH2", why, "bad-name-value-length")
         folders.append(_make_folder(data[at + 4 : behind], codec, at + 4))
         at = behind
+    if at < end:
+        raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
     return tuple(folders)

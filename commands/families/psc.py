@@ -31,7 +31,6 @@ from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 
 _UTF8: Final = 1208
-_PSC_BEGINS: Final = b"<psc>"
 # What a pscr folder may hold beside the tags of psc (wire formats 4.3).
 _TAGS: Final = ALL_TAGS | {"UserId", "CorrelId"}
 
@@ -46,11 +45,6 @@ def parse(message: Message) -> Command:
     if header is None:
         why = f"no MQRFH2: Format of the message is {message.mqmd.format!r}"
         raise DecodeError(0, "message", why, "no-command-header", MQRC_FORMAT_ERROR)
-    if len(header.folders) == 1 and header.folders[0].data.startswith(_PSC_BEGINS):
-        # The usual message: one folder of leaves has one root, so there is nothing to take apart.
-        leaves = header.folders[0].leaves()
-        if leaves is not None:
-            return parse_psc(leaves)
     found, _ = split_psc(header)
     if not found:
         raise CommandError(MQRC_RFH_COMMAND_ERROR, why="the MQRFH2 has no psc folder")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rfh2.captured import CapturedMessage
-from rfh2.chain import DECODERS, MAX_HEADERS, Header, sniffed
+from rfh2.chain import MAX_HEADERS, Header, decoder_of, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
 from rfh2.message import Message
-from rfh2.mqmd import Mqmd, decode_mqmd, name_of
+from rfh2.mqmd import Mqmd, decode_mqmd
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _assumed(body: bytes) -> Mqmd:
 def _chain(data: bytes, mqmd: Mqmd) -> tuple[tuple[Located, ...], int, DecodeError | None]:
     headers: list[Located] = []
     at, fmt, ccsid = 0, mqmd.format, mqmd.coded_char_set_id
-    while (decoder := DECODERS.get(name_of(fmt))) is not None and len(headers) < MAX_HEADERS:
+    while (decoder := decoder_of(fmt)) is not None and len(headers) < MAX_HEADERS:
         if headers and at == len(data):
             break
         try:
