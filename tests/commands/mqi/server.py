@@ -196,8 +196,8 @@ class Reader:
 class Faults:
     """What is to go wrong: {op, queue, app, reason, times, skip}; without a reason the connection breaks.
 
-    op: the letter of the operation. when: before or after it is carried out. hold_s: how long the unit of work of a lost
-    connection stays undecided.
+    op: the letter of the operation. when: before or after it is carried out. hold_s: how long the unit of work of a
+    lost connection stays undecided.
     """
 
     def __init__(self) -> None:
