@@ -9,6 +9,7 @@ from rfh2.rfh2 import Rfh2
 from rfh2.roots import split_roots
 
 PSC = "psc"
+_UTF8 = 1208
 _BEGIN = b"<psc>"
 _MARK = b"<psc"
 
@@ -18,12 +19,14 @@ def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
 
     None where that takes a closer look. Raises DecodeError for bytes that are no text.
     """
+    if header.name_value_ccsid != _UTF8:
+        return None
     found = None
     for folder in header.folders:
-        if folder.data.startswith(_BEGIN) and found is None:
+        if _MARK in folder.data:
+            if found is not None or not folder.data.startswith(_BEGIN):
+                return None
             found = folder
-        elif (_MARK if folder.charset == "utf-8" else _mark(folder.charset)) in folder.data:
-            return None
     return None if found is None else found.leaves()
 
 

@@ -71,6 +71,8 @@ _BY_STRUC_ID: dict[bytes, tuple[Kind, ...]] = {
 _ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 _EBCDIC_CCSID = 500
 
+_OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
+
 # A message of 100 MB could chain a million headers of 100 bytes; real ones have three or four.
 MAX_HEADERS = 1000
 
@@ -88,15 +90,16 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
     """
     headers: list[Header] = []
     at = 0
-    while (decoder := decoder_of(fmt)) is not None and len(headers) < MAX_HEADERS:
-        if headers and at == len(data):
-            break  # a Format with nothing behind it: an empty body, as real queue managers leave it
+    for _ in range(MAX_HEADERS):
+        decoder = decoder_of(fmt)
+        if decoder is None or (headers and at == len(data)):
+            break  # the body; it is empty where a Format has nothing behind it, as real queue managers leave it
         header = decoder(data, at, ccsid)
         headers.append(header)
         at += header.length
         fmt = header.format
-        if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
-            ccsid = header.coded_char_set_id
+        if (described := header.coded_char_set_id) not in _OF_WHAT_PRECEDES:
+            ccsid = described
     return tuple(headers), at
 
 

@@ -43,7 +43,7 @@ _LEAF_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+"
 _LEAF_TEXT = r"[^<&>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]*+"
 _DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?+"
 _LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{_LEAF_TEXT}</\2>)*+</\1>")
-_LEAF = re.compile(r"<([^<>/]+)>([^<]*)</")
+_LEAF = re.compile(r"<([^>]*+)>([^<]*+)<")
 _TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{_LEAF_TEXT}</\2>)*+</\1>")
 _TYPED_LEAF = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
 _LEAVES_SIZE = 100_000  # well below the size at which the parser refuses a text node

@@ -152,18 +152,16 @@ def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
 def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
     folders: list[Folder] = []
     length_at = _LONG[order].unpack_from
-    for _ in range(MAX_FOLDERS):
-        if at == end:
-            return tuple(folders)
+    while at < end:
         if end - at < 4:
             raise DecodeError(at, "MQRFH2", f"{end - at} bytes are left over after the last folder", "stray-bytes")
+        if len(folders) == MAX_FOLDERS:
+            raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
         (size,) = length_at(data, at)
-        behind = at + 4 + size
-        if size < 0 or behind > end:
-            why = f"NameValueLength {size} does not fit the {end - at - 4} bytes that StrucLength leaves"
-            raise DecodeError(at, "MQRFH2", why, "bad-name-value-length")
-        folders.append(_make_folder(data[at + 4 : behind], codec, at + 4))
-        at = behind
-    if at < end:
-        raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
+        start = at + 4
+        at = start + size
+        if size < 0 or at > end:
+            why = f"NameValueLength {size} does not fit the {end - start} bytes that StrucLength leaves"
+            raise DecodeError(start - 4, "MQRFH2", why, "bad-name-value-length")
+        folders.append(_make_folder(data[start:at], codec, start))
     return tuple(folders)
