@@ -9,7 +9,9 @@ of the message.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from commands.authority import RecordedAuthority
@@ -65,13 +67,18 @@ _STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_S
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def command_problems(partial: PartialMessage) -> list[Problem]:
+def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Problem]:
     """Everything for which a queue manager would refuse the message as a command; nothing where it is none.
 
-    Responses, and publications that publish/subscribe itself put, are not commands.
+    parsed: what the parser made of the message, if it could. Responses, and publications that publish/subscribe itself
+    put, are not commands.
     """
     message = partial.message
-    if partial.fault is not None or is_response(message) or partial.assumed.put_appl_type == MQAT_BROKER:
+    if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
+        return []
+    if parsed is not None:
+        return list(_refused_later(parsed, message, partial))
+    if is_response(message):
         return []
     text = command_text(message)
     if text is None:
@@ -121,7 +128,7 @@ def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
             culprits.append(found)
         else:
             break
-    yield from _refused_later(command, message, text, partial)
+    yield from _refused_later(command, message, partial)
 
 
 def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | None:
@@ -164,30 +171,42 @@ def _code(error: CommandError, found: Pair | None, text: CommandText) -> str:
     return "refused-command"
 
 
-def _refused_later(command: Command, message: Message, text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
-    """What translating finds, on a queue manager on which nothing was done yet."""
+def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
+    """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
     captured = partial.captured
     belongs = CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM
-    context = _context(message, captured.queue or belongs, partial)
-    right = Place.CONTROL if command.on_control_queue else Place.STREAM
-    if context.place not in (right, Place.OTHER):
-        why = f"{command.word} belongs on {'the control queue' if right is Place.CONTROL else 'a stream queue'}"
-        yield problem("wrong-queue", text.offset, _answered(why, MQRCCF_INCORRECT_Q), reason=MQRCCF_INCORRECT_Q)
+    context = _context(message, belongs, partial)
+    if captured.queue not in ("", belongs):
+        place = replace(context, queue=captured.queue).place
+        if place not in (context.place, Place.OTHER):
+            where = "the control queue" if context.place is Place.CONTROL else "a stream queue"
+            why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
+            text = command_text(partial.message)
+            yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
     try:
-        translate(command, _context(message, belongs, partial))
+        translate(command, context)
     except CommandError as error:
         if error.reason in _STATE or any(tag == "SubPoint" for tag, _ in error.tags):
             return
-        yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
+        text = command_text(partial.message)
+        if text is not None:
+            yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
 
 
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
     captured = partial.captured
-    objects = Objects(QueueManager(captured.qmgr or "QM1"))
+    objects, space = _nothing_done_yet(captured.qmgr or "QM1")
     user = name_of(message.mqmd.user_identifier) if captured.user is None else captured.user
     now = captured.time or _EPOCH
     ids = Ids(objects.qmgr.name, captured.seq)
-    return Context(objects, TopicSpace(objects.topics), RecordedAuthority(objects), message, queue, user, now, ids)
+    return Context(objects, space, RecordedAuthority(objects), message, queue, user, now, ids)
+
+
+# Deciding changes neither, so that one of each does for all messages.
+@lru_cache(maxsize=16)
+def _nothing_done_yet(qmgr: str) -> tuple[Objects, TopicSpace]:
+    objects = Objects(QueueManager(qmgr))
+    return objects, TopicSpace(objects.topics)
 
 
 def _answered(why: str, reason: int) -> str:

@@ -33,7 +33,9 @@ class Explained:
 def explained(captured: CapturedMessage) -> Explained:
     """All that is known of one captured message; bad bytes are problems, never an error."""
     partial = read_message(captured)
-    return Explained(partial, command_of(partial), [*wire_problems(partial), *command_problems(partial)])
+    parsed = _parsed(partial)
+    problems = [*wire_problems(partial), *command_problems(partial, parsed)]
+    return Explained(partial, parsed if parsed is not None else _marked(partial), problems)
 
 
 def command_of(partial: PartialMessage) -> Command | None:
@@ -42,15 +44,29 @@ def command_of(partial: PartialMessage) -> Command | None:
     A response may carry the command that it answers, but is none. A publication from a queue manager may say that it
     was retained, which no program may: it is shown all the same.
     """
-    message = partial.message
-    if is_response(message) or (partial.fault is not None and not message.headers):
+    parsed = _parsed(partial)
+    return parsed if parsed is not None else _marked(partial)
+
+
+def _is_none(partial: PartialMessage) -> bool:
+    return is_response(partial.message) or (partial.fault is not None and not partial.headers)
+
+
+def _parsed(partial: PartialMessage) -> Command | None:
+    """What the parser makes of the message, if it can."""
+    if _is_none(partial):
         return None
     try:
-        return parse(message)
+        return parse(partial.message)
     except QPubSubError:
-        text = command_text(message)
-        if text is None:
-            return None
+        return None
+
+
+def _marked(partial: PartialMessage) -> Command | None:
+    """The publication in a message that says that it was retained."""
+    text = None if _is_none(partial) else command_text(partial.message)
+    if text is None:
+        return None
     marks = [pair for pair in text.pairs if (pair.tag, pair.text) == ("PubOpt", PubOpt.IS_RETAINED_PUB)]
     if not marks:
         return None

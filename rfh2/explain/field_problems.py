@@ -90,7 +90,7 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
     """Nulls in character fields: names end at the first one, whatever stands behind it."""
     for name, start, size, is_text in spans_of(layout):
         field = data[start : start + size]
-        if not is_text or name == "StrucId":
+        if not is_text or b"\0" not in field or name == "StrucId":
             continue
         text = field.decode(charset)
         null = text.find("\0")

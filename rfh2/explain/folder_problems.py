@@ -18,7 +18,6 @@ _DECISIVE: Final = ("psc", "pscr", "")
 # Those of which an MQRFH2 may have one (wire formats 3.2).
 _ONCE: Final = ("pscr", "mcd", "jms", "usr", "mqps", "mqpse")
 _BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
-_NULLS: Final = re.compile(r"[ \0]*\0[ \0]*\Z")
 
 
 def folder_problems(header: Rfh2) -> Iterator[Problem]:
@@ -48,14 +47,16 @@ def _folder(folder: Folder) -> Iterator[Problem]:
         why = f"NameValueLength {len(folder.data)} is not a multiple of four"
         yield problem("length-not-multiple-of-4", folder.offset - 4, why)
     text = folder.data.decode(folder.charset, "replace")
-    padding = _NULLS.search(text)
-    if padding:
-        at = folder.offset + len(text[: padding.start()].encode(folder.charset))
+    content = text.rstrip(" \0")
+    if "\0" in text[len(content) :]:
+        at = folder.offset + len(content.encode(folder.charset))
         yield problem("null-padding", at, f"folder {folder.name} is padded with nulls, not with blanks")
-    if not text.strip(" \0"):
+    if not content:
         yield problem("empty-folder", folder.offset - 4, "a NameValueData without a folder")
         return
     try:
+        if folder.leaves() is not None:
+            return  # one root, no references: nothing of what follows
         roots = parse(folder)
     except DecodeError as error:
         yield _broken(folder, error)

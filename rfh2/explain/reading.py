@@ -29,8 +29,8 @@ class PartialMessage:
     """What could be decoded of one message.
 
     mqmd: None where there is none, or none that can be read; ``assumed`` then stands in for it. mqmd_length: its bytes.
-    rest: the body, or everything from the header on that could not be decoded. mqmd_fault, fault: why the descriptor,
-    or a header, could not be; the offset of the first counts in the descriptor, of the second from the first header.
+    message: all that was decoded, and the rest as its body. mqmd_fault, fault: why the descriptor, or a header, could
+    not be; the offset of the first counts in the descriptor, of the second from the first header.
     """
 
     captured: CapturedMessage
@@ -38,19 +38,19 @@ class PartialMessage:
     assumed: Mqmd
     mqmd_length: int
     headers: tuple[Located, ...]
-    rest: bytes
+    message: Message
     mqmd_fault: DecodeError | None = None
     fault: DecodeError | None = None
+
+    @property
+    def rest(self) -> bytes:
+        """The body, or what begins with the header that could not be decoded."""
+        return self.message.body
 
     @property
     def rest_offset(self) -> int:
         """Where *rest* begins, from the start of the first header."""
         return len(self.captured.body) - len(self.rest)
-
-    @property
-    def message(self) -> Message:
-        """The message, as far as it was decoded."""
-        return Message(self.assumed, tuple(located.header for located in self.headers), self.rest)
 
 
 def read_message(captured: CapturedMessage) -> PartialMessage:
@@ -63,7 +63,8 @@ def read_message(captured: CapturedMessage) -> PartialMessage:
             mqmd_fault = error
     assumed = mqmd if mqmd is not None else _assumed(captured.body)
     headers, at, fault = _chain(captured.body, assumed)
-    return PartialMessage(captured, mqmd, assumed, length, headers, captured.body[at:], mqmd_fault, fault)
+    message = Message(assumed, tuple([located.header for located in headers]), captured.body[at:])
+    return PartialMessage(captured, mqmd, assumed, length, headers, message, mqmd_fault, fault)
 
 
 def _assumed(body: bytes) -> Mqmd:
