@@ -36,6 +36,9 @@ _NONE: Final = range(0)
 # In matches.
 _TOPIC_COST: Final = 10
 
+# So many matches of answers that are no longer good are carried along before they are thrown out.
+STALE: Final = 4_000
+
 # A journal longer than this costs a returning topic more than finding its answer anew.
 JOURNAL_LENGTH: Final = 32
 
@@ -75,6 +78,7 @@ class SubscriptionIndex:
         "_journal_end",
         "_room",
         "_several",
+        "_stale",
         "_tree",
     )
 
@@ -92,6 +96,8 @@ class SubscriptionIndex:
         # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
         self._answers: dict[str, Subscription | range] = {}
         self._several: list[Subscription] = []
+        # How much of that list no answer refers to any more.
+        self._stale = 0
         # How far into the journal an answer is good, where that is not _answers_since.
         self._good_until: dict[str, int] = {}
         self._answers_since = 0
@@ -159,6 +165,8 @@ class SubscriptionIndex:
                 good_until = self._good_until.get(topic_string, good_until)
             if good_until == self._journal_end or self._still_good(topic_string, good_until):
                 return tuple(self._several[kept.start : kept.stop]) if isinstance(kept, range) else (kept,)
+            del self._answers[topic_string]
+            self._leave(kept)
         matches = self.match_uncached(topic_string)
         count = len(matches)
         if self._room < _TOPIC_COST + count:
@@ -226,8 +234,27 @@ class SubscriptionIndex:
             if not self._answers:
                 self._answers_since = self._journal_end
         else:
-            self._answers.pop(pattern.literal, None)
+            if (kept := self._answers.pop(pattern.literal, None)) is not None:
+                self._leave(kept)
             self._good_until.pop(pattern.literal, None)
+
+    def _leave(self, kept: Subscription | range) -> None:
+        """An answer is good no more: what it referred to is to stay in memory no longer than it must."""
+        if not isinstance(kept, range):
+            self._room += _TOPIC_COST + 1
+            return
+        self._room += _TOPIC_COST + len(kept)
+        self._stale += len(kept)
+        if self._stale > STALE and 2 * self._stale > len(self._several):
+            self._throw_out_stale()
+
+    def _throw_out_stale(self) -> None:
+        several, self._several, self._stale = self._several, [], 0
+        for topic_string, kept in self._answers.items():
+            if isinstance(kept, range) and kept:
+                start = len(self._several)
+                self._several += several[kept.start : kept.stop]
+                self._answers[topic_string] = range(start, start + len(kept))
 
     def _still_good(self, topic_string: str, good_until: int) -> bool:
         since = self._journal_end - good_until
@@ -243,6 +270,7 @@ class SubscriptionIndex:
     def _forget_answers(self) -> None:
         self._answers.clear()
         self._several.clear()
+        self._stale = 0
         self._good_until.clear()
         self._answers_since = self._journal_end
         self._room = self._cache_size

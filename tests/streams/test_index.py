@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection
 from random import Random
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -106,6 +108,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("cached", [200_000, 3, 0])
+@mock.patch("streams.index.STALE", 0)
 @settings(max_examples=80)
 @given(steps=STEPS)
 def test_a_kept_answer_is_the_one_found_anew(
@@ -220,6 +223,21 @@ def test_the_cache_has_a_bound(subscription: Make, cached_topics: int, most: int
         assert len(index._answers) <= most
         assert len(index._several) <= 2 * most
         assert len(index._good_until) <= most
+
+
+def test_what_answers_no_longer_refer_to_does_not_stay_in_memory(subscription: Make) -> None:
+    index = SubscriptionIndex()
+    index.add(subscription(0, "#", wildcard=T))
+    for number in range(1, 51):
+        index.add(subscription(number, f"t/{number}"))
+
+    for change in range(12_000):
+        number = 1 + change % 50
+        index.replace(subscription(number, f"t/{number}", user=f"user {change}"))
+        everything, own = index.match(f"t/{number}")
+        assert (everything.topic_string, own.user) == ("#", f"user {change}")
+    gc.collect()
+    assert sum(isinstance(each, Subscription) for each in gc.get_objects()) < 5_000
 
 
 def test_a_change_elsewhere_leaves_a_kept_answer_as_it_is(subscription: Make, monkeypatch: pytest.MonkeyPatch) -> None:
