@@ -31,6 +31,7 @@ VERBS: Final[dict[str, str]] = {
     "put": "Put captured messages on a queue.",
     "get": "Take messages off a queue.",
     "browse": "Show the messages on a queue.",
+    "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",

@@ -76,7 +76,7 @@ class Places:
         edge = self._edge(putter, dead_letter_queue)
         if topics.scheme == "ibmmq":
             return MqTopicLink(
-                lambda: MqMessages(topics, self._tree_config()), config, self.qmgr, edge, putter, self.together
+                lambda: MqMessages(topics, self.tree_config()), config, self.qmgr, edge, putter, self.together
             )
         with self.store() as known:
             return MqttLink(topics, config, self.qmgr, known.directory, edge)
@@ -100,7 +100,7 @@ class Places:
         with self.store() as reading:
             return reading.load_state()[2]
 
-    def _tree_config(self) -> QueuesConfig:
+    def tree_config(self) -> QueuesConfig:
         """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""
         topics = self.config.topics
         own = {name: getattr(topics, name) for name in ("user", "password_file", "password_env")}

@@ -303,8 +303,10 @@ class MqttClient:
         self._trouble(f"the MQTT broker at {self._address} does not answer")
 
     def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        was_up = self._up.is_set()
         self._up.clear()
-        if reason.is_failure:
+        # A connection that was refused has told why already.
+        if reason.is_failure and was_up:
             self._trouble(f"the connection to the MQTT broker at {self._address} is broken: {reason}")
 
     def _trouble(self, text: str) -> None:

@@ -454,7 +454,8 @@ class Server:
             numbers |= {22: queue.get("bothresh", 0), 17: len(queue.inputs)}
             texts = {2016: queue.name, 2019: queue.get("boqname", "")}
         else:
-            numbers, texts = {2: 1208, 31: 930, 32: 3, 13: 104857600}, {2015: self.qmgr}
+            numbers = {2: 1208, 31: 930, 32: 3, 13: 104857600, 187: self.definitions.get("psmode", 1)}
+            texts = {2015: self.qmgr}
             texts[2006] = self.definitions.get("deadq", "SYSTEM.DEAD.LETTER.QUEUE")
         given, characters = [], b""
         for selector in selectors:

@@ -1,0 +1,110 @@
+"""``qpubsub check``: whether the bridge would work with the brokers that it is told of."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.options import queue_manager
+from commands.live.checking.findings import Finding
+from commands.live.checking.mq import MqCheck
+from commands.live.checking.mqtt import MqttCheck
+from commands.live.config import QueuesConfig, read_config
+from commands.live.mqtt.topics import filter_of
+from commands.live.opening import Places
+from commands.live.urls import Address
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.queues.port import LoadedState
+from streams.namelists import QUEUE_NAMELIST
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  qpubsub check -m QM1 --topics mqtt://broker\n"
+    "  qpubsub check -m QM1 --queues 'ibmmq://mq:1414/QM1?channel=APP' --config bridge.toml --json"
+)
+@queue_manager
+@click.option("--queues", metavar="URL", help="As for run.")
+@click.option("--topics", metavar="URL", help="As for run.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="As for run.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object for each thing tried.")
+@click.pass_obj
+def command(
+    console: Console, qmgr: str, home: Path, queues: str | None, topics: str | None, config: Path | None, as_json: bool
+) -> ExitCode:
+    """Try what run would need, with the same options, and say what is missing and what mends it.
+
+    Connection, rights and queues are tried by using them; nothing stays of it. Below each thing that is missing stand
+    the MQSC, setmqaut or access control lines that mend it. The exit code is 1 where anything is missing.
+    """
+    places = Places.of(home, qmgr, read_config(config), queues, topics)
+    with places.store() as store:
+        state = store.load_state()
+    missing = 0
+    for finding in _findings(places, state):
+        missing += not finding.ok
+        if as_json:
+            console.data(json.dumps(finding.as_dict()))
+        else:
+            _tell(console, finding)
+    if not as_json:
+        console.say("nothing is missing" if not missing else f"{missing} missing")
+    return ExitCode.PROBLEMS if missing else ExitCode.DONE
+
+
+def _tell(console: Console, finding: Finding) -> None:
+    console.data(f"{'ok  ' if finding.ok else 'MISSING'} {finding.subject}: {finding.what}")
+    for line in finding.mend:
+        console.data(f"        {line}")
+
+
+def _findings(places: Places, state: LoadedState) -> Iterator[Finding]:
+    _, subscriptions, _ = state
+    if places.queues is None:
+        yield Finding(f"queue manager {places.qmgr}", True, f"embedded, with {len(subscriptions)} subscriptions")
+    else:
+        yield from _of_mq(places, places.queues, places.config.queues, state, queues=True)
+    topics = places.topics
+    if topics is None:
+        return
+    if topics.scheme == "ibmmq":
+        yield from _of_mq(places, topics, places.tree_config(), state, queues=False)
+        return
+    config = places.config.topics
+    with closing(MqttCheck(topics, config, places.qmgr)) as check:
+        connected = check.connect()
+        yield connected
+        if connected.ok:
+            yield from check.grants()
+            found = (filter_of(s.topic_string, s.wildcard) for s in subscriptions)
+            yield from check.rights(sorted({config.prefix + each for each in found if each is not None}))
+
+
+def _of_mq(
+    places: Places, address: Address, config: QueuesConfig, state: LoadedState, queues: bool
+) -> Iterator[Finding]:
+    objects, subscriptions, _ = state
+    user = config.user or address.user or getpass.getuser()
+    with closing(MqCheck(address, config, user)) as check:
+        connected = check.connect()
+        yield connected
+        if not connected.ok:
+            return
+        if queues:
+            own = sorted({s.dest_queue for s in subscriptions if s.dest_qmgr == places.qmgr})
+            yield from check.queues(_inputs(objects), own)
+            if places.topics is not None:
+                yield from check.outgoing(places.config.topics.outgoing_queue)
+        else:
+            yield from check.topics(places.config.topics)
+
+
+def _inputs(objects: Objects) -> tuple[str, ...]:
+    namelist = objects.namelists.get(QUEUE_NAMELIST)
+    return (CONTROL_QUEUE, *(namelist.names if namelist is not None else (DEFAULT_STREAM,)))

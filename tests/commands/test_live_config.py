@@ -1,0 +1,105 @@
+"""URLs and the TOML file of ``run`` and ``check``: what they say, and what they may not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands.live.config import Config, ConfigError, read_config
+from commands.live.opening import Places
+from commands.live.urls import Address, parse_address
+
+GOOD = [
+    ("mqtt://broker", Address("mqtt", "broker", 1883)),
+    ("mqtts://broker", Address("mqtts", "broker", 8883)),
+    ("mqtt://me@broker:1884", Address("mqtt", "broker", 1884, "me")),
+    ("mqtt://[::1]:1884", Address("mqtt", "::1", 1884)),
+    ("ibmmq://host/QM1", Address("ibmmq", "host", 1414, qmgr="QM1")),
+    ("ibmmq://me@host:1415/QM1?channel=C", Address("ibmmq", "host", 1415, "me", "QM1", "C")),
+    ("ibmmq:///QM1", Address("ibmmq", "", 1414, qmgr="QM1")),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), GOOD, ids=[text for text, _ in GOOD])
+def test_urls(text: str, wanted: Address) -> None:
+    assert parse_address(text, "--topics") == wanted
+
+
+BAD = [
+    ("broker", "a bare word is none of mqtt://, mqtts://, ibmmq://"),
+    ("amqp://broker", "amqp is none of"),
+    ("mqtt://", "the host is missing"),
+    ("mqtt://broker/topic", "takes no path"),
+    ("mqtt://broker:port", "no URL"),
+    ("mqtt://broker?client_id=x", "has no parameter client_id"),
+    ("ibmmq://host", "the queue manager's name is missing"),
+    ("ibmmq://host/QM1/more", "the queue manager's name is missing"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), BAD, ids=[text for text, _ in BAD])
+def test_urls_that_are_none(text: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--topics: ") as caught:
+        parse_address(text, "--topics")
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["mqtt://me:secret@broker", "ibmmq://me:secret@host/QM1"])
+def test_a_password_in_a_url_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError, match="no place in a URL") as caught:
+        parse_address(text, "--queues")
+    assert "secret" not in str(caught.value)
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "bridge.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_file_says_what_the_options_do_not(tmp_path: Path) -> None:
+    path = _write(tmp_path, '[topics]\nurl = "mqtt://broker"\nprefix = "mq/"\n[queues]\nurl = "ibmmq://h/QM1"\n')
+    places = Places.of(tmp_path, "QM1", read_config(path), None, "mqtt://other")
+    assert (places.topics, places.queues) == (Address("mqtt", "other", 1883), Address("ibmmq", "h", 1414, qmgr="QM1"))
+    assert places.config.topics.prefix == "mq/"
+
+
+WRONG = [
+    ("[topics]\nprefixx = 'a'", "topics.prefixx"),
+    ("[topics]\nkeepalive_s = 'soon'", "topics.keepalive_s"),
+    ("[queues]\nbatch = 0", "queues.batch"),
+    ("[queues]\npassword = 'secret'", "queues.password"),
+    ("[topics", "bridge.toml"),
+    ("[other]", "other"),
+]
+
+
+@pytest.mark.parametrize(("text", "where"), WRONG)
+def test_a_file_that_cannot_be_followed_says_where(tmp_path: Path, text: str, where: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_config(_write(tmp_path, text))
+    assert where in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_no_file_means_the_defaults_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
+    assert read_config(None) == Config()
+    with pytest.raises(ConfigError, match="No such file"):
+        read_config(tmp_path / "missing.toml")
+
+
+def test_mqtt_has_no_queues(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no queues"):
+        Places.of(tmp_path, "QM1", Config(), "mqtt://broker", None)
+
+
+def test_passwords_come_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").write_text("pass word\n")
+    text = f'[queues]\npassword_file = "{tmp_path}/secret"\n[topics]\npassword_env = "MQTT_SECRET"\n'
+    config = read_config(_write(tmp_path, text))
+    assert config.queues.password() == "pass word"
+    with pytest.raises(ConfigError, match="no environment variable MQTT_SECRET"):
+        config.topics.password()
+    monkeypatch.setenv("MQTT_SECRET", "x")
+    assert config.topics.password() == "x"
