@@ -15,7 +15,6 @@ from commands.copies import copies
 from commands.deadletter import dead_letter, is_wanted
 from commands.families.table import is_command
 from commands.forward import Forwarder
-from commands.identity import topic_of
 from commands.model import Command
 from commands.mqsc import run_setup
 from commands.objects import Objects, QueueManager
@@ -32,6 +31,7 @@ from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, RequestRetained
+from streams.patterns import written_topic
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
@@ -209,7 +209,7 @@ class Broker:
             effects = self.space.apply(operation, work.arrival.now)
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
-                raise CommandError(MQRCCF_NO_RETAINED_MSG, topic_of(subscription), "nothing is retained there")
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
             for effect in effects:
                 if isinstance(effect, Delivery):
                     deliveries.append(effect)

@@ -24,7 +24,7 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
-from streams.patterns import parse_pattern, remove_pattern_prefix
+from streams.patterns import parse_pattern, written_topic
 from streams.subscriptions import Subscription, WildcardScheme
 
 
@@ -55,16 +55,11 @@ class Wanted:
 
     def _is_topic_of(self, subscription: Subscription) -> bool:
         """Whether the topics are the same: written the same, and meaning the same where the schemes differ."""
-        if topic_of(subscription) != self.topic:
+        if written_topic(subscription) != self.topic:
             return False
         if subscription.wildcard is self.scheme:
             return True
         return not any(parse_pattern(subscription.topic_string, scheme).is_wild for scheme in WildcardScheme)
-
-
-def topic_of(subscription: Subscription) -> str:
-    """The topic as the subscriber wrote it, without the prefix of a stream or a subscription point."""
-    return remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard)
 
 
 def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:
@@ -100,7 +95,7 @@ def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
 
     Raises CommandError 3151 (version 6: 3078) where some fit but all belong to other users.
     """
-    fitting = [s for s in context.space.by_identity(wanted.destination.key) if wanted.fits(s)]
+    fitting = _fitting(context, wanted)
     if context.semantics is Semantics.V7:
         fitting = [s for s in fitting if s.name is None]
     own = [s for s in fitting if _may_change(context, s, wanted.variable_user)]
@@ -112,10 +107,14 @@ def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
 
 def named_twin(context: Context, wanted: Wanted) -> Subscription | None:
     """A named subscription of this user with the same traditional identity, topic and filter."""
-    for subscription in context.space.by_identity(wanted.destination.key):
-        if subscription.name is not None and wanted.fits(subscription) and subscription.user == context.user:
+    for subscription in _fitting(context, wanted):
+        if subscription.name is not None and subscription.user == context.user:
             return subscription
     return None
+
+
+def _fitting(context: Context, wanted: Wanted) -> list[Subscription]:
+    return [s for s in context.space.by_identity(wanted.destination.key, wanted.topic) if wanted.fits(s)]
 
 
 def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscription]:
@@ -133,8 +132,7 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
     found = by_name(context, name, wanted.stream or None)
     if found is not None:
         return [found]
-    unnamed = [s for s in context.space.by_identity(wanted.destination.key) if s.name is None and wanted.fits(s)]
-    if unnamed:
+    if any(subscription.name is None for subscription in _fitting(context, wanted)):
         why = "a matching subscription has no name"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
     return []

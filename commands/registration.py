@@ -33,7 +33,7 @@ from rfh2.constants import (
 from rfh2.errors import CommandError
 from rfh2.mqmd import name_of
 from streams.operations import AlterSubscription, Operation, Subscribe
-from streams.patterns import add_pattern_prefix, parse_pattern
+from streams.patterns import add_pattern_prefix, parse_pattern, written_topic
 from streams.selectors import compile_selector
 from streams.subscriptions import (
     MQCI_NONE,
@@ -217,9 +217,11 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
 
 def _existing(context: Context, wanted: Wanted) -> Subscription | None:
     if context.semantics is Semantics.V6:
-        for other in context.space.by_identity(wanted.destination.key):
-            if other.user != context.user and not other.options.variable_user_id:
-                raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {other.user}")
+        identity = wanted.destination.key
+        if context.space.users_of(identity) - {context.user}:
+            for other in context.space.by_identity(identity):
+                if other.user != context.user and not other.options.variable_user_id:
+                    raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {other.user}")
         return next(iter(by_identity(context, wanted)), None)
     try:
         return next(iter(by_identity(context, wanted)), None)
@@ -289,7 +291,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
         moved = replace(moved, correl_id=destination.correl_id)
     if moved == named:
         return named  # version 7 lets another subscription be its twin; registering again has to stay harmless
-    for other in context.space.by_identity(moved.traditional_identity):
+    for other in context.space.by_identity(moved.traditional_identity, written_topic(moved)):
         same = (other.topic_string, other.selector, other.sub_point) == (
             moved.topic_string,
             moved.selector,

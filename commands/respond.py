@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from commands.families.reply import Reply
 from commands.families.table import FAMILIES, family_of
-from commands.identity import topic_of
 from commands.model import RegOpt
 from commands.plan import Tags, Warned
 from commands.puts import Completion
@@ -22,6 +21,7 @@ from rfh2.constants import (
 )
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
+from streams.patterns import written_topic
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
 
 
@@ -85,7 +85,7 @@ def attributes(subscription: Subscription) -> Tags:
         ("SubUserData", subscription.user_data),
     )
     return (
-        ("Topic", topic_of(subscription)),
+        ("Topic", written_topic(subscription)),
         *((("StreamName", subscription.stream),) if subscription.stream else ()),
         ("QMgrName", subscription.dest_qmgr),
         ("QName", subscription.dest_queue),

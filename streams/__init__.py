@@ -48,7 +48,7 @@ from streams.operations import (
     SubscriptionRemoved,
     Unsubscribe,
 )
-from streams.patterns import Pattern, add_pattern_prefix, parse_pattern, remove_pattern_prefix
+from streams.patterns import Pattern, add_pattern_prefix, parse_pattern, remove_pattern_prefix, written_topic
 from streams.retained import RetainedPublications
 from streams.subscriptions import (
     MQCI_NONE,
@@ -157,4 +157,5 @@ __all__ = [
     "stream_topic",
     "sub_point_prefix",
     "widen_to_topic_pattern",
+    "written_topic",
 ]

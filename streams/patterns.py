@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.char_wildcards import CharPattern, escape_char_pattern, parse_char_pattern
-from streams.subscriptions import WildcardScheme
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import TopicPattern, parse_topic_pattern
 
@@ -32,3 +32,8 @@ def remove_pattern_prefix(prefix: str, text: str, scheme: WildcardScheme) -> str
         return text
     escaped = escape_char_pattern(prefix) if scheme is WildcardScheme.CHAR else prefix
     return text.removeprefix(escaped + SEPARATOR)
+
+
+def written_topic(subscription: Subscription) -> str:
+    """The topic as the subscriber wrote it, without the prefix of a stream or a subscription point."""
+    return remove_pattern_prefix(subscription.prefix, subscription.topic_string, subscription.wildcard)

@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Protocol
 
 from streams.operations import Effect, Operation, RetainedPublication
+from streams.subscribers import Identity
 from streams.subscriptions import Subscription, WildcardScheme
 
 
@@ -32,8 +33,11 @@ class TopicSpaceView(Protocol):
     def by_name(self, name: str, stream: str | None = None) -> Subscription | None:
         """The subscription of this name, if there is one."""
 
-    def by_identity(self, identity: tuple[str, str, bytes]) -> tuple[Subscription, ...]:
-        """The subscriptions of a traditional identity (guide 6.7.2)."""
+    def by_identity(self, identity: Identity, topic: str | None = None) -> tuple[Subscription, ...]:
+        """The subscriptions of a traditional identity (guide 6.7.2); topic: those to it alone, as it was written."""
+
+    def users_of(self, identity: Identity) -> frozenset[str]:
+        """The users that registered the subscriptions of a traditional identity."""
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """All subscriptions, in ascending order of sub_id."""

@@ -19,7 +19,6 @@ from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
 from streams.choosing import choose
-from streams.holdings import Several, flatten, with_added, with_removed
 from streams.index import SubscriptionIndex
 from streams.operations import (
     AlterSubscription,
@@ -41,11 +40,11 @@ from streams.operations import (
 )
 from streams.patterns import parse_pattern
 from streams.retained import RetainedPublications
+from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_wildcards import check_publication_topic
 
-Identity = tuple[str, str, bytes]
 Select = Callable[[Subscription, Publication, str], bool]
 Semantics = Literal["v7", "v6"]
 
@@ -73,7 +72,7 @@ class TopicSpace:
     def _reset(self) -> None:
         self._subscriptions: dict[bytes, Subscription] = {}
         self._by_name: dict[tuple[str | None, str], bytes] = {}
-        self._by_identity: dict[Identity, Subscription | Several] = {}
+        self._subscribers = Subscribers()
         self._index = SubscriptionIndex()
         self._retained = RetainedPublications()
         # (expires_at, sub_id), with entries that an alteration has made stale, which are skipped.
@@ -96,10 +95,16 @@ class TopicSpace:
     def _name_key(self, name: str, stream: str | None) -> tuple[str | None, str]:
         return (stream if self._apart else None, name)
 
-    def by_identity(self, identity: Identity) -> tuple[Subscription, ...]:
-        """The subscriptions of a traditional identity: queue manager, queue, correlation identifier (guide 6.7.2)."""
-        holding = self._by_identity.get(identity)
-        return () if holding is None else tuple(sorted(flatten([holding]), key=_sub_id))
+    def by_identity(self, identity: Identity, topic: str | None = None) -> tuple[Subscription, ...]:
+        """The subscriptions of a traditional identity: queue manager, queue, correlation identifier (guide 6.7.2).
+
+        topic: those to this one alone, as the subscriber wrote it; however many others there are, that costs the same.
+        """
+        return self._subscribers.of(identity, topic)
+
+    def users_of(self, identity: Identity) -> frozenset[str]:
+        """The users that registered the subscriptions of a traditional identity."""
+        return self._subscribers.users(identity)
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """All subscriptions, in ascending order of sub_id."""
@@ -309,9 +314,9 @@ class TopicSpace:
         self._forget(subscription)
 
     def _remember(self, subscription: Subscription) -> None:
-        sub_id, identity = subscription.sub_id, subscription.traditional_identity
+        sub_id = subscription.sub_id
         self._subscriptions[sub_id] = subscription
-        self._by_identity[identity] = with_added(self._by_identity.get(identity), subscription)
+        self._subscribers.add(subscription)
         if subscription.name is not None:
             self._by_name[self._name_key(subscription.name, subscription.stream)] = sub_id
         if subscription.expires_at is not None:
@@ -320,13 +325,8 @@ class TopicSpace:
                 self._drop_stale_expiries()
 
     def _forget(self, subscription: Subscription) -> None:
-        identity = subscription.traditional_identity
         del self._subscriptions[subscription.sub_id]
-        left = with_removed(self._by_identity[identity], subscription.sub_id)
-        if left is None:
-            del self._by_identity[identity]
-        else:
-            self._by_identity[identity] = left
+        self._subscribers.remove(subscription)
         if subscription.name is not None:
             del self._by_name[self._name_key(subscription.name, subscription.stream)]
 

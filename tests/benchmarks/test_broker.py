@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands import Broker, CapturedMessage, parse
+from commands.broker import Arrival
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from streams.operations import Subscribe
 from streams.subscriptions import Subscription
@@ -144,3 +145,23 @@ def test_whole_local_replay(benchmark: BenchmarkFixture) -> None:
     scale = len(lines)
     _say("local replay", _rate(ours, 1) * scale, _rate(floor, 1) * scale, "JSON Lines in, JSON Lines out")
     assert benchmark(ours) == floor()
+
+
+def _register(commands: int, queues: int) -> Callable[[], Broker]:
+    def register() -> Broker:
+        broker = Broker("QM1")
+        for n in range(commands):
+            body = _body(f"<Command>RegSub</Command><Topic>t/{n}</Topic><QName>Q{n % queues}</QName>")
+            broker.process(Arrival(n + 1, NOW, CONTROL, MD, body))
+        return broker
+
+    return register
+
+
+def test_register_on_one_queue(benchmark: BenchmarkFixture) -> None:
+    """Thousands of subscriptions of one subscriber; the floor spreads them over as many queues."""
+    commands = 100_000 if benchmark.enabled else 100
+    ours, floor = _rate(_register(commands, 1), 0) * commands, _rate(_register(commands, commands), 0) * commands
+    _say("register", ours, floor, f"{commands:,} on one queue; floor: a queue each")
+    broker = benchmark.pedantic(_register(commands, 1), rounds=1)  # type: ignore[no-untyped-call]
+    assert len(broker.space.by_identity(("QM1", "Q0", bytes(24)))) == commands

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.identity import topic_of
+from commands.broker import Arrival
+from commands.model import QueuedCommand
+from rfh2.errors import DecodeError
+from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery
+from streams.patterns import written_topic
 from streams.subscriptions import Subscription
 from streams.topic_strings import remove_prefix
 
@@ -16,7 +20,7 @@ Key = tuple[str, str, bytes, str, str, str | None, str | None, str | None, str |
 def key_of(subscription: Subscription) -> Key:
     """Traditional identity, user, topic as the subscriber wrote it, stream, subscription point, filter and name."""
     s = subscription
-    return (*s.traditional_identity, s.user, topic_of(s), s.stream, s.sub_point, s.selector, s.name)
+    return (*s.traditional_identity, s.user, written_topic(s), s.stream, s.sub_point, s.selector, s.name)
 
 
 def same(one: Subscription | None, other: Subscription | None) -> bool:
@@ -30,3 +34,14 @@ def same(one: Subscription | None, other: Subscription | None) -> bool:
 def told_topic(delivery: Delivery) -> str:
     """The topic as the subscriber is told it."""
     return remove_prefix(delivery.subscription.prefix, delivery.topic_string)
+
+
+def queue_of(command: QueuedCommand, arrival: Arrival) -> str:
+    """The subscriber queue that a command gives, by its tag or by the descriptor; "" for none."""
+    given = name_of(command.q_name or "")
+    if given or arrival.md is None:
+        return given
+    try:
+        return name_of(Mqmd.decode(arrival.md).reply_to_q)
+    except DecodeError:
+        return ""
