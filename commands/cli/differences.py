@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
@@ -10,13 +10,14 @@ from typing import Final, Protocol
 import click
 
 from commands.cli.console import Console, ExitCode
+from commands.cli.reading import Reading
 from commands.replay.differences import Difference, Report
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
-from commands.replay.local import OutOfOrderError, natural_queue
+from commands.replay.local import OutOfOrderError
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS, read_captures
+from rfh2.captures import FORMATS
 
 ENGINES: Final = ("local", "spark")
 _BATCH_ROWS: Final = 10_000
@@ -90,7 +91,7 @@ def command(
 
 
 def _here(console: Console, source: Path, form: str, script: str, output: Path | None) -> tuple[Report, int]:
-    reading = _Reading(console, source, form)
+    reading = Reading(console, source, form)
     try:
         report = _compared(console, reading.messages(), script, output)
     except OutOfOrderError:
@@ -179,19 +180,3 @@ class _Rows:
     def _write(self) -> None:
         self._writer.write_table(self._table_of(self._held))
         self._held = []
-
-
-class _Reading:
-    """The messages of a capture; what cannot be read is told and counted."""
-
-    def __init__(self, console: Console, source: Path, form: str) -> None:
-        self._console, self._source, self._form = console, source, form
-        self.problems = 0
-
-    def messages(self) -> Iterator[CapturedMessage]:
-        for record in read_captures(self._source, self._form, default_queue=natural_queue):
-            if record.message is None:
-                self.problems += 1
-                self._console.warn(str(record.problem))
-            else:
-                yield record.message

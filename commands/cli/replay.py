@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import click
 
 from commands.cli.console import Console, ExitCode
+from commands.cli.reading import Reading
 from commands.puts import PutKind
-from commands.replay import LocalReplay, OutOfOrderError, natural_queue
+from commands.replay import LocalReplay, OutOfOrderError
 from commands.replay.local import Counts
 from commands.replay.telling import told
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS, read_captures
+from rfh2.captures import FORMATS
 
 _MOST_TOLD: Final = 20
 _TOLD_IN_MEMORY: Final = 8 * 1024 * 1024
@@ -83,7 +84,7 @@ def command(
     if target.suffix != ".jsonl":
         raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
     script = setup.read_text(encoding="utf-8") if setup is not None else ""
-    reading = _Reading(console, source, form)
+    reading = Reading(console, source, form)
     partial = target.with_name(target.name + ".partial")
     try:
         replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, reading.messages())
@@ -141,7 +142,7 @@ def _on_spark(
 
 def _replayed(
     console: Console,
-    reading: _Reading,
+    reading: Reading,
     replay: LocalReplay,
     partial: Path,
     tell: bool,
@@ -172,19 +173,3 @@ def _replayed(
 def _to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-class _Reading:
-    """The messages of a capture; what cannot be read is told and counted."""
-
-    def __init__(self, console: Console, source: Path, form: str) -> None:
-        self._console, self._source, self._form = console, source, form
-        self.problems = 0
-
-    def messages(self) -> Iterator[CapturedMessage]:
-        for record in read_captures(self._source, self._form, default_queue=natural_queue):
-            if record.message is None:
-                self.problems += 1
-                self._console.warn(str(record.problem))
-            else:
-                yield record.message
