@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
@@ -58,6 +60,14 @@ class CapturedMessage(BaseModel):
     def body(self) -> bytes:
         """Headers and data."""
         return bytes.fromhex(self.body_hex)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed; pydantic's own would keep the bytes of the ones that were."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in ("md", "body"):
+            if update and f"{name}_hex" in update:
+                copied.__dict__.pop(name, None)
+        return copied
 
     def descriptor(self) -> Mqmd | None:
         """The MQMD, or None where there is none or it cannot be decoded."""

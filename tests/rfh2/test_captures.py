@@ -292,6 +292,14 @@ def test_an_empty_directory_has_no_records(tmp_path: Path) -> None:
     assert list(read_captures(tmp_path)) == list(read_captures(str(tmp_path))) == []
 
 
+@pytest.mark.parametrize(("name", "before"), [("md", b"before"), ("body", b"before")])
+def test_a_changed_copy_has_the_bytes_of_what_was_changed(name: str, before: bytes) -> None:
+    message = CapturedMessage(seq=1, queue="Q", md_hex=before.hex(), body_hex=before.hex())
+    assert getattr(message, name) == before
+    assert getattr(message.model_copy(update={f"{name}_hex": b"after".hex()}), name) == b"after"
+    assert getattr(message.model_copy(update={"seq": 2}), name) == before
+
+
 def test_the_queue_is_filled_in_where_there_is_none() -> None:
     lines = b'{"seq":1,"queue":"","body_hex":"01"}\n{"seq":2,"queue":"MINE","body_hex":"02"}\n'
     assert [m.queue for m in _found(read(lines, default_queue="DEFAULT.Q"))] == ["DEFAULT.Q", "MINE"]
