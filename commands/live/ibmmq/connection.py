@@ -107,8 +107,12 @@ class Connection:
         handles, self._open = list(self._open.values()), {}
         if qmgr is None:
             return
-        # MQDISC would commit; and where the connection is broken, all of this fails, to no harm.
-        for step in (qmgr.backout, *(handle.close for handle in handles), qmgr.disconnect):
+        # MQDISC would commit; and where the connection is broken, all of this fails, to no harm. It closes the handles
+        # too: closed one by one, as ibmmq 2.1.2 would at their ends, 1 could take the buffer of 10 with it and be freed
+        # twice (it looks for the key of a closed handle's buffer by how it begins).
+        for handle in handles:
+            handle.set_handle(None)
+        for step in (qmgr.backout, qmgr.disconnect):
             with contextlib.suppress(self.mq.MQMIError, self.mq.PYIFError):
                 step()
 

@@ -223,12 +223,7 @@ class Faults:
 
 class Server:
     def __init__(self, qmgr: str, journal: Path | None, definitions: dict[str, Any]) -> None:
-        self.qmgr, self.definitions = qmgr, definitions
-        self.queues: dict[str, Queue] = {MODEL_QUEUE: Queue(MODEL_QUEUE, "model"), COMMAND_QUEUE: Queue(COMMAND_QUEUE)}
-        for name, attributes in definitions.get("queues", {}).items():
-            self.queues[name] = Queue(name, attributes.get("kind", "local"), attributes)
-        self.subscriptions: dict[str, Subscription] = {}
-        self.retained: dict[str, tuple[bytes, bytes, int]] = {}
+        self.define(qmgr, definitions)
         self.numbers, self.conns = itertools.count(1), itertools.count(1)
         self.unique = itertools.count(time.time_ns())
         self.faults = Faults()
@@ -238,6 +233,15 @@ class Server:
         if journal is not None:
             self.replay(journal)
             self.log = journal.open("a", buffering=1)
+
+    def define(self, qmgr: str, definitions: dict[str, Any]) -> None:
+        """Be this queue manager, and empty."""
+        self.qmgr, self.definitions = qmgr, definitions
+        self.queues: dict[str, Queue] = {MODEL_QUEUE: Queue(MODEL_QUEUE, "model"), COMMAND_QUEUE: Queue(COMMAND_QUEUE)}
+        for name, attributes in definitions.get("queues", {}).items():
+            self.queues[name] = Queue(name, attributes.get("kind", "local"), attributes)
+        self.subscriptions: dict[str, Subscription] = {}
+        self.retained: dict[str, tuple[bytes, bytes, int]] = {}
 
     # Keeping
 
@@ -350,6 +354,9 @@ class Server:
         return found
 
     def control(self, wanted: dict[str, Any]) -> bytes:
+        if "anew" in wanted:
+            assert not self.connected
+            self.define(wanted["anew"]["qmgr"], wanted["anew"])
         if "fault" in wanted:
             self.faults.rows.append(wanted["fault"])
         if "hold_s" in wanted:
