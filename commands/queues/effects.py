@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Final, assert_never
 
+from commands.queues.pending import Pending
 from commands.queues.state import retained_row, subscription_state
 from streams.operations import (
     Delivery,
@@ -24,27 +24,27 @@ _SAVE_RETAINED: Final = """INSERT OR REPLACE INTO retained
 _FORGET_RETAINED: Final = "DELETE FROM retained WHERE topic = ?"
 
 
-def save_effect(connection: sqlite3.Connection, effect: Effect) -> bool:
-    """Keep *effect* in the transaction that is open; whether there was anything to keep. Twice is harmless."""
+def save_effect(pending: Pending, effect: Effect) -> bool:
+    """Have *effect* kept with what is *pending*; whether there was anything to keep. Twice is harmless."""
     match effect:
         case Delivery():
             return False
         case SubscriptionAdded(subscription):
-            _save(connection, subscription)
+            _save(pending, subscription)
         case SubscriptionAltered(before, after):
             if before.sub_id != after.sub_id:
-                connection.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
-            _save(connection, after)
+                pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
+            _save(pending, after)
         case SubscriptionRemoved(subscription):
-            connection.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
+            pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
         case RetainedStored(retained):
-            connection.execute(_SAVE_RETAINED, retained_row(retained))
+            pending.execute(_SAVE_RETAINED, retained_row(retained))
         case RetainedCleared(topic_string):
-            connection.execute(_FORGET_RETAINED, (topic_string,))
+            pending.execute(_FORGET_RETAINED, (topic_string,))
         case _:
             assert_never(effect)
     return True
 
 
-def _save(connection: sqlite3.Connection, subscription: Subscription) -> None:
-    connection.execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
+def _save(pending: Pending, subscription: Subscription) -> None:
+    pending.execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))

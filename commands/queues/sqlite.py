@@ -145,11 +145,13 @@ class QueueManagerStore:
     @telling
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """What is on *queue*, in queue order, without holding anyone up. Raises UnknownQueueError."""
+        self._settle()
         return reading.browse(self.database, self._local(queue), self._now_us())
 
     @telling
     def depth(self, queue: str) -> int:
         """How many messages on *queue* have not expired. Raises UnknownQueueError."""
+        self._settle()
         return reading.depth(self.database.connection, self._local(queue), self._now_us())
 
     @telling
@@ -173,11 +175,13 @@ class QueueManagerStore:
     @telling
     def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
         """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
+        self._settle()
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
     def _one_moment(self) -> Iterator[sqlite3.Connection]:
         """Where what is read is as of one moment: the transaction that is open, or one to read in."""
+        self._settle()
         connection = self.database.connection
         if connection.in_transaction:
             yield connection
@@ -225,6 +229,10 @@ class QueueManagerStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _settle(self) -> None:
+        if self._unit is not None and self._unit.is_open:
+            self._unit.settle()
 
     def _look_up(self, name: str) -> Queue | None:
         return look_up(self.database.connection, name)

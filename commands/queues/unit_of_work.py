@@ -1,7 +1,8 @@
 """The embedded queue manager's unit of work: one SQLite write transaction.
 
 Only one is open at a time in all processes, so what it reads stays true until it ends: queue depths, sequence numbers
-and definitions are read once and then counted in memory.
+and definitions are read once and then counted in memory, and what it writes waits in memory for company
+(``commands.queues.pending``). A part is an SQLite savepoint only from its first statement on: most parts have none.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.heads import Heads, Row
+from commands.queues.pending import Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.state import to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from streams.operations import Effect
 
-_PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
+_SAVE_VERSION: Final = "UPDATE state SET version = ?"
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
 
@@ -65,6 +66,9 @@ class SqliteUnitOfWork:
         "_got",
         "_heads",
         "_open",
+        "_part",
+        "_pending",
+        "_savepoint",
         "_seq",
         "_version",
         "database",
@@ -77,7 +81,10 @@ class SqliteUnitOfWork:
         self._clock = clock
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
-        self._heads = Heads(database.connection)
+        self._pending = Pending(database.connection)
+        self._heads = Heads(database.connection, self.settle)
+        self._part: Mark | None = None  # what was pending when the part began that is open
+        self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
         (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
         cache.at(self._version)
@@ -153,7 +160,9 @@ class SqliteUnitOfWork:
             end_us = None if arrived.lifetime_us is None else time_us + arrived.lifetime_us
         rank = HIGHEST_PRIORITY - arrived.priority
         row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
-        self._connection.execute(_PUT, row)
+        self._pending.put(row)
+        if self._pending.is_much:
+            self.settle()
         self._seq = seq
         self._heads.changed(name)
         if name in self._depths:
@@ -163,11 +172,13 @@ class SqliteUnitOfWork:
     @telling
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         self._require_open()
+        self.settle()
         return reading.browse(self.database, self._known(queue).name, to_microseconds(self._clock()))
 
     @telling
     def depth(self, queue: str) -> int:
         self._require_open()
+        self.settle()
         return reading.depth(self._connection, self._known(queue).name, to_microseconds(self._clock()))
 
     @telling
@@ -176,6 +187,7 @@ class SqliteUnitOfWork:
         name = self._known(queue).name
         self._depths.pop(name, None)
         self._heads.changed(name)
+        self.settle()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
     @telling
@@ -183,6 +195,7 @@ class SqliteUnitOfWork:
         self._require_open()
         self._depths.clear()
         self._heads.forget()
+        self.settle()
         now_us = to_microseconds(self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
@@ -219,13 +232,14 @@ class SqliteUnitOfWork:
     @telling
     def load_state(self) -> LoadedState:
         self._require_open()
+        self.settle()
         return reading.load_state(self._connection, self.database.path)
 
     @telling
     def save_effects(self, effects: Iterable[Effect]) -> None:
         self._require_open()
         for effect in effects:
-            if save_effect(self._connection, effect):
+            if save_effect(self._pending, effect):
                 self._state_changed()
 
     @telling
@@ -243,6 +257,7 @@ class SqliteUnitOfWork:
             raise StoreError(f"queue manager {name} cannot delete its own definition")
         if kind == "qlocal" and self._heads.first(name) is not None:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
+        self.settle()
         self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
         self._cache.queues.pop(name, None)
         self._state_changed()
@@ -250,6 +265,7 @@ class SqliteUnitOfWork:
     @telling
     def discard_nonpersistent_retained(self) -> int:
         self._require_open()
+        self.settle()
         gone = self._connection.execute("DELETE FROM retained WHERE NOT persistent").rowcount
         if gone:
             self._state_changed()
@@ -266,9 +282,26 @@ class SqliteUnitOfWork:
     def is_awaited(self) -> bool:
         return self.database.is_awaited()
 
+    @telling
+    def settle(self) -> None:
+        """Have the database know all that was done here: before a table is read, or written by other means."""
+        try:
+            if self._part is not None and not self._savepoint:
+                self._pending.flush(self._part)
+                self._part = (0, 0, 0)
+                self._connection.execute("SAVEPOINT part")
+                self._savepoint = True
+            self._pending.flush()
+        except sqlite3.Error:
+            # Some of it may be written: what is left of this unit of work is no whole.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
     def commit(self) -> None:
         self._require_open()
         try:
+            self._pending.flush()
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.backout()
@@ -280,6 +313,7 @@ class SqliteUnitOfWork:
         if not self._open:
             raise StoreError("this unit of work is over; there is nothing left to back out")
         self._open = False
+        self._pending.clear()
         self._cache.at(-1)
         # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
         if self._connection.in_transaction:
@@ -295,14 +329,18 @@ class SqliteUnitOfWork:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         self._require_open()
+        if self._part is not None:
+            raise StoreError("a part of the unit of work is open; end it before the next one")
         seq, version, got = self._seq, self._version, len(self._got)
-        self._step("SAVEPOINT part")
+        self._part, self._savepoint = self._pending.mark(), False
         try:
             yield
         except BaseException:
             if self._open and self._connection.in_transaction:
-                self._step("ROLLBACK TO part")
-                self._step("RELEASE part")
+                self._pending.back_to(self._part)
+                if self._savepoint:
+                    self._step("ROLLBACK TO part")
+                    self._step("RELEASE part")
                 came_back = self._got[got:]
                 del self._got[got:]
                 self._seq, self._version = seq, version
@@ -311,8 +349,11 @@ class SqliteUnitOfWork:
                 self._cache.forget()
                 self._step(_COUNT_BACKOUT, came_back)
             raise
-        if self._open:
-            self._step("RELEASE part")
+        else:
+            if self._open and self._savepoint:
+                self._step("RELEASE part")
+        finally:
+            self._part = None
 
     def __enter__(self) -> Self:
         return self
@@ -358,6 +399,7 @@ class SqliteUnitOfWork:
     def _is_given(self, row: Row, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
         seq, queue, expires_at = row[0], row[1], row[8]
+        self._pending.take(seq)
         if expires_at is not None and expires_at <= now_us:
             # It may or may not have been among those counted.
             self._depths.pop(queue, None)
@@ -370,6 +412,7 @@ class SqliteUnitOfWork:
     def _counted(self, queue: str) -> int:
         count = self._depths.get(queue)
         if count is None:
+            self.settle()
             count = self._depths[queue] = reading.depth(self._connection, queue, to_microseconds(self._clock()))
         return count
 
@@ -404,6 +447,7 @@ class SqliteUnitOfWork:
 
     def _save(self, definition: Definition) -> None:
         kind = kind_of(definition)
+        self.settle()
         self._connection.execute(_SAVE_DEFINITION, (kind, definition.name, state_of(definition)))
         if isinstance(definition, LocalQueue | AliasQueue):
             self._cache.queues[definition.name] = definition
@@ -414,4 +458,4 @@ class SqliteUnitOfWork:
         # Once is enough: nobody else can look before the unit of work ends.
         if self._version == self._cache.state_version:
             self._version += 1
-            self._connection.execute("UPDATE state SET version = ?", (self._version,))
+            self._pending.execute(_SAVE_VERSION, (self._version,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -134,14 +134,20 @@ class UndoneError(Exception):
     """What makes a part of a unit of work fail."""
 
 
-MOVES = st.lists(st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("AB"), st.integers(-1, 9)), max_size=6)
-PARTS = st.lists(st.tuples(MOVES, st.booleans()), max_size=4)
+MOVES = st.lists(
+    st.tuples(st.sampled_from(["put", "get", "look"]), st.sampled_from("AB"), st.integers(-1, 9)), max_size=6
+)
+# What becomes of a part; None is for moves outside any.
+PARTS = st.lists(st.tuples(MOVES, st.sampled_from([None, "done", "fails"])), max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+Parts = list[tuple[list[tuple[str, str, int]], str | None]]
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(PARTS, st.booleans()), max_size=5))
 def test_equals_a_sorted_list_with_undo(
-    tmp_path_factory: pytest.TempPathFactory, units: list[tuple[list[tuple[list[tuple[str, str, int]], bool]], bool]]
+    tmp_path_factory: pytest.TempPathFactory, units: list[tuple[Parts, bool]]
 ) -> None:
     held: dict[str, list[tuple[int, bytes]]] = {"A": [], "B": []}  # (9 - priority, number) of each message
     numbers = (n.to_bytes(2, "big") for n in range(1_000))
@@ -152,21 +158,24 @@ def test_equals_a_sorted_list_with_undo(
         for parts, commits in units:
             before = {name: list(messages) for name, messages in held.items()}
             unit = store.unit_of_work()
-            for moves, fails in parts:
+            for moves, end in parts:
                 before_part = {name: list(messages) for name, messages in held.items()}
-                with suppress(UndoneError), unit.savepoint():
+                with suppress(UndoneError), nullcontext() if end is None else unit.savepoint():
                     for move, queue, priority in moves:
                         if move == "put":
                             body = next(numbers)
                             unit.put(queue, replace(Mqmd(), priority=priority).encode(), body)
                             held[queue] = sorted([*held[queue], (9 - max(priority, 0), body)])
+                        elif move == "look":
+                            assert (unit.depth(queue), store.depth(queue)) == (len(held[queue]), len(held[queue]))
+                            assert [m.body for m in unit.browse(queue)] == [body for _, body in held[queue]]
                         else:
                             got = unit.get(queue)
                             expected = held[queue].pop(0)[1] if held[queue] else None
                             assert (None if got is None else got.body) == expected
-                    if fails:
+                    if end == "fails":
                         raise UndoneError
-                if fails:
+                if end == "fails":
                     held = before_part
             if commits:
                 unit.commit()
@@ -229,6 +238,35 @@ def test_a_failed_part_is_backed_out_alone_and_counts(store: QueueManagerStore) 
     assert [(m.body, m.backout_count) for m in store.browse("Q")] == [(b"2", 1)]
     assert bodies(store, "DONE") == [b"1"]
     assert store.find_queue("OTHER") is None
+
+
+def test_parts_do_not_lie_in_one_another(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit, unit.savepoint(), pytest.raises(StoreError, match="a part"):
+        unit.savepoint().__enter__()
+
+
+@pytest.mark.parametrize("size", [10, 100_000], ids=["short", "long"])
+def test_messages_of_any_length_come_back_whole(store: QueueManagerStore, size: int) -> None:
+    put(store, "Q", *(bytes([n]) * size for n in range(5)))
+    with store.unit_of_work() as unit:
+        assert [m.body for m in iter(lambda: unit.get("Q"), None)] == [bytes([n]) * size for n in range(5)]
+
+
+def test_effects_of_a_failed_part_are_not_kept(store: QueueManagerStore) -> None:
+    one, other = SUBSCRIPTION, replace(OTHER, name=None)
+    with store.unit_of_work() as unit:
+        before = unit.state_version
+        with suppress(UndoneError), unit.savepoint():
+            unit.save_effects([SubscriptionAdded(one)])
+            raise UndoneError
+        assert unit.state_version == before
+        unit.save_effects([SubscriptionAdded(other)])
+        with suppress(UndoneError), unit.savepoint():
+            unit.save_effects([SubscriptionRemoved(other)])
+            assert unit.load_state()[1] == []
+            raise UndoneError
+        assert unit.load_state()[1] == [other]
+    assert store.load_state()[1] == [other]
 
 
 def test_a_unit_of_work_that_is_over_does_nothing_more(store: QueueManagerStore) -> None:

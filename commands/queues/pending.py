@@ -1,0 +1,94 @@
+"""What a unit of work has done and the database does not know yet: written many rows at a time, which costs a third.
+
+Nothing is read from the tables before what is pending for them was written (``flush``): whoever reads does not see the
+difference. A part that is backed out takes back what it added (``mark``, ``back_to``) and touches no table for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+Row = tuple[Any, ...]
+Mark = tuple[int, int, int]
+
+_PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_TAKE: Final = "DELETE FROM messages WHERE seq = ?"
+
+# Memory for what is pending; and a message that gains nothing from company, which shows at once whether there is room.
+_MOST_BYTES: Final = 4 * 1024 * 1024
+_MOST_ROWS: Final = 2_000
+_LONG_BYTES: Final = 64 * 1024
+
+
+class Pending:
+    """The writes of one unit of work that are still to be made, for one connection, inside its transaction."""
+
+    __slots__ = ("_bytes", "_connection", "_put", "_statements", "_taken")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._put: list[Row] = []
+        self._taken: list[tuple[int]] = []
+        self._statements: list[tuple[str, Row]] = []
+        self._bytes = 0
+
+    @property
+    def is_much(self) -> bool:
+        """Whether it is time to flush."""
+        if self._bytes > _MOST_BYTES or len(self._put) + len(self._taken) + len(self._statements) > _MOST_ROWS:
+            return True
+        return bool(self._put) and len(self._put[-1][8]) > _LONG_BYTES
+
+    def put(self, row: Row) -> None:
+        """A message more: seq, queue, rank, time, user, persistent, expires_at, md, body."""
+        self._put.append(row)
+        self._bytes += len(row[8])
+
+    def take(self, seq: int) -> None:
+        """A message less."""
+        self._taken.append((seq,))
+
+    def execute(self, statement: str, values: Row) -> None:
+        """Any other statement, in the order of these; for tables that hold no messages."""
+        self._statements.append((statement, values))
+
+    def mark(self) -> Mark:
+        """How much there is, for ``back_to``."""
+        return len(self._put), len(self._taken), len(self._statements)
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget what was added since *mark*; nothing was flushed meanwhile."""
+        put, taken, statements = mark
+        self._bytes -= sum(len(row[8]) for row in self._put[put:])
+        del self._put[put:], self._taken[taken:], self._statements[statements:]
+
+    def flush(self, mark: Mark | None = None) -> None:
+        """Make the writes, or those that there were at *mark* alone.
+
+        Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
+        """
+        if mark is None:
+            self._write(self._put, self._taken, self._statements)
+            self.clear()
+            return
+        put, taken, statements = mark
+        self._write(self._put[:put], self._taken[:taken], self._statements[:statements])
+        self._bytes -= sum(len(row[8]) for row in self._put[:put])
+        del self._put[:put], self._taken[:taken], self._statements[:statements]
+
+    def clear(self) -> None:
+        """Forget all of it."""
+        self.back_to((0, 0, 0))
+
+    def _write(self, put: list[Row], taken: list[tuple[int]], statements: list[tuple[str, Row]]) -> None:
+        many = self._connection.executemany
+        if put:
+            many(_PUT, put)
+        if taken:
+            many(_TAKE, taken)
+        for statement, group in groupby(statements, key=itemgetter(0)):
+            many(statement, [values for _, values in group])
