@@ -28,6 +28,7 @@ from commands.translate import translate
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError
+from rfh2.frozen import quick
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, RequestRetained
@@ -38,6 +39,7 @@ from streams.topic_space import TopicSpace
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A message that has come to a queue.
@@ -54,6 +56,7 @@ class Arrival:
     user: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one arrival came to.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from rfh2.errors import CommandError
+from rfh2.frozen import quick
 from streams.operations import Operation
 from streams.subscriptions import Subscription
 
@@ -20,6 +21,7 @@ class Warned:
     tags: Tags = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The operations of one command, in order.

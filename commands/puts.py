@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from rfh2.frozen import quick
 from rfh2.message import Message
 
 
@@ -27,6 +28,7 @@ class Completion(StrEnum):
     ERROR = "error"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.

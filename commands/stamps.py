@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from rfh2.constants import MQAT_BROKER
+from rfh2.frozen import quick
 
 _PRODUCT = b"AMQ "
 _FIVE_BYTES = 0xFF_FFFF_FFFF
@@ -28,6 +30,7 @@ def message_id(qmgr: str, seq: int, n: int) -> bytes:
     return head + (seq & _FIVE_BYTES).to_bytes(5, "big") + n.to_bytes(3, "big")
 
 
+@lru_cache(maxsize=4096)
 def fitting(name: str, size: int) -> str:
     """*name* cut to *size* characters, with a question mark for each that a character field cannot hold.
 
@@ -49,6 +52,7 @@ class Ids:
         return message_id(self._qmgr, self._seq, self._n)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Origin context of whatever the queue manager puts at one moment (guide 6.7.9, 6.7.10)."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from rfh2.frozen import quick
 from rfh2.message import Message
 from streams.subscriptions import Subscription, WildcardScheme
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Publication:
     """What was published: the publisher's message, and when it came to the queue manager (UTC).
@@ -60,6 +62,7 @@ class Unsubscribe:
     subscription: Subscription
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PublishToTopic:
     """MQPUT to a topic.
@@ -114,6 +117,7 @@ class SubscriptionRemoved:
     subscription: Subscription
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """This publication goes to this subscription. from_retained: a retained one, to a new or asking subscriber."""
