@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from commands.broker import Arrival, Broker, Outcome
 from commands.queues.state import subscription_of, subscription_state
+from commands.replay.repeats import Again, NotingSpace, Repeats
 from commands.replay.spark.setting import Setting
 from streams.operations import ClearRetained, RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme
@@ -98,13 +99,17 @@ Journals = dict[str, Journal]
 
 
 class Replica:
-    """A broker at some place in the order of seq."""
+    """A broker at some place in the order of seq.
+
+    kind: of its topic space. Where that is a NotingSpace, publications like one before are not worked out again.
+    """
 
     def __init__(
         self, qmgr: str, setting: Setting, journal: Journal | None, kind: type[TopicSpace] = TopicSpace
     ) -> None:
         self._pristine = setting.broker(qmgr).space
         self._broker: Broker = setting.broker(qmgr, kind)
+        self._process = Repeats(self._broker).process if issubclass(kind, NotingSpace) else self._broker.process
         self._journal = journal if journal is not None else untouched(self._pristine)
         self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
@@ -116,17 +121,19 @@ class Replica:
         """The broker's topic space."""
         return self._broker.space
 
-    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome:
+    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | Again:
         """What the message comes to, at its place.
 
         retained: what it finds retained; None for a message that does not look.
         """
         self._go_to(arrival.seq)
-        if retained is not None:
+        if retained is None:
+            outcome = self._process(arrival)
+        else:
             self._broker.space.forget_retained()
             for each in retained:
                 self._broker.space.retain(each)
-        outcome = self._broker.process(arrival)
+            outcome = self._broker.process(arrival)
         self._last = arrival.seq
         assert self._done is not None
         if self._done < len(self._changes) and self._changes[self._done] == arrival.seq:

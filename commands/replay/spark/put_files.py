@@ -16,22 +16,20 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.broker import Arrival, Outcome
-from commands.puts import Completion, Put, PutKind
+from commands.broker import Arrival
+from commands.puts import Completion, Outgoing, Put, PutKind
+from commands.replay.put_columns import PutsParquet
+from commands.replay.repeats import Again
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.rows import PutBatch
-from commands.replay.spark.schemas import PUTS, arrow_schema
-from commands.replay.spark.second_pass import Lane, Result, second_pass
-from streams.topic_space import TopicSpace
+from commands.replay.spark.schemas import arrow_schema
+from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
 _MOST_TOLD: Final = 20
-_GROUP_BYTES: Final = 32 << 20
 
 
 @dataclass
@@ -60,16 +58,15 @@ def write_puts(ready: Prepared, lane: Lane, span: tuple[int, int], directory: Pa
     return sorted((each for each in written if each.name), key=lambda each: each.first_seq)
 
 
-class _FileKeeper:
+class _FileKeeper(PutsKeeper):
     """Writes the puts of one task into a file of its own."""
 
-    space = TopicSpace
     is_full = False
 
     def __init__(self, directory: str, form: str) -> None:
         self._path = Path(directory) / f".{uuid.uuid4().hex}.{form}"
         self._file: BinaryIO | None = None
-        self._sink: _Lines | _Rows | None = None
+        self._sink: _Lines | PutsParquet | None = None
         self._form = form
         self._written = Written()
         self._kinds: Counter[str] = Counter()
@@ -79,10 +76,7 @@ class _FileKeeper:
         """Take what one message came to."""
         ((outcome, _),) = results
         written = self._written
-        if self._sink is None:
-            self._file = self._path.open("wb")
-            self._sink = _Lines(self._file) if self._form == "jsonl" else _Rows(self._file)
-            written.name, written.first_seq = self._path.name, arrival.seq
+        sink = self._sink or self._opened(arrival)
         written.messages += 1
         if outcome.completion is None:
             self._passed_over[arrival.queue] += 1
@@ -93,9 +87,23 @@ class _FileKeeper:
             if len(written.told) < _MOST_TOLD:
                 written.told.append(f"message {arrival.seq} on {arrival.queue}: {outcome.why}")
         if outcome.puts:
-            self._sink.add(arrival.seq, outcome)
+            sink.add(arrival.seq, outcome.puts)
             for put in outcome.puts:
                 self._kinds[put.kind.value] += 1
+
+    def keep_again(self, arrival: Arrival, again: Again) -> None:
+        """Take the puts of a publication like one before."""
+        sink = self._sink or self._opened(arrival)
+        self._written.messages += 1
+        if again.mds:
+            sink.add_again(arrival.seq, again)
+            self._kinds[PutKind.PUBLICATION.value] += len(again.mds)
+
+    def _opened(self, first: Arrival) -> _Lines | PutsParquet:
+        self._file = self._path.open("wb")
+        self._sink = _Lines(self._file) if self._form == "jsonl" else PutsParquet(self._file)
+        self._written.name, self._written.first_seq = self._path.name, first.seq
+        return self._sink
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Nothing before the end."""
@@ -120,45 +128,21 @@ class _Lines:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def add(self, seq: int, outcome: Outcome) -> None:
+    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
         """The puts of one message."""
-        for n, put in enumerate(outcome.puts):
-            self._file.write(Put.of(seq, n, put).model_dump_json().encode() + b"\n")
+        for n, put in enumerate(puts):
+            self._write(Put.of(seq, n, put))
+
+    def add_again(self, seq: int, again: Again) -> None:
+        """The puts of a publication like one before."""
+        for put in again.puts(seq):
+            self._write(put)
+
+    def _write(self, put: Put) -> None:
+        self._file.write(put.model_dump_json().encode() + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""
-
-
-class _Rows:
-    """Parquet."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._writer = parquet.ParquetWriter(file, arrow_schema(PUTS))
-        self._held = PutBatch()
-        self._batches: list[pa.RecordBatch] = []
-
-    def add(self, seq: int, outcome: Outcome) -> None:
-        """The puts of one message."""
-        for n, put in enumerate(outcome.puts):
-            self._held.add(seq, n, put)
-        if self._held.is_full:
-            self._take()
-
-    def close(self) -> None:
-        """Write what is held back."""
-        self._take()
-        self._write()
-        self._writer.close()
-
-    def _take(self) -> None:
-        self._batches += self._held.take()
-        if sum(batch.nbytes for batch in self._batches) >= _GROUP_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        if self._batches:
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-            self._batches = []
 
 
 def kinds_of(written: list[Written]) -> dict[PutKind, int]:

@@ -4,11 +4,13 @@ Messages are dealt out in ranges of ``seq``. A task brings a broker to the place
 intervals, and processes its messages in order, those of the control plane included: with the same code and the same
 state as the local replay. What a message finds retained travels to it from wherever it was published.
 
-What is kept of an outcome is up to a ``Keeper``: puts for ``replayed``, operations for ``translated``.
+What is kept of an outcome is up to a ``Keeper``: puts for ``replayed``, operations for ``translated``. One that wants
+nothing but puts is a ``PutsKeeper``, for which publications like one before are not worked out again.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -21,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from commands.broker import Arrival, Broker, Outcome
 from commands.objects import CONTROL_QUEUE
+from commands.replay.repeats import Again, NotingSpace
 from commands.replay.spark.control import COLUMNS, is_plain
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
@@ -58,6 +61,33 @@ class Keeper(Protocol):
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
 
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left, when there are no more messages."""
+
+
+class PutsKeeper(ABC):
+    """A Keeper, for one lane, that is content with the puts of publications like one before."""
+
+    space = NotingSpace
+
+    @property
+    @abstractmethod
+    def is_full(self) -> bool:
+        """Whether it is time to take."""
+
+    @abstractmethod
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
+        """Take what one message came to."""
+
+    @abstractmethod
+    def keep_again(self, arrival: Arrival, again: Again) -> None:
+        """Take the puts of a publication like one before."""
+
+    @abstractmethod
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Give what was kept since the last time."""
+
+    @abstractmethod
     def end(self) -> Iterator[pa.RecordBatch]:
         """Give what is left, when there are no more messages."""
 
@@ -144,7 +174,15 @@ class _Task:
         if self._last.get(qmgr) == seq:
             raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
         self._last[qmgr] = seq
-        self.keeper.keep(arrival, qmgr, [local.process(arrival) for local in known])
+        results: list[Result] = []
+        for local in known:
+            made = local.process(arrival)
+            if isinstance(made, Again):
+                assert isinstance(self.keeper, PutsKeeper)
+                self.keeper.keep_again(arrival, made)
+                return
+            results.append((made, local.space))
+        self.keeper.keep(arrival, qmgr, results)
 
 
 class _Local:
@@ -167,7 +205,12 @@ class _Local:
             self._found = []
         self._found.append(published[topic])
 
-    def process(self, arrival: Arrival) -> Result:
+    @property
+    def space(self) -> TopicSpace:
+        """The topic space as it is."""
+        return self._replica.space
+
+    def process(self, arrival: Arrival) -> Outcome | Again:
         """One message."""
         found = self._found
         if found is not None:
@@ -175,7 +218,7 @@ class _Local:
             self._published.clear()
         elif arrival.queue == CONTROL_QUEUE:
             found = []
-        return self._replica.process(arrival, found), self._replica.space
+        return self._replica.process(arrival, found)
 
     def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
         """What a message left retained, by topic: it is published again, to nobody."""

@@ -16,28 +16,39 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.broker import Arrival
+from commands.replay.put_columns import PutColumns
+from commands.replay.repeats import Again
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.retained import found_retained
-from commands.replay.spark.rows import PutBatch
 from commands.replay.spark.schemas import PUTS
-from commands.replay.spark.second_pass import Lane, Result, second_pass
+from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
 from commands.replay.spark.setting import Setting
-from streams.topic_space import TopicSpace
 
 
-class PutKeeper(PutBatch):
+class _PutKeeper(PutsKeeper):
     """Keeps the puts."""
 
-    __slots__ = ()
+    def __init__(self) -> None:
+        self._held = PutColumns()
 
-    space = TopicSpace
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take the batch."""
+        return self._held.is_full
 
     def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to."""
         ((outcome, _),) = results
-        for n, put in enumerate(outcome.puts):
-            self.add(arrival.seq, n, put)
+        self._held.add(arrival.seq, outcome.puts)
+
+    def keep_again(self, arrival: Arrival, again: Again) -> None:
+        """Take the puts of a publication like one before."""
+        self._held.add_again(arrival.seq, again)
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Give what was kept since the last time."""
+        return self._held.take()
 
     def end(self) -> Iterator[pa.RecordBatch]:
         """Give what is left."""
@@ -62,4 +73,4 @@ def replayed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ran
     here, the second one when the result is used. Raises SchemaError; QPubSubError where the setup fails.
     """
     ready = prepared(captured, Setting(setup, semantics), ranges)
-    return second_pass(ready, [first_pass(ready, semantics)], PutKeeper, PUTS)
+    return second_pass(ready, [first_pass(ready, semantics)], _PutKeeper, PUTS)

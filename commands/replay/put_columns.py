@@ -1,0 +1,131 @@
+"""Puts as columns, and as Parquet: what both engines write to a name that ends in ``.parquet``.
+
+Columns are filled one by one, and most of what the puts of a publication have in common is never touched as a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from commands.puts import Outgoing, PutKind
+from commands.replay.repeats import Again
+
+SCHEMA: Final = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("n", pa.int32()),
+        ("kind", pa.string()),
+        ("qmgr", pa.string()),
+        ("queue", pa.string()),
+        ("topic", pa.string()),
+        ("sub_name", pa.string()),
+        ("completion", pa.string()),
+        ("reason", pa.int32()),
+        ("md", pa.binary()),
+        ("body", pa.binary()),
+    ]
+)
+"""The Parquet form of puts (DESIGN, Interfaces)."""
+
+_NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.field(name).type)]
+_BATCH_ROWS: Final = 2000
+_BATCH_BYTES: Final = 16 << 20
+_GROUP_BYTES: Final = 32 << 20
+_PUBLICATION: Final = (PutKind.PUBLICATION.value,)
+_NOTHING: Final = (None,)
+
+
+class PutColumns:
+    """Puts on their way out, a batch at a time."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._columns: list[list[Any]] = [[] for _ in SCHEMA]
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take the batch."""
+        return len(self._columns[0]) >= _BATCH_ROWS or self._bytes >= _BATCH_BYTES
+
+    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
+        """The puts of command *seq*."""
+        columns = self._columns
+        for n, put in enumerate(puts):
+            completion = None if put.completion is None else put.completion.value
+            where = (put.qmgr, put.queue, put.topic, put.sub_name)
+            row = (seq, n, put.kind.value, *where, completion, put.reason, put.message.mqmd.encode(), put.body)
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+            self._bytes += len(put.body)
+
+    def add_again(self, seq: int, again: Again) -> None:
+        """The puts of publication *seq*, which is like one before."""
+        kept, count = again.kept, len(again.mds)
+        seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
+        seqs += (seq,) * count
+        ns += range(count)
+        kinds += _PUBLICATION * count
+        qmgrs += kept.qmgrs
+        queues += kept.queues
+        topics += kept.topic_strings
+        sub_names += kept.sub_names
+        completions += _NOTHING * count
+        reasons += _NOTHING * count
+        mds += again.mds
+        bodies += again.bodies
+        self._bytes += sum(map(len, again.bodies))
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """What was added since the last time, where there is any."""
+        if self._columns[0]:
+            columns = self._columns
+            self._reset()
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+class PutsParquet:
+    """A Parquet file of puts while it is written, in row groups of bounded size."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._writer = parquet.ParquetWriter(file, SCHEMA, use_dictionary=_NAMES)
+        self._held = PutColumns()
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
+        """The puts of one message."""
+        self._held.add(seq, puts)
+        if self._held.is_full:
+            self._take()
+
+    def add_again(self, seq: int, again: Again) -> None:
+        """The puts of a publication like one before."""
+        self._held.add_again(seq, again)
+        if self._held.is_full:
+            self._take()
+
+    def close(self) -> None:
+        """Write what is held back, and the footer."""
+        self._take()
+        self._write()
+        self._writer.close()
+
+    def _take(self) -> None:
+        for batch in self._held.take():
+            self._batches.append(batch)
+            self._bytes += batch.nbytes
+        if self._bytes >= _GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+            self._batches, self._bytes = [], 0
