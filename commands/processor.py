@@ -44,6 +44,7 @@ _log = logging.getLogger("qpubsub.processor")
 BATCH = 1000
 SHARED_BATCH = 100
 BATCH_BYTES = 16 * 1024 * 1024
+LONGEST_PAUSE_S = 30.0
 EXPIRY_SCAN = timedelta(seconds=60)
 
 
@@ -79,8 +80,8 @@ class Processor:
 
     clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
     groups of a user, for authority records. committed: told what was done so far, after each commit and again while
-    there is nothing to do. link: to a topic
-    tree elsewhere; the embedded one is all there is where None.
+    there is nothing to do. link: to a topic tree elsewhere; the embedded one is all there is where None.
+    longest_pause_s: between two tries of ``run`` while the store fails.
     """
 
     def __init__(
@@ -92,8 +93,10 @@ class Processor:
         groups_of: GroupsOf = no_groups,
         committed: Callable[[Tally], None] | None = None,
         link: TopicLink | None = None,
+        longest_pause_s: float = LONGEST_PAUSE_S,
     ) -> None:
         self._link = link
+        self._longest_pause_s = longest_pause_s
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._committed = committed
         self._groups_of = groups_of
@@ -141,7 +144,7 @@ class Processor:
             except StoreError as error:
                 _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
-                patience = min(patience * 2, 30.0)
+                patience = min(patience * 2, self._longest_pause_s)
 
     def _discard_expired(self) -> None:
         with self._store.unit_of_work() as unit:

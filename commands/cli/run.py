@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from commands.cli.options import queue_manager
 from commands.cli.users import groups_of
 from commands.live.config import read_config
 from commands.live.opening import Link, Places
-from commands.processor import Processor
+from commands.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.puts import Put
 from commands.queues import Durability
 from commands.tally import Tally
@@ -73,7 +74,8 @@ def command(
     message is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C,
     SIGTERM). Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
 
-    With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers.
+    With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers;
+    --once then waits until the tree has got, and has sent, all that there is.
     """
     stop = threading.Event()
     places = Places.of(home, qmgr, read_config(config), queues, topics, Durability[durability.upper()])
@@ -82,18 +84,42 @@ def command(
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
         link = places.link(deadq)
         journal = Journal(console, directory, log)
+        there = places.config.queues
         processor = Processor(
-            manager, lambda: datetime.now(UTC), write, groups_of=groups_of, committed=journal.batch, link=link
+            manager,
+            lambda: datetime.now(UTC),
+            write,
+            batch=BATCH if places.queues is None else there.batch,
+            groups_of=groups_of,
+            committed=journal.batch,
+            link=link,
+            longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
         )
-        with journal.following(), _stopping(stop), _linked(link):
+        unsettled = False
+        with journal.following(), _stopping(stop), _linked(link, places.config.topics.patience_s, stop):
             processor.start()
             if once:
-                processor.drain(stop)
+                unsettled = not _drained(processor, link, stop)
             else:
                 console.say(f"queue manager {qmgr}: waiting for commands; stop with Ctrl-C")
                 processor.run(stop)
     console.say(_sum(processor.tally))
-    return ExitCode.PROBLEMS if processor.tally.dead_letters else ExitCode.DONE
+    if unsettled and link is not None and not stop.is_set():
+        console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
+    return ExitCode.PROBLEMS if processor.tally.dead_letters or unsettled else ExitCode.DONE
+
+
+def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> bool:
+    """Process what there is here and, where there is a link, in the tree; whether the tree had and got all."""
+    while True:
+        processor.drain(stop)
+        if link is None:
+            return True
+        # What came from there meanwhile are commands here, and those may cause more to go there.
+        if not link.settle(stop):
+            return False
+        if processor.drain(stop) == 0:
+            return True
 
 
 def _sum(tally: Tally) -> str:
@@ -104,12 +130,16 @@ def _sum(tally: Tally) -> str:
 
 
 @contextmanager
-def _linked(link: Link | None) -> Iterator[None]:
+def _linked(link: Link | None, patience_s: float, stop: threading.Event) -> Iterator[None]:
     if link is None:
         yield
         return
     link.start()
     try:
+        # A moment for the connection: a RegSub processed without one would be greeted late.
+        end = time.monotonic() + patience_s
+        while not stop.is_set() and not link.wait_up(0.1) and time.monotonic() < end:
+            pass
         yield
     finally:
         link.stop()

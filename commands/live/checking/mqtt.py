@@ -32,7 +32,7 @@ class MqttCheck:
         logging.getLogger("qpubsub.mqtt").disabled = True
         self._client.start()
         subject = f"connection to {self._address}"
-        if self._client.wait_up(self._config.patience_s):
+        if self._client.wait_tried(self._config.patience_s):
             return Finding(subject, True, f"connected as {self._client.client_id}")
         return Finding(subject, False, self._client.trouble)
 

@@ -18,6 +18,7 @@ from commands.live.ibmmq.reasons import REFUSED, ConnectionLostError, MqError
 from commands.live.ibmmq.spool import MqSpool
 from commands.live.ibmmq.tree import Tree
 from commands.live.outward import ForTree, for_tree
+from commands.live.settling import Looks
 from commands.live.spool import Refused, Spool
 from commands.queues.port import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR
@@ -43,7 +44,10 @@ class MqOutflow:
     ) -> None:
         self._messages, self._config, self._spool, self._stop = messages, config, spool, stop
         self._together = together
-        self.sent = 0
+        # PCF is in no unit of work, and has a connection of its own: ibmmq 2.1.2 may mistake buffers where a queue that
+        # was read is closed while another one stays open.
+        self._tree = Tree(messages(), config)
+        self.looks = Looks()
 
     def run(self) -> None:
         """The thread's work."""
@@ -59,6 +63,7 @@ class MqOutflow:
                     spool.wait(_IDLE_S)
                 pause_s = 0.1
             except StoreError as error:
+                self.looks.failed(error)
                 _log.error("publications wait for IBM MQ: %s; the next try is in %.1f s", error, pause_s)
                 if spool is not None:
                     spool.undo()
@@ -68,6 +73,7 @@ class MqOutflow:
             spool.close()
         if own is not None:
             own.close()
+        self._tree.close()
 
     def _one_batch(self, spool: Spool, own: MqMessages | None) -> int:
         wanted = [self._read(message) for message in spool.take(self._config.batch)]
@@ -86,7 +92,7 @@ class MqOutflow:
                 self._carry_out(own, wanted, refused)
         if wanted:
             spool.done(refused)
-            self.sent += len(wanted)
+        self.looks.found(len(wanted))
         return len(wanted)
 
     def _read(self, message: StoredMessage) -> tuple[StoredMessage, ForTree | None]:
@@ -104,7 +110,7 @@ class MqOutflow:
                 continue
             try:
                 if each.clear:
-                    Tree(messages, self._config).clear(each.topic, each.local)
+                    self._tree.clear(each.topic, each.local)
                     continue
                 md, body, options = put_for(each, messages.name)
                 messages.connection.publish(each.topic, md, body, options)

@@ -30,6 +30,7 @@ from commands.live.interest import Interest
 from commands.live.inward import NativePublication
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
+from commands.live.settling import Looks, settled
 from commands.puts import Outgoing
 from commands.queues.port import StoredMessage
 from commands.topics_port import Capability
@@ -78,6 +79,8 @@ class MqTopicLink:
         self._looked = False
         self._work, self._stop = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
+        self._looks, self._keeper_looks = Looks(), Looks()
+        self._busy = False
         self._outflow = MqOutflow(messages, config, edge.spool, together, self._stop)
 
     # The port
@@ -146,14 +149,26 @@ class MqTopicLink:
         self._mine.close()
 
     def wait_up(self, timeout_s: float) -> bool:
-        """Wait until the tree sends all that is wanted; whether it does."""
+        """Connections are made when they are needed."""
         del timeout_s
         return True
+
+    def settle(self, stop: threading.Event) -> bool:
+        """Wait until both sides have all that there was for them; False where *stop* or an unreachable tree ends it.
+
+        Raises nothing: what is left waits where it is safe.
+        """
+        return settled((self._looks, self._outflow.looks), lambda: self.is_idle, self._config.patience_s, stop)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last in one of the threads; nothing where it was done since."""
+        return self._looks.trouble or self._outflow.looks.trouble or self._keeper_looks.trouble
 
     @property
     def is_idle(self) -> bool:
         """Whether no selection waits to be settled."""
-        return not self._work.is_set() and not self._interest.behind()
+        return not self._busy and not self._work.is_set() and not self._interest.behind()
 
     # Subscriptions
 
@@ -213,15 +228,20 @@ class MqTopicLink:
             self._work.wait(1.0)
             if not self._work.is_set() or self._stop.is_set():
                 continue
+            self._busy = True
             self._work.clear()
             try:
                 self._tidy(tree)
+                self._keeper_looks.found(1)
                 pause_s = 0.2
             except StoreError as error:
+                self._keeper_looks.failed(error)
                 _log.warning("%s; the next try is in %.1f seconds", error, pause_s)
                 self._stop.wait(pause_s)
                 pause_s = min(pause_s * 2, 30.0)
                 self._work.set()
+            finally:
+                self._busy = False
         tree.close()
 
     def _tidy(self, tree: Tree) -> None:
@@ -285,10 +305,13 @@ class MqTopicLink:
             try:
                 if not self._together and intake is None:
                     intake = self._edge.intake()
-                if not self._one_batch(messages, intake):
+                count = self._one_batch(messages, intake)
+                self._looks.found(count)
+                if not count:
                     messages.wait_for_message(self._config.in_queue, _IDLE_S)
                 pause_s = 0.1
             except StoreError as error:
+                self._looks.failed(error)
                 _log.error("native publications wait: %s; the next try is in %.1f seconds", error, pause_s)
                 self._stop.wait(pause_s)
                 pause_s = min(pause_s * 2, 30.0)

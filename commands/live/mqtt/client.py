@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -139,10 +140,11 @@ class MqttClient:
         self._early: dict[int, tuple[int, str]] = {}
         self._refusals: dict[int, tuple[int, str]] = {}
         self._lock = threading.Lock()
-        self._up = threading.Event()
+        self._up, self._tried = threading.Event(), threading.Event()
         self.connection = 0
         self.granted: Granted | None = None
-        self.trouble = "not connected yet"
+        self._answered = False
+        self.trouble = f"the MQTT broker at {address} has not answered yet"
         client = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id,
@@ -171,7 +173,8 @@ class MqttClient:
             if config.cert_file is not None:
                 context.load_cert_chain(config.cert_file, config.key_file)
         except OSError as error:
-            raise ConfigError("ca_file, cert_file, key_file", str(error)) from error
+            files = ", ".join(str(path) for path in (config.ca_file, config.cert_file, config.key_file) if path)
+            raise ConfigError("ca_file, cert_file, key_file", f"{files}: {error.strerror or error}") from error
         client.tls_set_context(context)
 
     def start(self) -> None:
@@ -202,6 +205,11 @@ class MqttClient:
     def wait_up(self, timeout_s: float) -> bool:
         """Wait for a connection; whether there is one."""
         return self._up.wait(timeout_s)
+
+    def wait_tried(self, timeout_s: float) -> bool:
+        """Wait until a connection was tried, and no longer; whether there is one."""
+        self._tried.wait(timeout_s)
+        return self.is_up
 
     def publish(self, packet: Packet) -> Sent:
         """Send it; with QoS 1 it is sent again until it is answered, also by a connection yet to come.
@@ -246,6 +254,14 @@ class MqttClient:
         code, mid = self._client.unsubscribe(topic_filter)
         return self._asked(code, mid)
 
+    def round_trip(self, timeout_s: float) -> bool:
+        """Whether the broker has answered all that was sent before, and sent all that it had in between.
+
+        Raises TreeUnreachableError without a connection.
+        """
+        # Nobody has this filter, and no access rule is asked about the end of a subscription.
+        return self.unsubscribe("$qpubsub/round-trip").wait(timeout_s)
+
     def acknowledge(self, received: Received) -> None:
         """Tell the broker that it is safe here; not where its connection is gone: then it comes again."""
         if received.packet.qos and received.connection == self.connection and self._up.is_set():
@@ -278,6 +294,7 @@ class MqttClient:
     # paho's thread
 
     def _on_connect(self, _client: Any, _data: Any, flags: Any, reason: Any, properties: Any) -> None:
+        self._answered = True
         if reason.is_failure:
             self._trouble(f"the MQTT broker at {self._address} refuses the connection: {reason}")
             return
@@ -297,22 +314,29 @@ class MqttClient:
         )
         self.trouble = ""
         self._up.set()
+        self._tried.set()
         self._granted(self.granted)
 
     def _on_connect_fail(self, _client: Any, _data: Any) -> None:
-        self._trouble(f"the MQTT broker at {self._address} does not answer")
+        # paho keeps what went wrong to itself, but calls this where it handles it.
+        self._trouble(f"the MQTT broker at {self._address} does not answer: {_why(sys.exc_info()[1])}")
 
     def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        answered, self._answered = self._answered, False
         was_up = self._up.is_set()
         self._up.clear()
-        # A connection that was refused has told why already.
         if reason.is_failure and was_up:
             self._trouble(f"the connection to the MQTT broker at {self._address} is broken: {reason}")
+        elif not answered:
+            # One that was refused has told why already.
+            what = "it is no MQTT 5 broker, or wants TLS" if not self._address.secure else "it is no MQTT 5 broker"
+            self._trouble(f"what listens at {self._address} hangs up instead of answering: {what}")
 
     def _trouble(self, text: str) -> None:
         if text != self.trouble:
             _log.warning("%s; trying again", text)
         self.trouble = text
+        self._tried.set()
 
     def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
         properties = message.properties
@@ -343,3 +367,11 @@ class MqttClient:
     def _on_unsubscribe(self, _client: Any, _data: Any, mid: int, reasons: Any, _properties: Any) -> None:
         worst = max(reasons, key=lambda reason: int(reason.value), default=None)
         self._settle(mid, 0 if worst is None else worst.value, str(worst))
+
+
+def _why(error: BaseException | None) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); see ca_file"
+    if isinstance(error, ssl.SSLError):
+        return f"no TLS there ({error.reason or error})"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

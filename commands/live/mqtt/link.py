@@ -17,6 +17,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -43,6 +44,7 @@ from commands.live.mqtt.snapshots import Snapshots
 from commands.live.mqtt.topics import filter_of, selects, why_not_topic
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
+from commands.live.settling import Looks, settled
 from commands.live.urls import Address
 from commands.puts import Outgoing
 from commands.topics_port import Capability
@@ -84,9 +86,11 @@ class MqttLink:
         self._lock = self._interest.lock
         self._odd: set[str] = set()
         self._came: deque[Received] = deque()
+        self._looks = Looks()
         self._arrived = threading.Condition()
         self._work = threading.Event()
         self._stop = threading.Event()
+        self._busy = False
         self._threads: list[threading.Thread] = []
         self._outflow = Outflow(self._client, config, edge.spool, self._stop)
 
@@ -161,12 +165,31 @@ class MqttLink:
         """Wait for a connection; whether there is one."""
         return self._client.wait_up(timeout_s)
 
+    def settle(self, stop: threading.Event) -> bool:
+        """Wait until both sides have all that there was for them; False where *stop* or an unreachable broker ends it.
+
+        Raises nothing: what is left waits where it is safe.
+        """
+        looks = (self._looks, self._outflow.looks)
+        while settled(looks, lambda: self.is_idle, self._config.patience_s, stop):
+            heard = self._looks.done
+            with suppress(TreeUnreachableError):
+                if self._client.round_trip(self._config.patience_s) and self.is_idle and heard == self._looks.done:
+                    return True
+        return False
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection, or what went wrong last in one of the threads; nothing where all is well."""
+        return self._client.trouble or self._looks.trouble or self._outflow.looks.trouble
+
     @property
     def is_idle(self) -> bool:
         """Whether nothing that has come waits here, and no filter waits to be settled."""
         with self._arrived:
             waiting = bool(self._came)
-        return self._client.is_up and not waiting and not self._work.is_set() and not self._interest.behind()
+        busy = waiting or self._busy or self._work.is_set()
+        return self._client.is_up and not busy and not self._interest.behind()
 
     # Publications to the tree
 
@@ -295,6 +318,7 @@ class MqttLink:
         while not self._stop.is_set():
             batch = self._next_arrivals()
             if not batch:
+                self._looks.found(0)
                 continue
             try:
                 if intake is None:
@@ -303,6 +327,7 @@ class MqttLink:
                 natives = [native_of(r.packet, config.prefix, self.client_id, config.default_format) for r in batch]
                 intake.put([native for native in natives if native is not None])
             except StoreError as error:
+                self._looks.failed(error)
                 self._put_back(batch)
                 _log.error("native publications wait: %s; the next try is in %.1f seconds", error, pause_s)
                 self._stop.wait(pause_s)
@@ -311,6 +336,7 @@ class MqttLink:
             pause_s = 0.1
             for received in batch:
                 self._client.acknowledge(received)
+            self._looks.found(len(batch))
         if intake is not None:
             intake.close()
 
@@ -332,6 +358,7 @@ class MqttLink:
             if not self._client.is_up:
                 self._stop.wait(0.05)
                 continue
+            self._busy = True
             self._work.clear()
             try:
                 self._snapshots.prepare()
@@ -345,6 +372,8 @@ class MqttLink:
                 self._stop.wait(pause_s)
                 pause_s = min(pause_s * 2, 30.0)
                 self._work.set()
+            finally:
+                self._busy = False
 
     def _tidy(self) -> None:
         with self._lock:

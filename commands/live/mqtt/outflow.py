@@ -16,6 +16,7 @@ from commands.live.config import TopicsConfig
 from commands.live.mqtt.client import MqttClient, Sent, TreeUnreachableError
 from commands.live.mqtt.packets import Packet, packet_for
 from commands.live.outward import for_tree
+from commands.live.settling import Looks
 from commands.live.spool import Refused, Spool
 from commands.queues.port import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
@@ -36,7 +37,7 @@ class Outflow:
     ) -> None:
         self._client, self._config, self._stop = client, config, stop
         self._open = spool
-        self.sent = 0
+        self.looks = Looks()
 
     def run(self) -> None:
         """The thread's work."""
@@ -56,6 +57,7 @@ class Outflow:
                     spool.undo()
                 self._stop.wait(0.1)
             except StoreError as error:
+                self.looks.failed(error)
                 _log.error("publications wait for the MQTT broker: %s; the next try is in %.1f s", error, pause_s)
                 if spool is not None:
                     spool.undo()
@@ -82,7 +84,7 @@ class Outflow:
                 refused.append(Refused(message, reason))
         if messages:
             spool.done(refused)
-            self.sent += len(messages)
+        self.looks.found(len(messages))
         return len(messages)
 
     def _packet(self, message: StoredMessage, refused: list[Refused]) -> Packet | None:

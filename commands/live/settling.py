@@ -1,0 +1,54 @@
+"""When a link has nothing more to do, for now: what ``run --once`` waits for.
+
+A thread has nothing to do when it has looked for work and found none, and its look began after the last thing happened
+that could have given it some. So each thread counts its looks in vain (``Looks``), and whoever waits wants two more of
+each than there were when it began: the first of them may have begun before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+_PAUSE_S: Final = 0.01
+
+
+class Looks:
+    """How often one thread has looked for work and found none, how much it has done, and what it can not do.
+
+    trouble: why it had to give up last; nothing once it has looked again.
+    """
+
+    def __init__(self) -> None:
+        self.vain = self.done = 0
+        self.trouble = ""
+
+    def failed(self, error: Exception) -> None:
+        """It could not do what there is."""
+        self.trouble = str(error)
+
+    def found(self, count: int) -> None:
+        """It has looked, and has done with *count* things."""
+        self.trouble = ""
+        if count:
+            self.done += count
+        else:
+            self.vain += 1
+
+
+def settled(looks: Sequence[Looks], is_idle: Callable[[], bool], patience_s: float, stop: threading.Event) -> bool:
+    """Wait until nobody finds anything to do; whether that was so before nothing moved for *patience_s* or *stop*."""
+    wanted = [each.vain + 2 for each in looks]
+    done, since = sum(each.done for each in looks), time.monotonic()
+    while not stop.is_set():
+        if is_idle() and all(each.vain >= least for each, least in zip(looks, wanted, strict=True)):
+            return True
+        now = sum(each.done for each in looks)
+        if now != done:
+            done, since = now, time.monotonic()
+        elif time.monotonic() - since > patience_s:
+            return False
+        stop.wait(_PAUSE_S)
+    return False
