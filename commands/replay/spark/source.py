@@ -2,13 +2,15 @@
 
 Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (of
 messages that name none; ``natural`` is whichever the command belongs on), ``pieceBytes`` (how large a part of a file
-one task reads), ``maxFilesPerTrigger`` (streams).
+one task reads); of streams, how much comes in one batch: ``maxFilesPerTrigger``, ``maxBytesPerTrigger`` (one file at
+least).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from commands.replay.spark.piece_reader import read_piece
@@ -65,6 +68,7 @@ class _Options:
         self.default_queue = given.get("defaultQueue", "")
         self.piece_bytes = int(given.get("pieceBytes", PIECE_BYTES))
         self.most_files = int(given.get("maxFilesPerTrigger", 0))
+        self.most_bytes = int(given.get("maxBytesPerTrigger", 0))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one piece."""
@@ -93,7 +97,7 @@ class _Reader(DataSourceReader):
         return self._options.read(partition)
 
 
-class _StreamReader(DataSourceStreamReader):
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they appear in directories: each once, whole; to be seen whole, it has to be moved there.
 
     The offset names every file that was read, and says where counting begins in it.
@@ -101,6 +105,11 @@ class _StreamReader(DataSourceStreamReader):
 
     def __init__(self, options: _Options) -> None:
         self._options = options
+        self._until: frozenset[str] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """What comes from now on is for the next run."""
+        self._until = frozenset(map(str, files_of(self._options.paths)))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {"files": {}, "next": 1}
@@ -109,10 +118,19 @@ class _StreamReader(DataSourceStreamReader):
         options = self._options
         before = start or self.initialOffset()
         new = [path for path in files_of(options.paths) if str(path) not in before["files"]]
+        if self._until is not None:
+            new = [path for path in new if str(path) in self._until]
         # In the order in which they were put there: rename keeps the time of the last write, but not that of the inode.
         new.sort(key=lambda path: (path.stat().st_ctime_ns, str(path)))
         if options.most_files:
             new = new[: options.most_files]
+        if options.most_bytes:
+            so_far = accumulate(path.stat().st_size for path in new)
+            new = [
+                path
+                for at, (path, size) in enumerate(zip(new, so_far, strict=True))
+                if not at or size <= options.most_bytes
+            ]
         if not new:
             return before
         begin = before["next"]

@@ -1,0 +1,169 @@
+"""A broker that goes on where another one ended: what it knows as rows of a state, and which messages are next.
+
+Between two batches of a continuous replay a broker is nothing but rows: its subscriptions, its retained publications,
+and a place in the order of ``seq``. Whoever makes a broker of the rows has one that puts what the first would have put.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from commands.broker import Broker
+from commands.queues.state import from_microseconds, subscription_of, subscription_state, to_microseconds
+from commands.replay.spark.setting import Setting
+from rfh2.message import decode, encode
+from streams.operations import (
+    Effect,
+    Publication,
+    RetainedCleared,
+    RetainedPublication,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+
+_TOLD: Final = tuple(each.name for each in fields(Publication) if each.name != "message")
+
+
+class RetainedRow(NamedTuple):
+    """A retained publication as it is kept: the message that it came with, and everything else as JSON.
+
+    seq: of the command that published it.
+    """
+
+    seq: int
+    told: str
+    md: bytes
+    body: bytes
+
+
+class Waiting(NamedTuple):
+    """A captured message but for its queue manager and its seq. at: when it came, in microseconds since 1970."""
+
+    at: int | None
+    queue: str
+    user: str | None
+    md: bytes | None
+    body: bytes
+
+
+def begun(setting: Setting, qmgr: str, first: datetime) -> Broker:
+    """A broker just before its first message, which comes at *first*."""
+    return replace(setting, begins={qmgr: first}).broker(qmgr)
+
+
+def continued(
+    setting: Setting, qmgr: str, subscriptions: Iterable[str], retained: Iterable[tuple[str, RetainedRow]]
+) -> Broker:
+    """A broker that knows what *subscriptions* and *retained*, by topic string, say."""
+    broker = setting.broker(qmgr)
+    known = [subscription_of(state) for state in subscriptions]
+    published: dict[tuple[int, str], Publication] = {}
+    restored = []
+    for topic, row in retained:
+        # What one message published on several topics stays one publication.
+        key = (row.seq, row.told)
+        if key not in published:
+            published[key] = _publication(row)
+        restored.append(RetainedPublication(topic, published[key]))
+    broker.space.restore(known, restored, setting.broker(qmgr).space)
+    return broker
+
+
+@dataclass
+class Changes:
+    """What a batch does to the rows: None for one that goes."""
+
+    subscriptions: dict[bytes, str | None] = field(default_factory=dict)
+    retained: dict[str, RetainedRow | None] = field(default_factory=dict)
+
+    @classmethod
+    def first(cls, broker: Broker) -> Changes:
+        """What a broker knows before its first message."""
+        return cls({each.sub_id: subscription_state(each) for each in broker.space.subscriptions()})
+
+    def take(self, seq: int, effects: Iterable[Effect]) -> None:
+        """What one message did."""
+        for effect in effects:
+            match effect:
+                case SubscriptionAdded(subscription) | SubscriptionAltered(_, subscription):
+                    self.subscriptions[subscription.sub_id] = subscription_state(subscription)
+                case SubscriptionRemoved(subscription):
+                    self.subscriptions[subscription.sub_id] = None
+                case RetainedStored(retained):
+                    self.retained[retained.topic_string] = _row(seq, retained.publication)
+                case RetainedCleared(topic):
+                    self.retained[topic] = None
+
+
+def _row(seq: int, publication: Publication) -> RetainedRow:
+    told: dict[str, Any] = {}
+    for name in _TOLD:
+        value = getattr(publication, name)
+        told[name] = {"us": to_microseconds(value)} if isinstance(value, datetime) else value
+    message = publication.message
+    return RetainedRow(seq, json.dumps(told), message.mqmd.encode(), encode(message))
+
+
+def _publication(row: RetainedRow) -> Publication:
+    told: dict[str, Any] = {
+        name: from_microseconds(value["us"]) if isinstance(value, dict) else value
+        for name, value in json.loads(row.told).items()
+    }
+    return Publication(decode(row.body, row.md), **told)
+
+
+# Which messages are next
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What becomes of the messages that are there.
+
+    due: to be processed, in order. waits: those that have come and wait. released: the seq of those that had waited and
+    are due. late: those that came too late, or with a seq that another message has. highest: the highest seq so far.
+    """
+
+    due: tuple[tuple[int, Waiting], ...]
+    waits: dict[int, Waiting]
+    released: tuple[int, ...]
+    late: tuple[tuple[int, Waiting], ...]
+    highest: int
+
+
+def turn(
+    new: Sequence[tuple[int, Waiting]], waiting: Mapping[int, Waiting], last: int, highest: int, hold: int
+) -> Turn:
+    """Sort out what is due: up to *hold* below the highest seq.
+
+    new: in any order. waiting: what waits since earlier batches. last: the seq of the last one processed. highest: of
+    all that have come.
+    """
+    late = []
+    taken: dict[int, Waiting] = {}
+    # In an order of their own, so that a batch which is tried again chooses the same one of two with one seq.
+    for seq, message in sorted(new, key=_order):
+        if seq <= last or seq in waiting or seq in taken:
+            late.append((seq, message))
+        else:
+            taken[seq] = message
+    highest = max((highest, *taken))
+    limit = highest - hold
+    due = sorted((seq, message) for seq, message in (*waiting.items(), *taken.items()) if seq <= limit)
+    return Turn(
+        tuple(due),
+        {seq: message for seq, message in taken.items() if seq > limit},
+        tuple(seq for seq in waiting if seq <= limit),
+        tuple(late),
+        highest,
+    )
+
+
+def _order(numbered: tuple[int, Waiting]) -> tuple[Any, ...]:
+    seq, (at, queue, user, md, body) = numbered
+    return (seq, at or 0, queue, user or "", md or b"", body)

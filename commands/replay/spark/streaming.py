@@ -1,0 +1,270 @@
+"""The replay as a continuous query: captured messages come in, puts go out, for as long as the query runs.
+
+Each queue manager is one group of rows. What its broker knows, subscriptions, retained publications and the place in
+the order of ``seq``, is in Spark's state store, and in the checkpoint with it: a batch that is tried again, or a query
+that is started again, begins with what the last finished batch left, so that no put is lost and none doubled.
+
+Within a batch messages are put in the order of ``seq``. A message that may come in a later batch than one behind it
+asks for patience: with ``hold`` a message waits, in the state, until one with a ``seq`` that many higher has come, or
+nothing has for ``idle_s``. What comes later still is not processed, and not lost either: it goes out as it came, with
+``late`` for its kind; and so does a second message with the same ``seq``. A record that could not be read goes out
+with ``problem`` for its kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from commands.broker import Arrival, Broker
+from commands.queues.state import from_microseconds, to_microseconds
+from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
+from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns
+from commands.replay.spark.setting import Setting
+from rfh2.errors import QPubSubError
+
+LATE: Final = "late"
+"""The kind of a row that is no put, but a message that came too late to be processed."""
+
+PROBLEM: Final = "problem"
+"""The kind of a row that is no put, but says why a record could not be read."""
+
+STREAMED: Final = StructType(
+    [
+        *PUTS.fields,
+        StructField("time", TimestampType()),
+        StructField("user", StringType()),
+        StructField("problem", StringType()),
+    ]
+)
+"""Puts; time and user are those of a late message, which has md and body of its own; problem is for a problem."""
+
+STATE_STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""What ``spark.sql.streaming.stateStore.providerClass`` has to be."""
+
+_VERSION: Final = 1
+_ROW: Final = Row(*STREAMED.names)
+_PLACE: Final = "last long, now long, digest binary, highest long, setting string"
+_WAITING: Final = "at long, queue string, user string, md binary, body binary"
+_RETAINED: Final = "seq long, told string, md binary, body binary"
+_MOST_KNOWN: Final = 64
+_NOTHING: Final = (None,) * 4  # topic, sub_name, completion, reason
+
+
+class SettingChangedError(QPubSubError):
+    """A query that was begun with another setup, or under other semantics, than it is started with now."""
+
+
+def replay_stream(
+    captured: DataFrame, setup: str = "", semantics: str = "v7", *, hold: int = 0, idle_s: float | None = None
+) -> DataFrame:
+    """The puts of a stream of captured messages, late messages and problems: the columns of STREAMED.
+
+    captured: a streaming DataFrame with the columns of CAPTURED, or of READ. setup, semantics: as for ``replayed``; the
+    same for as long as the checkpoint is used, else the query fails with SettingChangedError. hold: how much higher the
+    seq of a message must be that lets one go. idle_s: seconds without a message of its queue manager after which
+    whatever waits is let go; None for never. Raises SchemaError; QPubSubError where the setup fails.
+    """
+    check_columns(captured.schema, CAPTURED, "the capture")
+    setting = Setting(setup, semantics)
+    setting.broker(DEFAULT_QMGR)
+    captured.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+    messages = captured.select(
+        F.coalesce(F.nullif("qmgr", F.lit("")), F.lit(DEFAULT_QMGR)).alias("qmgr"),
+        "seq",
+        F.unix_micros("time").alias("at"),
+        F.coalesce("queue", F.lit("")).alias("queue"),
+        *("user", "md", "body"),
+        _problem(captured).alias("problem"),
+    )
+    processor = _Replay(setting, hold, idle_s, uuid.uuid4().hex)
+    return messages.groupBy("qmgr").transformWithState(
+        statefulProcessor=processor,
+        outputStructType=STREAMED,
+        outputMode="Append",
+        # A query with timers runs batches though nothing comes.
+        timeMode="None" if idle_s is None or not hold else "ProcessingTime",
+    )
+
+
+def _problem(captured: DataFrame) -> Column:
+    known = F.col("problem") if "problem" in captured.columns else F.lit(None).cast("string")
+    missing = F.when(F.col("body").isNull() | F.col("seq").isNull(), F.lit("a message without seq or body"))
+    return F.coalesce(known, missing)
+
+
+def digest_of(setting: Setting) -> str:
+    """What the state remembers of a setting, and of the form that it is in."""
+    told = json.dumps([_VERSION, setting.setup, setting.semantics])
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+class _Place(NamedTuple):
+    """Where a queue manager is. last: the seq of the last message processed. now: its moment, in microseconds.
+
+    digest: of all that was processed. highest: the highest seq that has come. setting: the digest of the setting.
+    """
+
+    last: int
+    now: int
+    digest: bytes
+    highest: int
+    setting: str
+
+
+@dataclass
+class _Known:
+    """A broker that is kept between the batches of one worker, and the place it is at."""
+
+    broker: Broker
+    place: _Place
+
+
+# By query and queue manager. A broker is used only where its place is that of the state.
+_KNOWN: Final[dict[tuple[str, str], _Known]] = {}
+
+
+class _Replay(StatefulProcessor):
+    """One queue manager after the other: state in, puts out, state back."""
+
+    def __init__(self, setting: Setting, hold: int, idle_s: float | None, query: str) -> None:
+        self._setting, self._hold, self._idle_s, self._query = setting, hold, idle_s, query
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self._handle = handle
+        self._place = handle.getValueState("place", _PLACE)
+        self._subscriptions = handle.getMapState("subscriptions", "sub_id binary", "state string")
+        self._retained = handle.getMapState("retained", "topic string", _RETAINED)
+        self._waiting = handle.getMapState("waiting", "seq long", _WAITING)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """The messages of one batch."""
+        qmgr, place, new = key[0], self._where(), []
+        for row in rows:
+            if row.problem is not None:
+                yield _row(row.seq, 0, PROBLEM, qmgr, row.queue, *_NOTHING, None, None, None, None, row.problem)
+            else:
+                new.append((row.seq, Waiting(row.at, row.queue, row.user, _bytes(row.md), bytes(row.body))))
+        if not new:
+            return
+        waiting = self._all_waiting()
+        found = turn(new, waiting, place.last, place.highest, self._hold)
+        for seq, late in found.late:
+            time = None if late.at is None else from_microseconds(late.at)
+            yield _row(seq, 0, LATE, qmgr, late.queue, *_NOTHING, late.md, late.body, time, late.user, None)
+        for seq in found.released:
+            self._waiting.removeKey((seq,))
+        for seq, message in found.waits.items():
+            self._waiting.updateValue((seq,), tuple(message))
+        self._set_timer(timerValues, bool(found.waits) or len(waiting) > len(found.released))
+        yield from self._process(qmgr, found.due, place._replace(highest=found.highest))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Nothing has come for a while: whatever waits is due."""
+        due = sorted(self._all_waiting().items())
+        self._waiting.clear()
+        yield from self._process(key[0], due, self._where())
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def _where(self) -> _Place:
+        setting = digest_of(self._setting)
+        found = self._place.get()
+        if found is None:
+            return _Place(-1, 0, b"", -1, setting)
+        place = _Place(*found)
+        if place.setting != setting:
+            raise SettingChangedError(
+                "the query was begun with another setup, under other semantics, or by another version of qpubsub: "
+                "start it as it was, or begin anew with another checkpoint and another output"
+            )
+        return place._replace(digest=bytes(place.digest))
+
+    def _all_waiting(self) -> dict[int, Waiting]:
+        if not self._hold and not self._waiting.exists():
+            return {}
+        rows = ((seq, *row) for (seq,), row in self._waiting.iterator())
+        return {seq: Waiting(at, queue, user, _bytes(md), bytes(body)) for seq, at, queue, user, md, body in rows}
+
+    def _set_timer(self, timers: Any, wanted: bool) -> None:
+        if self._idle_s is None or not self._hold:
+            return
+        for timer in list(self._handle.listTimers()):
+            self._handle.deleteTimer(timer)
+        if wanted:
+            self._handle.registerTimer(timers.getCurrentProcessingTimeInMs() + int(self._idle_s * 1000))
+
+    def _process(self, qmgr: str, due: Iterable[tuple[int, Waiting]], place: _Place) -> Iterator[Row]:
+        in_order = list(due)
+        if not in_order:
+            self._place.update(tuple(place))
+            return
+        changes = Changes()
+        broker = self._broker(qmgr, place, in_order[0][1], changes)
+        now, told = from_microseconds(place.now), hashlib.blake2b(place.digest, digest_size=16)
+        for seq, message in in_order:
+            if message.at is not None:
+                now = from_microseconds(message.at)
+            outcome = broker.process(Arrival(seq, now, message.queue, message.md, message.body, message.user))
+            changes.take(seq, outcome.effects)
+            told.update(seq.to_bytes(8, "big"))
+            for n, put in enumerate(outcome.puts):
+                completion = None if put.completion is None else put.completion.value
+                where = (put.qmgr, put.queue, put.topic, put.sub_name)
+                mqmd = put.message.mqmd.encode()
+                yield _row(seq, n, put.kind.value, *where, completion, put.reason, mqmd, put.body, None, None, None)
+        self._write(changes)
+        reached = place._replace(last=in_order[-1][0], now=to_microseconds(now), digest=told.digest())
+        self._place.update(tuple(reached))
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[self._query, qmgr] = _Known(broker, reached)
+
+    def _broker(self, qmgr: str, place: _Place, first: Waiting, changes: Changes) -> Broker:
+        """The broker of *qmgr*, at its place: as this worker knows it, or made of the state."""
+        known = _KNOWN.pop((self._query, qmgr), None)
+        if known is not None and known.place[:3] == place[:3]:
+            return known.broker
+        if place.last < 0:
+            broker = begun(self._setting, qmgr, from_microseconds(first.at or 0))
+            changes.subscriptions.update(Changes.first(broker).subscriptions)
+            return broker
+        subscriptions = (state for (state,) in self._subscriptions.values())
+        retained = (
+            (topic, RetainedRow(seq, told, bytes(md), bytes(body)))
+            for (topic,), (seq, told, md, body) in self._retained.iterator()
+        )
+        return continued(self._setting, qmgr, subscriptions, retained)
+
+    def _write(self, changes: Changes) -> None:
+        for sub_id, state in changes.subscriptions.items():
+            if state is None:
+                self._subscriptions.removeKey((sub_id,))
+            else:
+                self._subscriptions.updateValue((sub_id,), (state,))
+        for topic, row in changes.retained.items():
+            if row is None:
+                self._retained.removeKey((topic,))
+            else:
+                self._retained.updateValue((topic,), tuple(row))
+
+
+def _row(*values: Any) -> Row:
+    made: Row = _ROW(*values)
+    return made
+
+
+def _bytes(value: bytes | bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
