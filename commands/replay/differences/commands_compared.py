@@ -1,29 +1,26 @@
-"""Which rule a command falls under that the versions answer otherwise, or that leaves them with other subscriptions."""
+"""Which rule a command falls under that the versions answer otherwise, or that leaves them with other subscriptions.
+
+``of_command`` looks at what the command says and means, whatever is registered; ``of_answers`` at what the versions
+answered and did, and is to be asked where both had the same before them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from commands.model import (
-    Command,
-    DeletePublication,
-    DeregisterSubscriber,
-    Publish,
-    RegisterSubscriber,
-    RequestUpdate,
-)
+from commands.model import Command, DeletePublication, Publish
 from commands.objects import DEFAULT_STREAM
 from commands.registration import is_metatopic
 from commands.replay.differences.observe import Step
+from commands.replay.differences.subscribers import ForSubscriber
 from rfh2.constants import (
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_TOPIC_NOT_ALTERABLE,
     MQRCCF_DUPLICATE_IDENTITY,
-    MQRCCF_DUPLICATE_SUBSCRIPTION,
     MQRCCF_TOPIC_ERROR,
     MQRCCF_WRONG_USER,
 )
-from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
 from streams.subscriptions import PublicationFormat, Subscription
 
 _NOT_ALTERABLE: Final = (MQRC_TOPIC_NOT_ALTERABLE, MQRC_SELECTOR_NOT_ALTERABLE)
@@ -33,60 +30,73 @@ Explained = tuple[str, str] | None
 """A rule, and what it is about here, in words."""
 
 
-def rule_of(step: Step) -> Explained:
-    """The rule, or None where none is known."""
+def of_command(step: Step) -> Explained:
+    """The rule that the command falls under by what it names; None where it is none of these."""
     command = step.new.outcome.command or step.old.outcome.command
-    if command is None:
+    if command is None or isinstance(command, DeletePublication):
         return None
-    old, new = step.old.outcome.reason, step.new.outcome.reason
-    metatopics = [topic for topic in command.topics if is_metatopic(topic)]
-    if metatopics and not isinstance(command, Publish | DeletePublication):
-        return ("D24" if metatopics[0].startswith(_EVENTS) else "D04"), f"{metatopics[0]} is a metatopic"
-    if new in _NOT_ALTERABLE and old not in _NOT_ALTERABLE:
-        if any(isinstance(effect, SubscriptionAdded) for effect in step.old.outcome.effects):
-            return "D15", f"the name {_name(command)} is in use on another stream"
-        return "D10", f"subscription {_name(command)} is registered again with another topic or filter"
-    if isinstance(command, Publish | RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
-        point = command.sub_point
-        if point and new == MQRCCF_TOPIC_ERROR and old != new:
-            return "D21", f"subscription point {point} is not defined"
-    if MQRCCF_DUPLICATE_IDENTITY in (old, new) and old != new:
-        return "D13", "the identity belongs to another user"
-    if new == MQRCCF_WRONG_USER and old != new:
-        return "D13", "the identity belongs to another user"
-    if new == MQRCCF_DUPLICATE_SUBSCRIPTION and old != new:
-        return "D15", f"the name {_name(command)} is in use, on whatever stream"
-    return _of_identity(command, step)
+    found = _of_sub_point(command, step)
+    if isinstance(command, Publish):
+        return found or of_publisher(step)
+    # Of several topics one that is none of these may be why.
+    metatopics = of_metatopics(command.topics) if all(map(is_metatopic, command.topics)) else None
+    return metatopics or found or _of_name(command, step)
 
 
-def _of_identity(command: Command, step: Step) -> Explained:
-    """Commands without SubName: in version 6 they mean named subscriptions too."""
-    if not isinstance(command, RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
-        if isinstance(command, Publish) and _on_stream_by_mqrfh2(command, step):
-            return "D23", f"an MQRFH2 publisher put to {step.arrival.queue}"
-        return None
-    if command.sub_name is None:
-        named = next((s for s in _touched(step.old.outcome.effects) if s.name is not None), None)
-        if named is not None:
-            return "D20", f"by its identity the command means subscription {named.name}, too"
-        if step.old.copies and any(copy[0].subscription.name for copy in step.old.copies):
-            return "D20", "by its identity the command means a named subscription, too"
+def of_metatopics(topics: Iterable[str]) -> Explained:
+    """The rule of the first metatopic among *topics*."""
+    for topic in filter(is_metatopic, topics):
+        return ("D24" if topic.startswith(_EVENTS) else "D04"), f"{topic} is a metatopic"
     return None
 
 
-def _on_stream_by_mqrfh2(command: Publish, step: Step) -> bool:
-    return command.header is PublicationFormat.RFH2 and step.arrival.queue != DEFAULT_STREAM
+def of_answers(step: Step) -> Explained:
+    """The rule by what the versions answered; None where none is known."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if not isinstance(command, ForSubscriber):
+        return None
+    old, new = step.old.outcome.reason, step.new.outcome.reason
+    meant = step.old.named if command.sub_name is None else None
+    if meant is not None and meant in (*step.old.touched, *_delivered_to(step)):
+        return _by_identity(meant)
+    if new in _NOT_ALTERABLE and old not in _NOT_ALTERABLE:
+        return "D10", f"subscription {command.sub_name} is registered again with another topic or filter"
+    if old == MQRCCF_DUPLICATE_IDENTITY != new:
+        return "D13", "the identity belongs to another user"
+    if new == MQRCCF_WRONG_USER != old:
+        return "D13", "what fits belongs to another user"
+    return of_metatopics(command.topics) if meant is None else _by_identity(meant)
 
 
-def _touched(effects: tuple[Effect, ...]) -> list[Subscription]:
-    found = []
-    for effect in effects:
-        if isinstance(effect, SubscriptionRemoved):
-            found.append(effect.subscription)
-        elif isinstance(effect, SubscriptionAltered):
-            found.append(effect.before)
-    return found
+def of_publisher(step: Step) -> Explained:
+    """Whether the publisher speaks MQRFH2 on a stream queue."""
+    command = step.new.outcome.command or step.old.outcome.command
+    by_mqrfh2 = isinstance(command, Publish) and command.header is PublicationFormat.RFH2
+    if not by_mqrfh2 or step.arrival.queue == DEFAULT_STREAM:
+        return None
+    return "D23", f"an MQRFH2 publisher put to {step.arrival.queue}"
 
 
-def _name(command: Command) -> str:
-    return getattr(command, "sub_name", None) or "of that identity"
+def _of_sub_point(command: Command, step: Step) -> Explained:
+    """Whether version 7 refuses the command's subscription point."""
+    point = getattr(command, "sub_point", None)
+    if point and step.new.outcome.reason == MQRCCF_TOPIC_ERROR != step.old.outcome.reason:
+        return "D21", f"subscription point {point} is not defined"
+    return None
+
+
+def _of_name(command: Command, step: Step) -> Explained:
+    """Whether version 7 finds the command's name on another stream than the command means."""
+    stream = None if command.stream_name == DEFAULT_STREAM else command.stream_name
+    named = step.new.named
+    if named is None or named.stream == stream or getattr(command, "sub_name", None) is None:
+        return None
+    return "D15", f"the name {named.name} is that of a subscription on {named.stream or 'the default stream'}"
+
+
+def _by_identity(named: Subscription) -> Explained:
+    return "D20", f"by its identity the command means subscription {named.name}, too"
+
+
+def _delivered_to(step: Step) -> Iterator[Subscription]:
+    return (delivery.subscription for copy in step.old.copies for delivery in copy)

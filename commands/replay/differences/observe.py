@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,10 +10,20 @@ from typing import Any
 from commands.broker import Arrival, Broker, Outcome
 from commands.context import Semantics
 from commands.copies import copies
-from commands.objects import Objects, QueueManager
+from commands.objects import DEFAULT_STREAM, Objects, QueueManager
 from commands.puts import Outgoing, PutKind
+from commands.replay.differences.subscribers import ForSubscriber, identity_of
 from commands.selection import selects
-from streams.operations import Delivery, Effect, Operation
+from commands.stream_names import name_in_stream
+from streams.operations import (
+    Delivery,
+    Effect,
+    Operation,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+from streams.subscribers import Identity
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
@@ -42,20 +53,33 @@ class Observed:
     """What one version made of a message.
 
     deliveries: which publications went to which subscriptions. copies: those of each publication that was put, in
-    order; of several that a subscriber is told at once, not all.
+    order; of several that a subscriber is told at once, not all. touched: subscriptions that the command altered or
+    removed, as they were; not those that had run out. named: the subscription that the command's SubName stood for, as
+    it was before the command; where it gives none, one with a name that fits its traditional identity and topics.
     """
 
     outcome: Outcome
-    deliveries: tuple[Delivery, ...]
-    copies: tuple[tuple[Delivery, ...], ...]
+    deliveries: tuple[Delivery, ...] = ()
+    copies: tuple[tuple[Delivery, ...], ...] = ()
+    touched: tuple[Subscription, ...] = ()
+    named: Subscription | None = None
 
     @classmethod
-    def of(cls, outcome: Outcome, space: TopicSpace, semantics: Semantics) -> Observed:
+    def of(cls, arrival: Arrival, qmgr: str, outcome: Outcome, space: TopicSpace, semantics: Semantics) -> Observed:
         """From an outcome, just after the message. Deliveries that a refused command led to were never put."""
         assert isinstance(space, ObservingSpace)
         deliveries = space.take()
-        put = any(put.kind is PutKind.PUBLICATION for put in outcome.puts)
-        return cls(outcome, deliveries, tuple(copies(deliveries, semantics))) if put else cls(outcome, (), ())
+        if not any(put.kind is PutKind.PUBLICATION for put in outcome.puts):
+            deliveries = ()
+        command = outcome.command
+        if not isinstance(command, ForSubscriber):
+            return cls(outcome, deliveries, tuple(copies(deliveries, semantics)))
+        touched = tuple(_touched(outcome, arrival.now))
+        if command.sub_name is None:
+            named = _like(command, identity_of(command, arrival, qmgr), touched, space)
+        else:
+            named = _named(command, command.sub_name, outcome, touched, space, semantics)
+        return cls(outcome, deliveries, tuple(copies(deliveries, semantics)), touched, named)
 
     @property
     def publications(self) -> tuple[Outgoing, ...]:
@@ -66,6 +90,47 @@ class Observed:
     def answers(self) -> tuple[Outgoing, ...]:
         """Responses and dead letters."""
         return tuple(put for put in self.outcome.puts if put.kind is not PutKind.PUBLICATION)
+
+
+def _touched(outcome: Outcome, now: datetime) -> Iterator[Subscription]:
+    for effect in outcome.effects:
+        match effect:
+            case SubscriptionRemoved(subscription) if subscription.expires_at is None or subscription.expires_at > now:
+                yield subscription
+            case SubscriptionAltered(before, _):
+                yield before
+
+
+def _named(
+    command: ForSubscriber,
+    name: str,
+    outcome: Outcome,
+    touched: tuple[Subscription, ...],
+    space: TopicSpace,
+    semantics: Semantics,
+) -> Subscription | None:
+    stream = None if command.stream_name == DEFAULT_STREAM else command.stream_name
+    names = [name]
+    if stream is not None and semantics is Semantics.V7:
+        names.insert(0, name_in_stream(name, stream))
+    for subscription in touched:
+        if subscription.name in names:
+            return subscription
+    made = {e.subscription.sub_id for e in outcome.effects if isinstance(e, SubscriptionAdded)}
+    given = {e.after.sub_id for e in outcome.effects if isinstance(e, SubscriptionAltered)}
+    for each in names:
+        found = space.by_name(each, stream)
+        if found is not None:
+            # What has the name now had none before, or was not there.
+            return None if found.sub_id in made | given else found
+    return None
+
+
+def _like(
+    command: ForSubscriber, identity: Identity, touched: tuple[Subscription, ...], space: TopicSpace
+) -> Subscription | None:
+    there = (found for topic in command.topics or (None,) for found in space.by_identity(identity, topic))
+    return next((each for each in (*touched, *there) if each.name is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +156,8 @@ class Pair:
 
     def step(self, arrival: Arrival) -> Step:
         """Put one message to both."""
-        old = Observed.of(self._old.process(arrival), self._old.space, Semantics.V6)
-        new = Observed.of(self._new.process(arrival), self._new.space, Semantics.V7)
+        old = Observed.of(arrival, self._qmgr, self._old.process(arrival), self._old.space, Semantics.V6)
+        new = Observed.of(arrival, self._qmgr, self._new.process(arrival), self._new.space, Semantics.V7)
         return Step(arrival, self._qmgr, old, new)
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from commands.broker import Arrival
-from commands.model import QueuedCommand
+from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery
 from streams.patterns import written_topic
-from streams.subscriptions import Subscription
+from streams.subscribers import Identity
+from streams.subscriptions import MQCI_NONE, Subscription
 from streams.topic_strings import remove_prefix
+
+ForSubscriber: TypeAlias = RegisterSubscriber | DeregisterSubscriber | RequestUpdate
+"""A command about subscriptions."""
 
 Key = tuple[str, str, bytes, str, str, str | None, str | None, str | None, str | None]
 """Whose subscription it is, and to what."""
@@ -36,12 +41,22 @@ def told_topic(delivery: Delivery) -> str:
     return remove_prefix(delivery.subscription.prefix, delivery.topic_string)
 
 
-def queue_of(command: QueuedCommand, arrival: Arrival) -> str:
-    """The subscriber queue that a command gives, by its tag or by the descriptor; "" for none."""
-    given = name_of(command.q_name or "")
-    if given or arrival.md is None:
-        return given
+def identity_of(command: ForSubscriber, arrival: Arrival, qmgr: str) -> Identity:
+    """The traditional identity that a command gives, by its tags or by the descriptor (guide 6.7.2).
+
+    qmgr: whose command it is. The queue is "" where the command names none.
+    """
+    mqmd = descriptor_of(arrival)
+    return (
+        name_of(command.qmgr_name or "") or name_of(mqmd.reply_to_qmgr) or qmgr,
+        name_of(command.q_name or "") or name_of(mqmd.reply_to_q),
+        mqmd.correl_id if command.has(RegOpt.CORREL_AS_ID) else MQCI_NONE,
+    )
+
+
+def descriptor_of(arrival: Arrival) -> Mqmd:
+    """The message's descriptor; the defaults for one that cannot be read."""
     try:
-        return name_of(Mqmd.decode(arrival.md).reply_to_q)
+        return Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
     except DecodeError:
-        return ""
+        return Mqmd()

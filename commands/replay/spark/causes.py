@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from commands.broker import Arrival, Outcome
 from commands.context import Semantics
-from commands.replay.differences.explain import Cause, Causes
+from commands.replay.differences.causes import Cause, Causes
 from commands.replay.differences.observe import Observed, ObservingSpace, Step
 from commands.replay.differences.subscribers import Key
 from commands.replay.spark.control import COLUMNS, TICK, control_messages
@@ -97,7 +97,7 @@ class _Plane:
                 outcome = Outcome(effects=tuple(broker.space.expire(arrival.now)))
             else:
                 outcome = broker.process(arrival)
-            sides.append(Observed.of(outcome, broker.space, semantics))
+            sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
         for key, cause in self._causes.learn(Step(arrival, self.qmgr, *sides)):
             if cause is not None:
                 self._open[key] = cause

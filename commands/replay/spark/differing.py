@@ -115,7 +115,7 @@ class _DifferenceKeeper:
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to in both versions."""
         old, new = (
-            Observed.of(outcome, space, semantics)
+            Observed.of(arrival, qmgr, outcome, space, semantics)
             for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)
         )
         step = Step(arrival, qmgr, old, new)

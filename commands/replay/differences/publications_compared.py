@@ -1,0 +1,83 @@
+"""Which rule a publication falls under that reaches a subscription in one version alone, or is told otherwise there.
+
+The subscription is the same in both versions: what ``Causes`` knows has been asked before.
+"""
+
+from __future__ import annotations
+
+from commands.parse import parse
+from commands.replay.differences.commands_compared import Explained, of_publisher
+from commands.replay.differences.model import Change
+from commands.replay.differences.observe import Step
+from rfh2.errors import QPubSubError
+from streams.operations import Delivery
+from streams.patterns import parse_pattern
+from streams.subscriptions import PublicationFormat
+
+
+def of_delivery(step: Step, delivery: Delivery, change: Change) -> Explained:
+    """Why one version alone delivers. change: GAINED or LOST."""
+    found = of_publisher(step)
+    if found is None and change is Change.GAINED:
+        found = _of_scope(delivery)
+    if found is None:
+        found = _of_place(delivery)
+    if found is None and delivery.from_retained:
+        found = _of_retained(delivery, change)
+    return found
+
+
+def of_content(step: Step, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
+    """Why both deliver, and not the same message. together: what version 6 told in one message with *old*."""
+    if (found := of_publisher(step)) is not None:
+        return found
+    if len(together) > 1:
+        return "D11", "version 6 names all topics in one message"
+    if together and together[0].subscription.sub_id != old.subscription.sub_id:
+        return "D12", "version 6 puts one message, as another of its subscriptions has it"
+    if old.from_retained and new.from_retained:
+        return _of_place(new) or _of_retained(old, Change.LOST)
+    return None
+
+
+def _of_scope(delivery: Delivery) -> Explained:
+    subscription, publication = delivery.subscription, delivery.publication
+    if publication.local and not subscription.options.local:
+        return "D01", "the publication is local, the subscription is not"
+    if subscription.options.local and not publication.local:
+        return "D02", "the subscription is local, the publication is not"
+    return None
+
+
+def _of_place(delivery: Delivery) -> Explained:
+    """Whether version 6 keeps the two apart by subscription point or stream."""
+    subscription, publication = delivery.subscription, delivery.publication
+    if publication.sub_point != subscription.sub_point:
+        return "D22", f"published on subscription point {publication.sub_point or 'none'}"
+    if publication.stream is not None and _is_mqrfh2(delivery):
+        return "D23", f"an MQRFH2 publisher put to {publication.stream}"
+    if publication.stream != subscription.stream:
+        wild = parse_pattern(subscription.topic_string, subscription.wildcard).is_wild
+        where = publication.stream or "the default stream"
+        return ("D08", f"published on {where}") if wild else ("D09", f"the topic is one of {where}, too")
+    return None
+
+
+def _of_retained(delivery: Delivery, change: Change) -> Explained:
+    """Why one version alone still has what was published where the subscription is.
+
+    Under version 6 an MQRFH2 publisher's DeletePub, too, is to no stream; a DeletePub otherwise deletes more in version
+    7, where a stream's topics may be those of another.
+    """
+    if change is Change.GAINED:
+        return "D23", "version 6 has it deleted by an MQRFH2 publisher who put to a stream queue"
+    if _is_mqrfh2(delivery):
+        return "D23", "version 7 has it, or had it deleted, on the stream that its MQRFH2 publisher put to"
+    return "D09", "version 7 had it deleted or replaced by way of another stream, or by an MQRFH2 publisher"
+
+
+def _is_mqrfh2(delivery: Delivery) -> bool:
+    try:
+        return parse(delivery.publication.message).header is PublicationFormat.RFH2
+    except QPubSubError:
+        return False
