@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
+from commands.cli.stopping import stopping
 from commands.cli.users import groups_of
 from commands.live.config import read_config
 from commands.live.opening import Link, Places
@@ -96,7 +95,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
         )
         unsettled = False
-        with journal.following(), _stopping(stop), _linked(link, places.config.topics.patience_s, stop):
+        with journal.following(), stopping(stop), _linked(link, places.config.topics.patience_s, stop):
             processor.start()
             if once:
                 unsettled = not _drained(processor, link, stop)
@@ -157,18 +156,3 @@ def _recorder(path: Path | None) -> Iterator[Callable[[Put], None] | None]:
             file.flush()
 
         yield write
-
-
-@contextmanager
-def _stopping(stop: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT end the processor after the unit of work that it is in."""
-
-    def asked(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, asked) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
