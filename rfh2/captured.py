@@ -84,4 +84,4 @@ class CapturedMessage(BaseModel):
 def iso(time: datetime) -> str:
     """ISO 8601 in UTC with milliseconds (microseconds where there are any) and a Z."""
     precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
-    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    return time.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"

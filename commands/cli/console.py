@@ -69,7 +69,11 @@ class Console:
 
     def data(self, line: str) -> None:
         """One line of data."""
-        self.stdout.write(line.encode("utf-8") + b"\n")
+        self.line(line.encode("utf-8"))
+
+    def line(self, line: bytes) -> None:
+        """One line of data that is in UTF-8 already."""
+        self.stdout.write(line + b"\n")
 
     def flush(self) -> None:
         """Data is handed over; where stdout is a file, it is on the disk."""

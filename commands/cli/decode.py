@@ -16,7 +16,8 @@ from commands.explain.view import View, problem_lines, view
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import Paint, Role
 from rfh2.explain.describe import describe_unreadable
-from rfh2.explain.form import DecodedMessage, Problem
+from rfh2.explain.form import Problem, json_line
+from rfh2.explain.problems import of_record
 
 _COLOURS: Final[dict[Role, dict[str, Any]]] = {
     Role.TITLE: {"bold": True},
@@ -73,7 +74,7 @@ def command(
     tally = _Tally()
     for record in records(files, form):
         if as_json:
-            console.data(_json(record, tally, explain))
+            console.line(_json(record, tally, explain))
         else:
             if tally.messages:
                 console.data("")
@@ -104,21 +105,23 @@ class _Tally:
         )
 
 
-def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> str:
+def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> bytes:
     if record.message is None:
-        form = _unreadable(record)
-    else:
-        form = explained(record.message).form(record.source, record.index)
-        if explain:
-            form.explain = consequence_json(consequences(record.message))
-    tally.count(form.problems)
-    return form.json_line()
+        problem = _unreadable(record)
+        tally.count([problem])
+        return json_line(describe_unreadable(record.source, record.index, problem))
+    found = explained(record.message)
+    tally.count(found.problems)
+    form = found.form(record.source, record.index)
+    if explain:
+        form["explain"] = consequence_json(consequences(record.message))
+    return json_line(form)
 
 
 def _view(record: CaptureRecord, how: View, tally: _Tally, explain: bool) -> Iterable[str]:
     title = f"{record.source}, message {record.index + 1}"
     if record.message is None:
-        problems = _unreadable(record).problems
+        problems = [_unreadable(record)]
         tally.count(problems)
         return [how.paint(Role.TITLE, f"== {title} =="), *problem_lines(problems, how.paint)]
     found = explained(record.message)
@@ -129,9 +132,9 @@ def _view(record: CaptureRecord, how: View, tally: _Tally, explain: bool) -> Ite
     return lines
 
 
-def _unreadable(record: CaptureRecord) -> DecodedMessage:
+def _unreadable(record: CaptureRecord) -> Problem:
     assert record.problem is not None
-    return describe_unreadable(record.source, record.index, record.position, record.problem)
+    return of_record(record.position, record.problem)
 
 
 def _paint(console: Console) -> Paint:

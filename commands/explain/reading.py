@@ -11,12 +11,14 @@ from commands.model import Command, Publish, PubOpt
 from commands.parse import parse
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from rfh2.explain.describe import describe
-from rfh2.explain.form import DecodedMessage, Problem
+from rfh2.explain.describe import described
+from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
+from rfh2.frozen import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Explained:
     """One message, all that is known of it."""
@@ -25,9 +27,9 @@ class Explained:
     command: Command | None
     problems: list[Problem]
 
-    def form(self, source: str, index: int) -> DecodedMessage:
+    def form(self, source: str, index: int) -> Json:
         """The JSON form. source, index: the file and the record in it."""
-        return describe(self.partial, source, index, command_json(self.command), self.problems)
+        return described(self.partial, source, index, command_json(self.command), self.problems)
 
 
 def explained(captured: CapturedMessage) -> Explained:

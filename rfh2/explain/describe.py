@@ -8,9 +8,9 @@ from typing import Any
 
 from rfh2.constants import MQFMT_STRING
 from rfh2.eph import Eph
-from rfh2.errors import CaptureError, DecodeError
+from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
-from rfh2.explain.form import DecodedBody, DecodedFolder, DecodedHeader, DecodedMessage, FieldValue, Problem
+from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem
 from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.folders import Folder, Value
@@ -27,79 +27,94 @@ def describe(
     partial: PartialMessage,
     source: str = "",
     index: int = 0,
-    command: dict[str, Any] | None = None,
+    command: Json | None = None,
     problems: Iterable[Problem] = (),
 ) -> DecodedMessage:
     """The JSON form of one message. command: the parsed command as JSON; problems: what there is to report."""
-    return DecodedMessage(
-        source=source,
-        index=index,
-        mqmd=descriptor_fields(partial.mqmd, partial.captured.md),
-        headers=[describe_header(located, partial.captured.body) for located in partial.headers],
-        command=command,
-        body=_body(partial),
-        problems=list(problems),
-        captured=partial.captured,
-    )
+    return DecodedMessage.model_validate(described(partial, source, index, command, problems))
 
 
-def describe_unreadable(source: str, index: int, position: int, problem: CaptureError) -> DecodedMessage:
+def described(
+    partial: PartialMessage,
+    source: str = "",
+    index: int = 0,
+    command: Json | None = None,
+    problems: Iterable[Problem] = (),
+) -> Json:
+    """The same, as values that ``form.json_line`` writes: nothing has to be checked that is made here."""
+    return {
+        "source": source,
+        "index": index,
+        "mqmd": _descriptor(partial.mqmd, partial.captured.md),
+        "headers": [_header(located, partial.captured.body) for located in partial.headers],
+        "command": command,
+        "body": _body(partial),
+        "problems": [problem.model_dump(exclude_defaults=True) for problem in problems],
+        "captured": partial.captured,
+    }
+
+
+def describe_unreadable(source: str, index: int, problem: Problem) -> Json:
     """The JSON form of a record of a capture that could not be read; it has no message."""
-    found = Problem(code="unreadable-record", severity="error", offset=position, message=str(problem))
-    return DecodedMessage(
-        source=source, index=index, mqmd=None, headers=[], command=None, body=None, problems=[found], captured=None
-    )
+    nothing: Json = {"mqmd": None, "headers": [], "command": None, "body": None}
+    problems = [problem.model_dump(exclude_defaults=True)]
+    return {"source": source, "index": index, **nothing, "problems": problems, "captured": None}
 
 
-def descriptor_fields(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | None:
+def describe_folder(folder: Folder) -> DecodedFolder:
+    """The JSON form of one folder."""
+    return DecodedFolder.model_validate(_folder(folder))
+
+
+def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | None:
     """The fields of a descriptor in IBM's names; None where there is none that can be read."""
     if mqmd is None or md is None:
         return None
     return read_fields(descriptor_layout(mqmd.version), md, mqmd.order, mqmd.charset)
 
 
-def describe_header(located: Located, body: bytes) -> DecodedHeader:
+def _header(located: Located, body: bytes) -> Json:
     """The JSON form of one header; *body*: all bytes from the first header on."""
     header, offset = located.header, located.offset
     data = body[offset : offset + header.length]
     layout = layout_of(header.kind)
     order, charset = getattr(header, "order", None), getattr(header, "charset", None)
-    common: dict[str, Any] = {"type": header.kind, "offset": offset, "length": header.length}
+    form: Json = {"type": header.kind, "offset": offset, "length": len(data)}
     if layout is None or order is None or charset is None:
-        return DecodedHeader(**common, fields={}, hex=data.hex())
-    common |= {"byte_order": order, "charset": charset, "fields": read_fields(layout, data, order, charset)}
+        return form | {"fields": {}, "hex": data.hex()}
+    form |= {"byte_order": order, "charset": charset, "fields": read_fields(layout, data, order, charset)}
     if isinstance(header, Rfh2):
-        return DecodedHeader(**common, folders=[describe_folder(folder) for folder in header.folders])
-    if isinstance(header, Rfh1):
-        return DecodedHeader(**common, pairs=_pairs(header), raw=_raw(header.data, header.string_charset))
-    if isinstance(header, Xqh):
-        mqmd = header.mqmd
-        fields = read_fields(descriptor_layout(mqmd.version), data[layout.size :], mqmd.order, mqmd.charset)
-        return DecodedHeader(**common, mqmd=fields)
-    if isinstance(header, Eph):
-        pcf = embedded_pcf(header)
-        common["pcf"] = None if pcf is None else describe_pcf(pcf)
-    if len(data) == layout.size:
-        return DecodedHeader(**common)
-    return DecodedHeader(**common, hex=data[layout.size :].hex())
+        form["folders"] = [_folder(folder) for folder in header.folders]
+    elif isinstance(header, Rfh1):
+        form |= {"pairs": _pairs(header), "raw": _raw(header.data, header.string_charset)}
+    elif isinstance(header, Xqh):
+        form["mqmd"] = _descriptor(header.mqmd, data[layout.size :])
+    else:
+        if isinstance(header, Eph):
+            pcf = embedded_pcf(header)
+            form["pcf"] = None if pcf is None else describe_pcf(pcf)
+        if len(data) > layout.size:
+            form["hex"] = data[layout.size :].hex()
+    return form
 
 
-def describe_folder(folder: Folder) -> DecodedFolder:
-    """The JSON form of one folder."""
-    values: dict[str, Any] | None
+def _folder(folder: Folder) -> Json:
+    values: Json | None
     try:
         values = {tag: as_json(value) for tag, value in folder.values().items()}
     except DecodeError:
         values = None
-    common: dict[str, Any] = {"name": folder.name, "offset": folder.offset, "length": len(folder.data)}
     raw = _raw(folder.data, folder.charset)
+    form = {"name": folder.name, "offset": folder.offset, "length": len(folder.data), "raw": raw, "values": values}
     if raw is None:
-        return DecodedFolder(**common, raw=None, values=values, hex=folder.data.hex())
-    return DecodedFolder(**common, raw=raw, values=values)
+        form["hex"] = folder.data.hex()
+    return form
 
 
 def as_json(value: Value) -> Any:
     """A folder's value as JSON has it: bytes as hex."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
@@ -118,18 +133,20 @@ def body_text(partial: PartialMessage) -> str | None:
     return text
 
 
-def _body(partial: PartialMessage) -> DecodedBody:
+def _body(partial: PartialMessage) -> Json:
     message, pcf = partial.message, body_pcf(partial)
-    return DecodedBody(
-        offset=partial.rest_offset,
-        length=len(partial.rest),
-        format=message.body_format,
-        encoding=message.body_encoding,
-        ccsid=message.body_ccsid,
-        text=None if partial.fault is not None else body_text(partial),
-        hex=partial.rest.hex(),
-        **({} if pcf is None else {"pcf": describe_pcf(pcf)}),
-    )
+    form: Json = {
+        "offset": partial.rest_offset,
+        "length": len(partial.rest),
+        "format": message.body_format,
+        "encoding": message.body_encoding,
+        "ccsid": message.body_ccsid,
+        "text": None if partial.fault is not None else body_text(partial),
+        "hex": partial.rest.hex(),
+    }
+    if pcf is not None:
+        form["pcf"] = describe_pcf(pcf)
+    return form
 
 
 def _pairs(header: Rfh1) -> list[tuple[str, str]] | None:

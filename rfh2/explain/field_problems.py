@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
+from rfh2.chain import Header
 from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.explain.codes import Part, problem
-from rfh2.explain.fields import descriptor_layout, layout_of, spans_of
-from rfh2.explain.form import FieldValue, Problem
+from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_of
+from rfh2.explain.form import Problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.layouts import Layout
@@ -35,22 +36,20 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
     layout = descriptor_layout(mqmd.version)
-    at = {span.name: base + span.offset for span in spans_of(layout)}
     yield from _nulls(layout, data, base, mqmd.charset, part)
-    yield from _description(
-        {"Encoding": mqmd.encoding, "CodedCharSetId": mqmd.coded_char_set_id, "Format": mqmd.format}, at, part
-    )
+    yield from _description(mqmd, layout, base, part)
+    at = offsets_of(layout)
     if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
-        yield problem("unknown-msg-type", at["MsgType"], f"MsgType {mqmd.msg_type} is none of IBM's", part)
+        yield problem("unknown-msg-type", base + at["MsgType"], f"MsgType {mqmd.msg_type} is none of IBM's", part)
     _, rest = bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)
     if rest:
-        yield problem("unknown-report-option", at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
+        yield problem("unknown-report-option", base + at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
     if mqmd.persistence not in _PERSISTENCES:
-        yield problem("unknown-persistence", at["Persistence"], f"Persistence is {mqmd.persistence}", part)
+        yield problem("unknown-persistence", base + at["Persistence"], f"Persistence is {mqmd.persistence}", part)
     if mqmd.priority not in _PRIORITIES:
-        yield problem("unknown-priority", at["Priority"], f"Priority is {mqmd.priority}", part)
+        yield problem("unknown-priority", base + at["Priority"], f"Priority is {mqmd.priority}", part)
     if mqmd.expiry == 0 or mqmd.expiry < -1:
-        yield problem("bad-expiry", at["Expiry"], f"Expiry is {mqmd.expiry}, neither -1 nor a time", part)
+        yield problem("bad-expiry", base + at["Expiry"], f"Expiry is {mqmd.expiry}, neither -1 nor a time", part)
 
 
 def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
@@ -63,34 +62,29 @@ def header_problems(located: Located, partial: PartialMessage) -> Iterator[Probl
     if layout is None or order is None or charset is None:
         return
     data = partial.captured.body[offset : offset + header.length]
-    at = {span.name: offset + span.offset for span in spans_of(layout)}
+    at = offsets_of(layout)
     yield from _nulls(layout, data, offset, charset, "body")
     if "StrucLength" in at and header.length % 4:
         why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
-        yield problem("length-not-multiple-of-4", at["StrucLength"], why)
+        yield problem("length-not-multiple-of-4", offset + at["StrucLength"], why)
     flags = getattr(header, "flags", 0)
     if "Flags" in at and flags & _RESERVED_FLAGS:
-        yield problem("reserved-flags", at["Flags"], f"Flags 0x{flags & 0xFFFFFFFF:08X} has reserved bits")
+        yield problem("reserved-flags", offset + at["Flags"], f"Flags 0x{flags & 0xFFFFFFFF:08X} has reserved bits")
     if isinstance(header, Xqh):
         yield from _mqmd(header.mqmd, data[layout.size :], offset + layout.size, "body")
         return
-    described: dict[str, FieldValue] = {
-        "Encoding": header.encoding,
-        "CodedCharSetId": header.coded_char_set_id,
-        "Format": header.format,
-    }
     if offset + header.length == len(partial.captured.body):
         return  # what describes nothing can be anything
     if "Encoding" in at:
-        yield from _description(described, at, "body")
-        yield from _chained_ccsid(header.coded_char_set_id, at["CodedCharSetId"], partial)
+        yield from _description(header, layout, offset, "body")
+        yield from _chained_ccsid(header.coded_char_set_id, offset + at["CodedCharSetId"], partial)
 
 
 def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
     """Nulls in character fields: names end at the first one, whatever stands behind it."""
-    for name, start, size, is_text in spans_of(layout):
+    for name, start, size, _ in texts_of(layout):
         field = data[start : start + size]
-        if not is_text or b"\0" not in field or name == "StrucId":
+        if b"\0" not in field or name == "StrucId":
             continue
         text = field.decode(charset)
         null = text.find("\0")
@@ -104,22 +98,20 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
             yield problem("bytes-behind-null", base + start + null, why, part)
 
 
-def _description(described: Mapping[str, FieldValue], at: Mapping[str, int], part: Part) -> Iterator[Problem]:
-    """What a header says of the bytes behind it, taken by itself."""
-    encoding, ccsid, fmt = (
-        int(described["Encoding"]),
-        int(described["CodedCharSetId"]),
-        name_of(str(described["Format"])),
-    )
+def _description(speaker: Mqmd | Header, layout: Layout, base: int, part: Part) -> Iterator[Problem]:
+    """What a descriptor or a header, at *base*, says of the bytes behind it, taken by itself."""
+    encoding, ccsid, fmt = speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)
+    at = offsets_of(layout)
     if fmt and byte_order(encoding) is None:
         why = f"Encoding {encoding} says nothing of the byte order of integers"
-        yield problem("unknown-encoding", at["Encoding"], why, part)
+        yield problem("unknown-encoding", base + at["Encoding"], why, part)
     if ccsid > 0 and text_codec(ccsid, encoding) is None:
         severe = " although the Format says that it is text" if fmt == MQFMT_STRING else ""
-        yield problem("unknown-ccsid", at["CodedCharSetId"], f"CCSID {ccsid} is not known here{severe}", part)
+        why = f"CCSID {ccsid} is not known here{severe}"
+        yield problem("unknown-ccsid", base + at["CodedCharSetId"], why, part)
     if fmt.startswith("MQ") and fmt not in FORMATS and fmt != "MQRFH2":
         why = f"Format {fmt!r} begins like IBM's own, but is none of them"
-        yield problem("unknown-format", at["Format"], why, part)
+        yield problem("unknown-format", base + at["Format"], why, part)
 
 
 def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Problem]:
@@ -133,11 +125,14 @@ def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Pro
 def _contradictions(located: Located, partial: PartialMessage) -> Iterator[Problem]:
     """Between what the preceding header says and what the bytes of this one show."""
     header, at = located.header, located.offset
-    before = [other.header for other in partial.headers if other.offset < at]
-    if not before and partial.mqmd is None:
+    speaker: Mqmd | Header
+    if at > 0:
+        speaker = next(other.header for other in reversed(partial.headers) if other.offset < at)
+        name = speaker.kind
+    elif partial.mqmd is not None:
+        speaker, name = partial.mqmd, "MQMD"
+    else:
         return
-    speaker = before[-1] if before else partial.assumed
-    name = before[-1].kind if before else "MQMD"
     order: ByteOrder | None = getattr(header, "order", None)
     said = byte_order(speaker.encoding)
     if order is not None and said is not None and order != said:

@@ -8,8 +8,8 @@ fields that it is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Final, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
 
 from rfh2 import eph
 from rfh2.ccsid import ByteOrder
@@ -51,6 +51,23 @@ def spans_of(layout: Layout) -> tuple[Span, ...]:
     )
 
 
+@cache
+def offsets_of(layout: Layout) -> Mapping[str, int]:
+    """Where each field of *layout* is, in bytes."""
+    return {span.name: span.offset for span in spans_of(layout)}
+
+
+@cache
+def texts_of(layout: Layout) -> tuple[Span, ...]:
+    """The fields of *layout* that hold characters, in order."""
+    return tuple([span for span in spans_of(layout) if span.is_text])
+
+
+@cache
+def _byte_strings_of(layout: Layout) -> tuple[str, ...]:
+    return tuple([name for name in layout.names if name in BYTE_STRINGS])
+
+
 def layout_of(kind: str) -> Layout | None:
     """The layout of the fixed part of a header of that kind; None where none is declared."""
     return _BY_KIND.get(kind)
@@ -63,8 +80,12 @@ def descriptor_layout(version: int) -> Layout:
 
 def read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> dict[str, FieldValue]:
     """The fields of the fixed part at the start of *data*, in order."""
-    values = layout.fast[order].unpack_from(data)
-    return {name: _shown(name, value, charset) for name, value in zip(layout.names, values, strict=True)}
+    fields: dict[str, Any] = dict(zip(layout.names, layout.fast[order].unpack_from(data), strict=True))
+    for name in _byte_strings_of(layout):
+        fields[name] = fields[name].hex()
+    for span in texts_of(layout):
+        fields[span.name] = _shown(span.name, fields[span.name], charset)
+    return fields
 
 
 def write_fields(
@@ -91,11 +112,9 @@ def write_fields(
     return layout.pack(order, *values)
 
 
-def _shown(name: str, value: int | bytes, charset: str) -> FieldValue:
-    if isinstance(value, int):
-        return value
-    if name in BYTE_STRINGS:
-        return value.hex()
+# Names are few and come again and again.
+@lru_cache(maxsize=4096)
+def _shown(name: str, value: bytes, charset: str) -> str:
     text = value.decode(charset)
     if name == "StrucId":
         return text

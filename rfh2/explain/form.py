@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
 
 from rfh2.captured import CapturedMessage
 
@@ -17,12 +18,17 @@ Severity = Literal["error", "warning"]
 ByteOrderName = Literal["big", "little"]
 
 
+Json = dict[str, Any]
+"""A form as plain values, before it is checked, or where nothing has to be."""
+
+
 class _Form(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    def json_line(self) -> str:
-        """One line of JSON with the keys that were given a value, a null where that is the value."""
-        return self.model_dump_json(exclude_unset=True)
+
+def json_line(form: Json) -> bytes:
+    """One line of JSON in UTF-8, without the line's end."""
+    return to_json(form)
 
 
 class Problem(_Form):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rfh2.errors import DecodeError
+from rfh2.errors import CaptureError, DecodeError
 from rfh2.explain.body_problems import body_problems
 from rfh2.explain.codes import CODES, Part, problem
 from rfh2.explain.field_problems import descriptor_problems, header_problems
@@ -25,6 +25,11 @@ def of_error(error: DecodeError) -> Problem:
     code = error.code if error.code in CODES else "malformed-header"
     part: Part = "mqmd" if error.header == "MQMD" else "body"
     return problem(code, error.offset, f"{error.header}: {error.why}", part, error.reason)
+
+
+def of_record(position: int, error: CaptureError) -> Problem:
+    """The problem that a record of a capture is of which no message can be made; position: where it begins."""
+    return problem("unreadable-record", position, str(error))
 
 
 def _problems(partial: PartialMessage) -> Iterator[Problem]:

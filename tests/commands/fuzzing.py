@@ -31,6 +31,7 @@ from rfh2 import (
     decode_pcf,
     encode,
 )
+from rfh2.explain.form import json_line
 from rfh2.pcf import FORMATS
 
 # What a mutant may cost, in seconds of this thread: some thousand times what one does cost.
@@ -193,7 +194,7 @@ def _pcf(data: bytes, ccsid: int, offset: int) -> None:
 def _explain(mutant: Mutant) -> None:
     md = mutant.mqmd.encode() if isinstance(mutant.mqmd, Mqmd) else mutant.mqmd
     hexes = {"md_hex": None if md is None else md.hex(), "body_hex": mutant.body.hex()}
-    explained(CapturedMessage(seq=1, queue="SYSTEM.BROKER.CONTROL.QUEUE", **hexes)).form("fuzz", 0).json_line()
+    json_line(explained(CapturedMessage(seq=1, queue="SYSTEM.BROKER.CONTROL.QUEUE", **hexes)).form("fuzz", 0))
 
 
 def _inside(error: DecodeError, size: int) -> None:

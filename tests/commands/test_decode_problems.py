@@ -19,6 +19,8 @@ from rfh2.chain import Header
 from rfh2.errors import CaptureError
 from rfh2.explain.codes import CODES
 from rfh2.explain.describe import describe_unreadable
+from rfh2.explain.form import DecodedMessage
+from rfh2.explain.problems import of_record
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst
 from rfh2.rfh1 import Rfh1
@@ -277,7 +279,8 @@ def test_pcf_that_cannot_be_decoded() -> None:
 def test_a_record_that_could_not_be_read() -> None:
     record = CaptureRecord("x.jsonl", 2, None, CaptureError("x.jsonl", 3, "not JSON"), 3)
     assert record.problem is not None
-    form = describe_unreadable(record.source, record.index, record.position, record.problem)
+    problem = of_record(record.position, record.problem)
+    form = DecodedMessage.model_validate(describe_unreadable(record.source, record.index, problem))
     assert [(p.code, p.offset, p.message) for p in form.problems] == [
         ("unreadable-record", 3, "x.jsonl, line 3: not JSON")
     ]
@@ -334,5 +337,5 @@ def test_a_message_with_an_error_in_its_bytes_is_not_one_that_decodes_cleanly(me
 
 @pytest.mark.parametrize(("source", "message"), [pytest.param(s, m, id=s) for s, m in fixture_messages()])
 def test_fixtures_are_explained(source: str, message: CapturedMessage) -> None:
-    form = explained(message).form(source, 0)
+    form = DecodedMessage.model_validate(explained(message).form(source, 0))
     assert form.headers or form.body is not None

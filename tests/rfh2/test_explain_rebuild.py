@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from rfh2 import CapturedMessage, Dlh, EncodeError, Folder, Message, Mqmd, Rfh2, decode, encode
-from rfh2.explain.describe import describe
-from rfh2.explain.form import DecodedMessage
+from rfh2.explain.describe import described
+from rfh2.explain.form import DecodedMessage, json_line
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.rfh1 import Rfh1
@@ -26,7 +26,7 @@ USR = "<usr><Size dt='i4'>3</Size><Colour>red</Colour><On dt=\"boolean\">1</On><
 
 
 def shown(given: CapturedMessage) -> Json:
-    loaded: Json = json.loads(describe(read_message(given)).json_line())
+    loaded: Json = json.loads(json_line(described(read_message(given))))
     return loaded
 
 
