@@ -95,6 +95,8 @@ def write_fields(
 
     Raises EncodeError for a field that the layout lacks, and a value that does not fit its field.
     """
+    if not changes:
+        return data[: layout.size]
     unknown = [name for name in changes if name not in layout.names]
     if unknown:
         raise EncodeError(f"{layout.name} has no field {unknown[0]}")

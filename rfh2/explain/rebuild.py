@@ -29,6 +29,7 @@ from rfh2.explain.fields import descriptor_layout, write_fields
 from rfh2.explain.form import DecodedBody, DecodedMessage, FieldValue
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.rebuild_header import Before, Rebuilt, from_hex, rebuild_header
+from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.prologue import STEPPED_OVER
 
@@ -84,9 +85,16 @@ class _Rebuilding:
             self._link(descriptor, headers)
         self._describe_body(descriptor, headers, moved)
         start = b"".join(header.data() for header in headers)
-        partial = read_message(self._captured(descriptor.data, start))
-        ccsid, encoding = partial.message.body_ccsid, partial.message.body_encoding
+        message = self._up_to_body(descriptor.data, start)
+        ccsid, encoding = message.body_ccsid, message.body_encoding
         return self._captured(descriptor.data, start + self._body(ccsid, encoding))
+
+    def _up_to_body(self, md: bytes | None, start: bytes) -> Message:
+        """What descriptor and headers say of the body behind them; the message's own body is of no matter."""
+        was = self.was
+        if md == self.captured.md and start == self.captured.body[: was.rest_offset]:
+            return was.message
+        return read_message(self._captured(md, start)).message
 
     def _captured(self, md: bytes | None, body: bytes) -> CapturedMessage:
         given = self.captured
@@ -163,7 +171,7 @@ class _Rebuilding:
             return
         last: _Descriptor | Rebuilt = headers[-1] if headers else descriptor
         start = b"".join(header.data() for header in headers)
-        message = read_message(self._captured(descriptor.data, start)).message
+        message = self._up_to_body(descriptor.data, start)
         actual = {"format": message.body_format, "encoding": message.body_encoding, "ccsid": message.body_ccsid}
         was = self.was_form.body
         assert was is not None
