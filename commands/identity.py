@@ -117,8 +117,10 @@ def _fitting(context: Context, wanted: Wanted) -> list[Subscription]:
     return [s for s in context.space.by_identity(wanted.destination.key, wanted.topic) if wanted.fits(s)]
 
 
-def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscription]:
+def addressed(context: Context, name: str | None, wanted: Wanted, everything: bool = False) -> list[Subscription]:
     """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
+
+    everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user tells which.
 
     Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
     has no name; 3081 where VariableUserId lets the sender in but authority does not; and what ``by_name`` and
@@ -126,6 +128,8 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
     """
     if name is None:
         fitting = by_identity(context, wanted)
+        if not everything:
+            fitting = _meant(context, fitting, wanted)
         for subscription in fitting:
             _check_authority(context, subscription)
         return fitting
@@ -136,6 +140,13 @@ def addressed(context: Context, name: str | None, wanted: Wanted) -> list[Subscr
         why = "a matching subscription has no name"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
     return []
+
+
+def _meant(context: Context, fitting: list[Subscription], wanted: Wanted) -> list[Subscription]:
+    """VariableUserId says which subscription is meant, else the user id does (guide 6.7.2, VariableUserId)."""
+    if wanted.variable_user:
+        fitting = [s for s in fitting if s.options.variable_user_id] or fitting
+    return [s for s in fitting if s.user == context.user] or fitting
 
 
 def variable_user(options: tuple[RegOpt, ...] | None) -> bool:

@@ -222,11 +222,16 @@ def _existing(context: Context, wanted: Wanted) -> Subscription | None:
             for other in context.space.by_identity(identity):
                 if other.user != context.user and not other.options.variable_user_id:
                     raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {other.user}")
-        return next(iter(by_identity(context, wanted)), None)
+        return _own_first(by_identity(context, wanted), context)
     try:
-        return next(iter(by_identity(context, wanted)), None)
+        return _own_first(by_identity(context, wanted), context)
     except CommandError:
         return None  # another user's: version 7 gives this one a subscription of its own (guide 7.5)
+
+
+def _own_first(fitting: list[Subscription], context: Context) -> Subscription | None:
+    # Who registers again means what he registered, whatever others let him change.
+    return next((s for s in fitting if s.user == context.user), next(iter(fitting), None))
 
 
 def _create(request: _Request, context: Context) -> Subscribe:

@@ -175,7 +175,7 @@ def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_F
     vain: list[tuple[str | None, str | None]] = []
     for topic, selector in product(topics, selectors):
         try:
-            matching = addressed(context, None, replace(wanted, topic=topic, selector=selector))
+            matching = addressed(context, None, replace(wanted, topic=topic, selector=selector), everything)
         except CommandError as error:
             if error.reason not in _PER_TOPIC:
                 raise

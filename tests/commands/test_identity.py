@@ -267,6 +267,35 @@ def test_6_7_4_variableuserid_of_another_user_alters_and_takes_over(world: Scena
     assert (only.user, only.options.local, only.options.variable_user_id) == ("app2", True, True)
 
 
+def register_beside_a_variable_one(world: Scenario) -> None:
+    register_variable(world)
+    world.register("a", user="app2")
+    assert [s.user for s in world.subscriptions] == ["app1", "app2"]
+
+
+WHICH = [
+    ("said", VARIABLE, "app2", ["app2"]),
+    ("not-said", [], "app2", ["app1"]),
+    ("its-own-user-need-not-say-it", [], "app1", ["app2"]),
+    ("all-that-he-may-change", ["DeregAll", *VARIABLE], "app2", []),
+]
+
+
+@pytest.mark.parametrize(("options", "user", "left"), [row[1:] for row in WHICH], ids=[row[0] for row in WHICH])
+def test_6_7_2_variableuserid_says_which_of_two_is_meant(
+    world: Scenario, options: list[str], user: str, left: list[str]
+) -> None:
+    register_beside_a_variable_one(world)
+    done(world.deregister("a", options=options, user=user))
+    assert [s.user for s in world.subscriptions] == left
+
+
+def test_6_7_4_who_registers_again_alters_his_own_of_two(world: Scenario) -> None:
+    register_beside_a_variable_one(world)
+    done(world.register("a", options=["VariableUserId", "Local"], user="app2"))
+    assert [(s.user, s.options.local) for s in world.subscriptions] == [("app1", False), ("app2", True)]
+
+
 def test_6_7_4_the_option_goes_when_it_is_not_said_again_and_the_user_is_fixed(world: Scenario) -> None:
     register_variable(world, NAME)
     done(world.register("a", options=["Local"], tags=[NAME], user="app2"))

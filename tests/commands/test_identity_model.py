@@ -50,7 +50,8 @@ class Held:
     local: bool
 
     def is_at(self, asked: Asked) -> bool:
-        place = (self.queue, self.correlated, self.topic, self.filter)
+        any_filter = asked.says("DeregAll") and not asked.filter
+        place = (self.queue, self.correlated, self.topic, asked.filter if any_filter else self.filter)
         return place == (asked.queue, asked.correlated, asked.topic, asked.filter)
 
 
@@ -86,6 +87,7 @@ class Model:
         if named is not None:
             return self._move(named, asked)
         own = self._own_unnamed(asked)
+        own = [each for each in own if each.user == asked.user] or own
         if not asked.name:
             if own:
                 self._alter(own[0], own[0], asked)
@@ -150,6 +152,10 @@ class Model:
         own = self._own_unnamed(asked)
         if not own:
             return 3151 if any(not each.name and each.is_at(asked) for each in self.held) else 3073
+        if not asked.says("DeregAll"):
+            if asked.says("VariableUserId"):
+                own = [each for each in own if each.variable] or own
+            own = [each for each in own if each.user == asked.user] or own
         for each in own:
             self.held.remove(each)
         return None
@@ -164,7 +170,14 @@ REGISTRATION = [
     ("AddName",),
     ("AddName", "CorrelAsId"),
 ]
-DEREGISTRATION = [None, ("None",), ("VariableUserId",), ("CorrelAsId",), ("CorrelAsId", "VariableUserId")]
+DEREGISTRATION = [
+    None,
+    ("None",),
+    ("VariableUserId",),
+    ("CorrelAsId",),
+    ("CorrelAsId", "VariableUserId"),
+    ("DeregAll", "VariableUserId"),
+]
 
 
 @st.composite
