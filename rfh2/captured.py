@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
@@ -15,17 +15,20 @@ from rfh2.mqmd import Mqmd
 
 Hex = str
 
+HIGHEST_SEQ: Final = 2**63 - 1
+"""The long of Parquet and SQLite."""
+
 
 class CapturedMessage(BaseModel):
     """One line of a JSON Lines capture; unknown keys are ignored.
 
-    seq: order of arrival, unique in the capture. time: UTC. qmgr, queue: where it was put. user: None for the MQMD's
+    seq: order of arrival, unique in the capture, 0 to HIGHEST_SEQ. time: UTC. qmgr, queue: where it was put. user: None for the MQMD's
     UserIdentifier. md_hex: an MQMD of version 1 or 2, or None for the defaults. body_hex: headers and data.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    seq: int = Field(ge=0)
+    seq: int = Field(ge=0, le=HIGHEST_SEQ)
     time: datetime | None = None
     qmgr: str | None = None
     queue: str

@@ -63,6 +63,7 @@ BAD_JSON = [
     ("no-body", b'{"seq":1,"queue":"Q"}', "body_hex: field required"),
     ("odd-hex", b'{"seq":1,"queue":"Q","body_hex":"0"}', "body_hex"),
     ("negative-seq", b'{"seq":-1,"queue":"Q","body_hex":"00"}', "seq"),
+    ("seq-beyond-a-long", b'{"seq":9223372036854775808,"queue":"Q","body_hex":"00"}', "seq: input should be less"),
     ("bad-time", b'{"seq":1,"time":"yesterday","queue":"Q","body_hex":"00"}', "time"),
     ("null-queue", b'{"seq":1,"queue":null,"body_hex":"00"}', "queue"),
     ("not-utf8", b'{"seq":1,"queue":"\xff","body_hex":"00"}', "unicode"),
