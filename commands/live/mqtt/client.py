@@ -227,7 +227,8 @@ class MqttClient:
             properties.PayloadFormatIndicator = 1
         if packet.properties:
             properties.UserProperty = list(packet.properties)
-        info = self._client.publish(packet.topic, packet.payload, packet.qos, packet.retain, properties)
+        qos = packet.qos if self.granted is None else min(packet.qos, self.granted.max_qos)
+        info = self._client.publish(packet.topic, packet.payload, qos, packet.retain, properties)
         if info.rc != paho.MQTT_ERR_SUCCESS:
             raise TreeUnreachableError(self.trouble)
         return Sent(info, self._refusals)
@@ -319,7 +320,7 @@ class MqttClient:
 
     def _on_connect_fail(self, _client: Any, _data: Any) -> None:
         # paho keeps what went wrong to itself, but calls this where it handles it.
-        self._trouble(f"the MQTT broker at {self._address} does not answer: {_why(sys.exc_info()[1])}")
+        self._trouble(f"the MQTT broker at {self._address} does not answer: {_why(sys.exc_info()[1], self._address)}")
 
     def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
         answered, self._answered = self._answered, False
@@ -369,9 +370,10 @@ class MqttClient:
         self._settle(mid, 0 if worst is None else worst.value, str(worst))
 
 
-def _why(error: BaseException | None) -> str:
+def _why(error: BaseException | None, address: Address) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message}); see ca_file"
-    if isinstance(error, ssl.SSLError):
-        return f"no TLS there ({error.reason or error})"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if address.secure and isinstance(error, ssl.SSLError | ConnectionResetError):
+        return f"TLS is not what it speaks there ({why}); try mqtt://"
+    return why

@@ -279,6 +279,8 @@ class MqttLink:
                 raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
             if ticket.refused:
                 raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
+            if ticket.code == 0:
+                _log.warning("the MQTT broker sends what %s selects at QoS 0: it may be lost", topic_filter)
 
     # paho's thread
 
@@ -294,6 +296,8 @@ class MqttLink:
                 kept = [received for received in self._came if not received.packet.qos]
                 self._came.clear()
                 self._came.extend(kept)
+        if not granted.max_qos:
+            _log.warning("the MQTT broker takes nothing at QoS 1: publications may be lost")
         _log.info("connected to the MQTT broker as %s", self.client_id)
         self._work.set()
 
