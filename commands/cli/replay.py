@@ -27,7 +27,8 @@ ENGINES: Final = ("local", "spark")
 
 @click.command(
     epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell\n"
-    "  qpubsub replay --engine spark --input captures/ --output puts.parquet"
+    "  qpubsub replay --engine spark --input captures/ --output puts.parquet\n"
+    "  qpubsub replay --engine spark --follow --checkpoint place/ --input arriving/ --output puts.jsonl"
 )
 @click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True, help="What does the work.")
 @click.option(
@@ -58,6 +59,28 @@ ENGINES: Final = ("local", "spark")
 )
 @click.option("--master", metavar="URL", help="The Spark cluster; local[*], this machine, where none is given.")
 @click.option("--tell", is_flag=True, help="Tell on stdout what each command came to, and who received what.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With Spark: replay what has come into INPUT since the last time; its place is kept here.",
+)
+@click.option("--follow", is_flag=True, help="With --checkpoint: do not end, wait for more.")
+@click.option(
+    "--hold",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="With --checkpoint: a message waits until one with a seq that much higher has come.",
+)
+@click.option(
+    "--idle",
+    "idle_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="With --hold: or until nothing has come for so long.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -69,14 +92,25 @@ def command(
     setup: Path | None,
     master: str | None,
     tell: bool,
+    checkpoint: Path | None,
+    follow: bool,
+    hold: int,
+    idle_s: float | None,
 ) -> ExitCode:
     """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
 
     The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that
     cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are
     passed over. On Spark the output is a directory of files in the order of seq; a replay that was interrupted goes on
-    where it was.
+    where it was. With --checkpoint, files are replayed as they are moved into INPUT, and each batch of puts is a
+    directory of its own: killed at any moment and started again, no put is lost and none is there twice.
     """
+    if checkpoint is not None:
+        if engine != "spark" or tell:
+            raise click.UsageError("--checkpoint needs --engine spark, and no --tell")
+        return _following(console, source, form, target, checkpoint, setup, semantics, master, follow, hold, idle_s)
+    if follow or hold or idle_s is not None:
+        raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if engine == "spark":
         return _on_spark(console, source, form, target, setup, semantics, master, tell)
     if master is not None:
@@ -138,6 +172,34 @@ def _on_spark(
     if len(done.told) > _MOST_TOLD:
         console.warn(f"and more: {done.problems} records could not be read, {done.undecodable} not decoded")
     return _sum_up(console, done.counts, done.problems, target)
+
+
+def _following(
+    console: Console,
+    source: Path,
+    form: str,
+    target: Path,
+    checkpoint: Path,
+    setup: Path | None,
+    semantics: str,
+    master: str | None,
+    follow: bool,
+    hold: int,
+    idle_s: float | None,
+) -> ExitCode:
+    if target.suffix not in (".jsonl", ".parquet"):
+        raise click.UsageError(f"--output {target}: the name has to end in .jsonl or .parquet")
+    if idle_s is not None and not hold:
+        raise click.UsageError("--idle needs --hold")
+    try:
+        from commands.cli import following  # noqa: PLC0415
+        from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
+    except ImportError as error:
+        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+    script = setup.read_text(encoding="utf-8") if setup is not None else ""
+    order = Following(source, form, target, checkpoint, script, semantics, hold, idle_s)
+    order.check()
+    return following.follow(console, order, master, once=not follow)
 
 
 def _replayed(

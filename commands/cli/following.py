@@ -1,0 +1,58 @@
+"""The continuous side of ``qpubsub replay``: batch after batch, until told to end."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.stopping import stopping
+from commands.puts import PutKind
+
+if TYPE_CHECKING:
+    from commands.replay.spark.following import Batch, Following
+
+_MOST_TOLD: Final = 20
+_LOOK_S: Final = 1
+
+
+def follow(console: Console, following: Following, master: str | None, *, once: bool) -> ExitCode:
+    """Run a continuous replay; once: end when what is there now is done. Spark is installed; the order is checked."""
+    from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
+    from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE  # noqa: PLC0415
+    from commands.replay.spark.streaming import LATE, PROBLEM  # noqa: PLC0415
+
+    stop = threading.Event()
+    kinds: Counter[str] = Counter()
+    spark = session(master or LOCAL)
+    try:
+        with stopping(stop), console.progress("puts written") as advance:
+
+            def tell(batch: Batch) -> None:
+                before = kinds[PROBLEM]
+                kinds.update(batch.kinds)
+                advance(sum(batch.kinds.values()))
+                for line in batch.told[: max(0, _MOST_TOLD - before)]:
+                    console.warn(line)
+
+            with following.running(spark, tell, once=once) as query:
+                if not once:
+                    console.say(f"waiting for captures in {following.source}; Ctrl-C ends it")
+                while not stop.is_set() and not query.awaitTermination(_LOOK_S):
+                    pass
+    finally:
+        spark.stop()
+    target = following.target
+    if kinds[PROBLEM]:
+        console.warn(f"{kinds[PROBLEM]} records could not be read; they are told in {target}/batch=*/{PROBLEM_FILE}")
+    if kinds[LATE]:
+        console.warn(
+            f"{kinds[LATE]} messages came too late, or with a seq that another one has, and were not replayed: "
+            f"they are in {target}/batch=*/{LATE_FILE}"
+        )
+    made = f"{kinds[PutKind.PUBLICATION]} publications, {kinds[PutKind.RESPONSE]} responses"
+    console.say(f"{made}, {kinds[PutKind.DEADLETTER]} dead letters written to {target}")
+    if stop.is_set():
+        console.say("the same command goes on from here")
+    return ExitCode.PROBLEMS if kinds[PROBLEM] or kinds[LATE] or kinds[PutKind.DEADLETTER] else ExitCode.DONE

@@ -1,0 +1,292 @@
+"""A replay that goes on: captures that appear in a directory, and their puts in another, file to file.
+
+What ``qpubsub replay --engine spark --checkpoint`` does. The puts of each batch are one directory below the output,
+``batch=N``, renamed into being before Spark notes that the batch is done. Killed at any instant and started again, the
+query tries the batch that was under way again, and comes to the same puts; where they were in place already, they are
+left as they are. So whoever reads the output, with whatever program, finds each put once.
+
+Beside the puts of a batch, in ``_late.jsonl``, is what came too late to be replayed, as captured messages; and in
+``_problems.txt`` what could not be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StringType, StructField, StructType
+
+from commands.queues.errors import QueueManagerInUseError
+from commands.queues.lock import exclusive
+from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.piece_reader import NATURAL
+from commands.replay.spark.rows import columns
+from commands.replay.spark.schemas import PUTS, arrow_schema
+from commands.replay.spark.setting import Setting
+from commands.replay.spark.source import FORMAT
+from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
+from commands.replay.spark.writer import write_batches
+from rfh2.captured import CapturedMessage
+from rfh2.errors import CaptureError, QPubSubError
+
+LATE_FILE: Final = "_late.jsonl"
+PROBLEM_FILE: Final = "_problems.txt"
+_MARK: Final = "_qpubsub.json"
+_LOCK: Final = "_lock"
+_VERSION: Final = 1
+_BATCH_BYTES: Final = 256 << 20
+_REPORT: Final = StructType([StructField("report", StringType())])
+_ARROW_REPORT: Final = arrow_schema(_REPORT)
+_MOST_TOLD: Final = 20
+
+
+class FollowError(QPubSubError):
+    """A continuous replay that cannot go on with its checkpoint and its output as they are."""
+
+
+@dataclass
+class Batch:
+    """What one batch came to. kinds: how many rows of each kind. told: the first few problems."""
+
+    kinds: dict[str, int] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Following:
+    """What is to be replayed, and where to.
+
+    source: a directory that captures are moved into. form: their format. target: a directory named .jsonl or .parquet.
+    checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``. batch_bytes: how much
+    of the files there are comes in one batch; one file at least.
+    """
+
+    source: Path
+    form: str
+    target: Path
+    checkpoint: Path
+    setup: str = ""
+    semantics: str = "v7"
+    hold: int = 0
+    idle_s: float | None = None
+    batch_bytes: int = _BATCH_BYTES
+
+    def check(self) -> None:
+        """Before Spark starts. Raises CaptureError for a source that is no directory, QPubSubError for a setup that
+        fails, FollowError where checkpoint or output belong to another replay."""
+        if not self.source.is_dir():
+            raise CaptureError(str(self.source), None, "no such directory")
+        Setting(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        self._marks()
+
+    def _marks(self) -> dict[str, Any]:
+        """The mark that checkpoint and output bear or are to bear. Raises FollowError where they bear others."""
+        mine, theirs = _read(self.checkpoint / _MARK), _read(self.target / _MARK)
+        if mine is None:
+            if _holds_anything(self.target):
+                raise FollowError(
+                    f"{self.target} has something in it already, and {self.checkpoint} nothing: "
+                    "a replay that begins needs an output of its own"
+                )
+            if _holds_anything(self.checkpoint):
+                raise FollowError(f"{self.checkpoint} is not empty, and no checkpoint of a replay")
+            return {"id": uuid.uuid4().hex, **self._told()}
+        for name, value in self._told().items():
+            if mine.get(name) != value:
+                raise FollowError(f"{self.checkpoint} {_WHY[name]}: start as it was, or with another checkpoint")
+        begun = any((self.checkpoint / "commits").glob("[0-9]*"))
+        if theirs is None and (begun or _holds_anything(self.target)):
+            raise FollowError(f"{self.target} is not the output that {self.checkpoint} belongs to")
+        if theirs is not None and theirs.get("id") != mine["id"]:
+            raise FollowError(f"{self.target} is the output of another replay than {self.checkpoint} belongs to")
+        return mine
+
+    def claim(self) -> None:
+        """Mark checkpoint and output as belonging together. Raises FollowError where they belong to others."""
+        mark = self._marks()
+        for directory in (self.checkpoint, self.target):
+            directory.mkdir(parents=True, exist_ok=True)
+            _write(directory / _MARK, mark)
+
+    def _told(self) -> dict[str, Any]:
+        return {
+            "version": _VERSION,
+            "source": str(self.source.resolve()),
+            "format": self.form,
+            "suffix": self.target.suffix,
+            "setting": digest_of(Setting(self.setup, self.semantics)),
+            "timers": self.idle_s is not None and self.hold > 0,
+        }
+
+    @contextmanager
+    def running(self, spark: SparkSession, tell: Callable[[Batch], None], *, once: bool) -> Iterator[StreamingQuery]:
+        """The query while it runs; it is stopped in the end.
+
+        tell: told what each batch came to, from another thread. once: whether the query ends by itself, when it has
+        done what is there now. Raises what ``check`` does; FollowError where another process has the checkpoint.
+        """
+        with ExitStack() as stack:
+            self.checkpoint.mkdir(parents=True, exist_ok=True)
+            try:
+                stack.enter_context(exclusive(self.checkpoint / _LOCK, ""))
+            except QueueManagerInUseError as error:
+                raise FollowError(f"{self.checkpoint} is in use by another process") from error
+            self.claim()
+            for left in self.target.glob("_batch-*"):
+                shutil.rmtree(left)
+            reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
+            captured = reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
+            rows = replay_stream(captured, self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
+            sink = BatchSink(self.target, self.target.suffix.removeprefix("."))
+            writer = rows.writeStream.foreachBatch(lambda batch, number: tell(sink.put(batch, number)))
+            writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
+            query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
+            try:
+                yield query
+            finally:
+                query.stop()
+
+
+class BatchSink:
+    """Puts each batch of a stream of STREAMED in place, once. form: ``jsonl`` or ``parquet``."""
+
+    def __init__(self, target: Path, form: str) -> None:
+        self._target, self._form = target.resolve(), form
+
+    def put(self, batch: DataFrame, number: int) -> Batch:
+        """Put batch *number* in place; where it is in place already, it stays as it is."""
+        staging = self._target / f"_batch-{number}-{uuid.uuid4().hex[:12]}"
+        staging.mkdir()
+        path, form = str(staging), self._form
+        in_order = batch.repartition(1).sortWithinPartitions("seq", "n")
+        # Always to the end: only then is the batch's state kept.
+        rows = in_order.mapInArrow(lambda batches: _written(batches, path, form), _REPORT).collect()
+        report = json.loads(rows[0]["report"]) if rows else {**asdict(Batch()), "files": {}}
+        done = Batch(report["kinds"], report["told"])
+        place = self._target / f"batch={number:010}"
+        if place.exists() or not done.kinds:
+            shutil.rmtree(staging)
+            return done
+        for name, final in report["files"].items():
+            (staging / name).rename(staging / final)
+        for left in staging.iterdir():
+            if left.name not in report["files"].values():
+                left.unlink()
+        _to_disk(staging)
+        staging.rename(place)
+        _to_disk(self._target)
+        return done
+
+
+def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> Iterator[pa.RecordBatch]:
+    """Write the one partition of a batch into files of its own, and say which those are."""
+    kinds: Counter[str] = Counter()
+    told: list[str] = []
+    late: list[bytes] = []
+    problems: list[str] = []
+
+    def puts() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kind = batch.column("kind")
+            kinds.update(kind.to_pylist())
+            is_other = pc.is_in(kind, value_set=pa.array([LATE, PROBLEM]))
+            for row in columns(batch.filter(is_other), *STREAMED.names):
+                named = dict(zip(STREAMED.names, row, strict=True))
+                if named["kind"] == PROBLEM:
+                    problems.append(named["problem"])
+                else:
+                    late.append(_captured(named))
+            rest = batch.filter(pc.invert(is_other)).select(PUTS.names)
+            if rest.num_rows:
+                yield rest
+
+    root, attempt, files = Path(directory), uuid.uuid4().hex, {}
+
+    def write(name: str, content: Callable[[BinaryIO], object]) -> None:
+        temporary = f"{attempt}.{name}"
+        with (root / temporary).open("wb") as file:
+            content(file)
+            file.flush()
+            os.fsync(file.fileno())
+        files[temporary] = name
+
+    write(f"puts.{form}", lambda file: write_batches(puts(), file, form, puts=True))
+    if late:
+        write(LATE_FILE, lambda file: file.writelines(late))
+    if problems:
+        write(PROBLEM_FILE, lambda file: file.writelines(line.encode() + b"\n" for line in problems))
+        told = problems[:_MOST_TOLD]
+    report = json.dumps({**asdict(Batch(dict(kinds), told)), "files": files})
+    yield pa.RecordBatch.from_pylist([{"report": report}], schema=_ARROW_REPORT)
+
+
+def _captured(named: dict[str, Any]) -> bytes:
+    md = named["md"]
+    message = CapturedMessage(
+        seq=named["seq"],
+        time=named["time"],
+        qmgr=named["qmgr"],
+        queue=named["queue"],
+        user=named["user"],
+        md_hex=None if md is None else md.hex(),
+        body_hex=named["body"].hex(),
+    )
+    return message.model_dump_json().encode() + b"\n"
+
+
+_WHY: Final = {
+    "version": "was written by another version of qpubsub",
+    "source": "belongs to a replay of another directory",
+    "format": "belongs to a replay of captures in another format",
+    "suffix": "belongs to a replay with another kind of output",
+    "setting": "belongs to a replay with another setup, or other semantics",
+    "timers": "belongs to a replay that was begun with --hold and --idle, or without",
+}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FollowError(f"{path} is damaged") from error
+    return found if isinstance(found, dict) else None
+
+
+def _write(path: Path, mark: dict[str, Any]) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        json.dump(mark, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _to_disk(path.parent)
+
+
+def _to_disk(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _holds_anything(directory: Path) -> bool:
+    """Whether there is anything but what an attempt that came to nothing has left."""
+    if directory.exists() and not directory.is_dir():
+        return True
+    own = (_LOCK, _MARK, f"{_MARK}.partial")
+    return directory.is_dir() and any(path.name not in own for path in directory.iterdir())
