@@ -191,11 +191,13 @@ def test_user_and_password_come_from_a_file_or_the_environment(
         "file": {"password_file": tmp_path / "password"},
         "env": {"password_env": "BRIDGE_PASSWORD"},
     }
-    with mosquitto(tmp_path / "mosquitto", *settings) as broker:
-        with Bridge(tmp_path / "qmgrs", broker.url, user="bridge", **where[given]) as bridge:
-            bridge.register("#")
-            bridge.publish("a")
-            until(lambda: bridge.depth("S") == 1 and bridge.depth(OUTGOING) == 0)
+    with (
+        mosquitto(tmp_path / "mosquitto", *settings) as broker,
+        Bridge(tmp_path / "qmgrs", broker.url, user="bridge", **where[given]) as bridge,
+    ):
+        bridge.register("#")
+        bridge.publish("a")
+        until(lambda: bridge.depth("S") == 1 and bridge.depth(OUTGOING) == 0)
 
 
 @needs_mosquitto

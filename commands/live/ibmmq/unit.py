@@ -256,8 +256,14 @@ class MqUnit:
         if not threshold or not backout_queue or message.backout_count < threshold:
             return False
         options = _SYNCPOINT | _CONTEXT[self._config.context]
-        self._connection.put1(backout_queue, "", message.md, message.body, options)
         about = (queue, message.backout_count, backout_queue)
+        try:
+            self._connection.put1(backout_queue, "", message.md, message.body, options)
+        except MqError as error:
+            if refusal(backout_queue, error) is None:
+                raise
+            _log.error("a message on %s was backed out %d times, and %s does not take it: %s", *about, error)
+            return False
         _log.error("a message on %s was backed out %d times and is now on %s", *about)
         return True
 

@@ -110,8 +110,13 @@ class StandIn:
             return shown
 
     def fault(self, op: str, reason: int | None = None, **how: Any) -> None:
-        """The next call *op* ends with *reason*; without one the connection breaks (when: before or after)."""
+        """The next call *op* ends with *reason*; without one the connection breaks (when: before or after), or all
+        ends (end)."""
         self.tell(fault={"op": op, **({} if reason is None else {"reason": reason}), **how})
+
+    @property
+    def is_dead(self) -> bool:
+        return self._process is None or self._process.poll() is not None
 
     def depth(self, queue: str) -> int:
         return int(self.tell()["depths"].get(queue, 0))

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import os
 import re
 import struct
 import sys
@@ -196,8 +197,8 @@ class Reader:
 class Faults:
     """What is to go wrong: {op, queue, app, reason, times, skip}; without a reason the connection breaks.
 
-    op: the letter of the operation. when: before or after it is carried out. hold_s: how long the unit of work of a
-    lost connection stays undecided.
+    op: the letter of the operation. when: before or after it is carried out. end: the server dies. hold_s: how long the
+    unit of work of a lost connection stays undecided.
     """
 
     def __init__(self) -> None:
@@ -216,6 +217,8 @@ class Faults:
             row["times"] = row.get("times", 1) - 1
             if row["times"] <= 0:
                 self.rows.remove(row)
+            if row.get("end"):
+                os._exit(9)
             if "reason" in row:
                 raise ReasonError(row["reason"])
             raise BrokenError
