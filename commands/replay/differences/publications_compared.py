@@ -5,6 +5,7 @@ The subscription is the same in both versions: what ``Causes`` knows has been as
 
 from __future__ import annotations
 
+from commands.model import Command
 from commands.parse import parse
 from commands.replay.differences.commands_compared import Explained, of_publisher
 from commands.replay.differences.model import Change
@@ -13,6 +14,7 @@ from rfh2.errors import QPubSubError
 from streams.operations import Delivery
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat
+from streams.topic_strings import SEPARATOR, is_within
 
 
 def of_delivery(step: Step, delivery: Delivery, change: Change) -> Explained:
@@ -57,10 +59,24 @@ def _of_place(delivery: Delivery) -> Explained:
     if publication.stream is not None and _is_mqrfh2(delivery):
         return "D23", f"an MQRFH2 publisher put to {publication.stream}"
     if publication.stream != subscription.stream:
-        wild = parse_pattern(subscription.topic_string, subscription.wildcard).is_wild
         where = publication.stream or "the default stream"
-        return ("D08", f"published on {where}") if wild else ("D09", f"the topic is one of {where}, too")
+        if _from_outside(delivery):
+            return "D08", f"published on {where}"
+        return "D09", f"the topic is one of {where}, too"
     return None
+
+
+def _from_outside(delivery: Delivery) -> bool:
+    """Whether the stream's topic object, with WILDCARD(BLOCK), would keep the two apart; else their topics are one."""
+    subscription, publication = delivery.subscription, delivery.publication
+    if publication.stream is None:
+        return not subscription.prefix
+    command = _command_of(delivery)
+    written = command.topics if command is not None else ()
+    ends = (SEPARATOR + topic for topic in written if delivery.topic_string.endswith(SEPARATOR + topic))
+    prefix = delivery.topic_string.removesuffix(next(ends, delivery.topic_string))
+    pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+    return not prefix or not is_within(prefix, pattern.literal_topic)
 
 
 def _of_retained(delivery: Delivery, change: Change) -> Explained:
@@ -77,7 +93,12 @@ def _of_retained(delivery: Delivery, change: Change) -> Explained:
 
 
 def _is_mqrfh2(delivery: Delivery) -> bool:
+    command = _command_of(delivery)
+    return command is not None and command.header is PublicationFormat.RFH2
+
+
+def _command_of(delivery: Delivery) -> Command | None:
     try:
-        return parse(delivery.publication.message).header is PublicationFormat.RFH2
+        return parse(delivery.publication.message)
     except QPubSubError:
-        return False
+        return None

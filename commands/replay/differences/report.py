@@ -16,10 +16,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXAMPLES: Final = 3
 _MOST_PERIODS: Final = 60
 _MOST_PLACES: Final = 1_000_000
+_ON: Final = " on "
 
 
 class Line(BaseModel):
-    """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic."""
+    """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic.
+
+    first: the first difference of a subscriber.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,14 +31,16 @@ class Line(BaseModel):
     total: int
     changes: dict[Change, int]
     rules: dict[str, int]
+    first: Difference | None = None
 
 
 class RuleLine(Line):
-    """A rule, or what none explains, with examples."""
+    """A rule, or what none explains, with examples: the first of each change, then others."""
 
     title: str
     old: str
     new: str
+    advice: str
     examples: tuple[Difference, ...]
 
 
@@ -45,21 +51,33 @@ class SignLine(BaseModel):
 
     name: str
     title: str
+    advice: str
     count: int
     first_seq: int
 
 
 class DeliveryLine(BaseModel):
-    """A queue whose captured deliveries are not those that a version puts."""
+    """A queue with captured deliveries, and how many each version puts there.
+
+    missing: of those captured, which the version does not put. only: which it puts, and which were not captured.
+    """
 
     model_config = ConfigDict(frozen=True)
 
+    qmgr: str
     queue: str
     captured: int
     old: int
     new: int
+    missing_in_old: int
+    only_in_old: int
     missing_in_new: int
     only_in_new: int
+
+    @property
+    def as_captured(self) -> bool:
+        """Whether version 7 puts what was captured, no more and no less."""
+        return not self.missing_in_new and not self.only_in_new
 
 
 class Period(BaseModel):
@@ -74,8 +92,9 @@ class Period(BaseModel):
 class Report(BaseModel):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
-    subscribers: those who would notice, most first; so topics. deliveries: against what was captured on subscriber
-    queues, where anything was. timeline: at most sixty periods of equal length; those without a difference left out.
+    subscribers: those who would notice, by queue, most first; so topics. deliveries: against what was captured on
+    subscriber queues, where anything was. timeline: at most sixty periods of equal length; those without a difference
+    left out.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -99,7 +118,8 @@ class Tally:
     def __init__(self) -> None:
         self._messages = self._differing = self._total = 0
         self._by: dict[str, dict[str, Counter[tuple[str, Change]]]] = {"rule": {}, "subscriber": {}, "topic": {}}
-        self._examples: dict[str, list[Difference]] = {}
+        self._examples: dict[tuple[str, Change], list[Difference]] = {}
+        self._first: dict[str, Difference] = {}
         self._signs: dict[str, tuple[int, int]] = {}
         self._minutes: dict[int, Counter[Change]] = {}
 
@@ -124,9 +144,13 @@ class Tally:
         for table, lines in other._by.items():
             for name, counts in lines.items():
                 self._by[table].setdefault(name, Counter()).update(counts)
-        for rule, examples in other._examples.items():
-            mine = [*self._examples.get(rule, ()), *examples]
-            self._examples[rule] = sorted(mine, key=lambda each: each.seq)[:_EXAMPLES]
+        for kind, examples in other._examples.items():
+            mine = [*self._examples.get(kind, ()), *examples]
+            self._examples[kind] = sorted(mine, key=_place)[:_EXAMPLES]
+        for subscriber, difference in other._first.items():
+            earliest = self._first.get(subscriber)
+            if earliest is None or _place(difference) < _place(earliest):
+                self._first[subscriber] = difference
         for minute, changes in other._minutes.items():
             self._minutes.setdefault(minute, Counter()).update(changes)
         for rule, (count, first) in other._signs.items():
@@ -144,10 +168,10 @@ class Tally:
             rules=tuple(
                 self._rule(name) for name in sorted(self._by["rule"], key=lambda name: (name == FINDING, name))
             ),
-            subscribers=self._lines("subscriber"),
+            subscribers=self._subscribers(),
             topics=self._lines("topic"),
             signs=tuple(
-                SignLine(name=rule, title=RULES[rule].title, count=count, first_seq=first)
+                SignLine(name=rule, title=RULES[rule].title, advice=RULES[rule].advice, count=count, first_seq=first)
                 for rule, (count, first) in sorted(self._signs.items())
             ),
             timeline=self._timeline(),
@@ -174,14 +198,16 @@ class Tally:
         self._total += 1
         what = (difference.rule, difference.change)
         self._by["rule"].setdefault(difference.rule, Counter())[what] += 1
-        self._by["subscriber"].setdefault(difference.queue, Counter())[what] += 1
+        subscriber = f"{difference.queue}{_ON}{difference.qmgr}"
+        self._by["subscriber"].setdefault(subscriber, Counter())[what] += 1
+        self._first.setdefault(subscriber, difference)
         if difference.time is not None:
             minute = int((difference.time - _EPOCH).total_seconds() // 60)
             self._minutes.setdefault(minute, Counter())[difference.change] += 1
         topics = self._by["topic"]
         if difference.topic is not None and (difference.topic in topics or len(topics) < _MOST_PLACES):
             topics.setdefault(difference.topic, Counter())[what] += 1
-        examples = self._examples.setdefault(difference.rule, [])
+        examples = self._examples.setdefault((difference.rule, difference.change), [])
         if len(examples) < _EXAMPLES:
             examples.append(difference)
 
@@ -193,7 +219,24 @@ class Tally:
             title=title,
             old=rule.old if rule is not None else "",
             new=rule.new if rule is not None else "",
-            examples=tuple(self._examples[name]),
+            advice=rule.advice if rule is not None else "",
+            examples=self._examples_of(name),
+        )
+
+    def _examples_of(self, rule: str) -> tuple[Difference, ...]:
+        found = [self._examples.get((rule, change), []) for change in Change]
+        firsts = [examples[0] for examples in found if examples]
+        others = sorted((each for examples in found for each in examples[1:]), key=_place)
+        return tuple(sorted([*firsts, *others][: max(_EXAMPLES, len(firsts))], key=_place))
+
+    def _subscribers(self) -> tuple[Line, ...]:
+        """Without the queue manager's name where there is but one."""
+        several = len({name.partition(_ON)[2] for name in self._by["subscriber"]}) > 1
+        return tuple(
+            line.model_copy(
+                update={"name": line.name if several else line.name.partition(_ON)[0], "first": self._first[line.name]}
+            )
+            for line in self._lines("subscriber")
         )
 
     def _lines(self, table: str) -> tuple[Line, ...]:
@@ -208,3 +251,7 @@ class Tally:
             changes[change] += count
             rules[rule] += count
         return Line(name=name, total=sum(counts.values()), changes=dict(changes), rules=dict(rules))
+
+
+def _place(difference: Difference) -> tuple[int, str]:
+    return difference.seq, difference.qmgr

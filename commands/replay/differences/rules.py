@@ -21,18 +21,47 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One known difference. old, new: what version 6 (or a message broker), and version 7, does."""
+    """One known difference. old, new: what version 6 (or a message broker), and version 7, does. advice: what to do."""
 
     id: str
     title: str
     old: str
     new: str
     seen: Seen
+    advice: str = ""
 
 
 def _rule(number: int, seen: Seen, title: str, old: str, new: str) -> Rule:
-    return Rule(f"D{number:02}", title, old, new, seen)
+    name = f"D{number:02}"
+    return Rule(name, title, old, new, seen, _ADVICE.get(name, ""))
 
+
+_ADVICE: Final = {
+    "D01": "publish what these subscribers must not get on a topic of its own",
+    "D02": "publish what these subscribers must not get on a topic of its own",
+    "D04": "ask with DISPLAY SUB, DISPLAY TPSTATUS or PCF instead",
+    "D05": "ask with DISPLAY PUBSUB instead",
+    "D06": "see that nobody waits for what told of publishers",
+    "D08": "a topic object with WILDCARD(BLOCK) for each stream",
+    "D09": "another TOPICSTR for the stream's topic object",
+    "D10": "deregister, then register the name again",
+    "D11": "be ready for one message a topic",
+    "D12": "drop one of the subscriptions that overlap, or be ready for duplicates",
+    "D13": "a queue of its own for each user",
+    "D14": "MQSO_WILDCARD_CHAR, or WSCHEMA(CHAR), where the subscriber is written anew",
+    "D15": "names that are unique in the queue manager",
+    "D17": "deregister before the queue goes",
+    "D18": "a permanent queue, or a managed one, where the subscriber is written anew",
+    "D20": "deregister with the SubName",
+    "D21": "a topic object with the subscription point's name for TOPICSTR, in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST",
+    "D22": "WILDCARD(BLOCK) on the point's topic object, and no other topics that begin as its TOPICSTR",
+    "D23": "the stream's prefix in the topics of MQRFH2 subscribers, or publish to the default stream",
+    "D24": "ask with DISPLAY SUB or PCF from time to time instead",
+    "D28": "publish persistently what has to outlive a restart",
+    "D30": "keep to properties in a Filter: MQSUB selects by nothing else",
+    "D31": "PSPROP of the subscription, where the subscriber is written anew",
+    "D32": "keep the queued interface: MQSUB knows no identity sets",
+}
 
 _P, _S, _E = Seen.PUTS, Seen.SIGN, Seen.ELSEWHERE
 
@@ -46,7 +75,7 @@ RULES: Final[dict[str, Rule]] = {
         _rule(5, _S, "events on the admin stream", "published", "none"),
         _rule(6, _S, "registered publishers", "kept, and published on metatopics", "a response, and nothing else"),
         _rule(7, _E, "routing exit", "may change what is delivered", "none; publish exits, subscription levels"),
-        _rule(8, _P, "streams", "apart by themselves", "apart where WILDCARD(BLOCK) keeps them so"),
+        _rule(8, _P, "streams", "apart by themselves", "apart by topic objects with WILDCARD(BLOCK)"),
         _rule(9, _P, "topics that begin as a stream's prefix", "other topics", "the stream's topics"),
         _rule(10, _P, "registering a name again, with another topic or filter", "altered", "refused"),
         _rule(11, _P, "one publication to several topics", "one message a subscriber", "one message a topic"),

@@ -1,58 +1,95 @@
-"""The report for a terminal."""
+"""The report for a terminal of a hundred columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import Final
 
 from commands.replay.differences.model import FINDING, Change, Difference
-from commands.replay.differences.report import Line, Report, RuleLine
+from commands.replay.differences.report import DeliveryLine, Line, Report, RuleLine
 
 _MOST_LINES: Final = 10
-_WIDTH: Final = 44
+_COLUMNS: Final = 100
+_NAME: Final = 38
+_MOST_RULES: Final = 4
+
+WORDS: Final = {
+    Change.GAINED: "gained",
+    Change.LOST: "lost",
+    Change.SPLIT: "split",
+    Change.CONTENT: "told otherwise",
+    Change.ANSWER: "answered otherwise",
+}
+"""What is said of a number of changes."""
+
+_HEADS: Final = {Change.CONTENT: "content", Change.ANSWER: "answer"}
 
 
 def lines_of(report: Report) -> Iterator[str]:
     """The report, line by line."""
     if not report.differences:
-        yield f"{report.messages} messages: both versions put the same"
+        yield f"{counted(report.messages, 'message')}: both versions put the same"
     else:
-        yield (
-            f"{report.messages} messages, {report.differing} of which lead to something else in version 7: "
-            f"{report.differences} differences for {len(report.subscribers)} queues"
-        )
         explained = report.differences - report.findings
-        yield f"{explained} explained by rules, {report.findings} not"
+        yield (
+            f"{counted(report.messages, 'message')}, {report.differing:,} of which lead to something else in version 7"
+        )
+        yield f"{counted(report.differences, 'difference')} for {counted(len(report.subscribers), 'queue')}: " + (
+            f"{explained:,} explained by rules, {report.findings:,} not"
+        )
+        yield noticed(report)
     for line in report.rules:
         yield ""
         yield from _rule(line)
-    yield from _table("who would notice", report.subscribers)
-    yield from _table("on which topics", report.topics)
+    yield from _table("who would notice", "queue", report.subscribers)
+    yield from _table("on which topics", "topic", report.topics)
     if report.signs:
         yield ""
         yield "no put differs, but to be thought about:"
         for sign in report.signs:
-            yield f"  {sign.name}  {sign.title}: {sign.count} commands, the first is message {sign.first_seq}"
-    if report.deliveries:
-        yield ""
-        yield "against what was captured on subscriber queues (captured, version 6, version 7):"
-        for delivery in report.deliveries:
-            counts = f"{delivery.captured:>9} {delivery.old:>9} {delivery.new:>9}"
-            fate = f"{delivery.missing_in_new} missing, {delivery.only_in_new} more in version 7"
-            yield f"  {_cut(delivery.queue)} {counts}   {fate}"
+            told_first = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
+            yield from _wrapped(f"{sign.name}  {sign.title}: {told_first}; {sign.advice}", "  ", "       ")
+    yield from _deliveries(report.deliveries)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, in words: ``1 message``, ``1,000 messages``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def noticed(report: Report) -> str:
+    """How many subscribers notice what, the worst first: they miss something, get more, or are answered otherwise."""
+    what = {
+        "would miss publications": (Change.LOST,),
+        "would get more": (Change.GAINED, Change.SPLIT),
+        "would be told otherwise": (Change.CONTENT, Change.ANSWER),
+    }
+    found = (
+        (sum(any(change in line.changes for change in changes) for line in report.subscribers), words)
+        for words, changes in what.items()
+    )
+    return ", ".join(f"{counted(number, 'queue')} {words}" for number, words in found if number)
+
+
+def changed(changes: dict[Change, int]) -> str:
+    """How often each change was met, in words."""
+    return ", ".join(f"{changes[change]:,} {WORDS[change]}" for change in Change if change in changes)
 
 
 def _rule(line: RuleLine) -> Iterator[str]:
     name = "FINDINGS" if line.name == FINDING else line.name
-    yield f"{name}  {line.title}: {_changes(line.changes)}"
+    yield from _wrapped(f"{name}  {line.title}: {changed(line.changes)}", "", "     ")
     if line.old:
-        yield f"     version 6: {line.old}; version 7: {line.new}"
+        yield from _wrapped(f"version 6: {line.old}; version 7: {line.new}", "     ", "     ")
+    if line.advice:
+        yield from _wrapped(f"what to do: {line.advice}", "     ", "       ")
     for example in line.examples:
-        yield f"     {told(example)}"
+        yield from _wrapped(told(example), "     - ", "       ")
 
 
 def told(example: Difference) -> str:
-    """One difference in a line."""
+    """One difference in a sentence."""
     who = f"message {example.seq} ({example.user or 'somebody'}: {example.command or 'no command'})"
     since = f", since message {example.since}" if example.since is not None else ""
     if example.change is Change.ANSWER:
@@ -63,24 +100,63 @@ def told(example: Difference) -> str:
     return f"{who}: {example.queue} {does} {example.topic}: {example.why}{since}"
 
 
-def _table(title: str, lines: tuple[Line, ...]) -> Iterator[str]:
+def _table(title: str, head: str, lines: Sequence[Line]) -> Iterator[str]:
+    """Columns of numbers for the changes that there are; the longest names are cut in the middle."""
     if not lines:
         return
+    met = [change for change in Change if any(change in line.changes for line in lines)]
+    heads = "".join(f" {_HEADS.get(change, change.value):>8}" for change in met)
     yield ""
     yield f"{title}:"
+    yield f"  {head:<{_NAME}}{heads}  rules"
     for line in lines[:_MOST_LINES]:
-        yield f"  {_cut(line.name)} {line.total:>9}   {_changes(line.changes)}   {' '.join(sorted(line.rules))}"
+        numbers = "".join(f" {line.changes.get(change, 0) or '-':>8}" for change in met)
+        yield f"  {_cut(line.name)}{numbers}  {_rules(line)}"
     if len(lines) > _MOST_LINES:
-        yield f"  and {len(lines) - _MOST_LINES} more"
+        yield f"  and {len(lines) - _MOST_LINES:,} more"
 
 
-def _changes(changes: dict[Change, int]) -> str:
-    return _joined(f"{changes[change]} {change}" for change in Change if change in changes)
+def _rules(line: Line) -> str:
+    rules = sorted(line.rules, key=lambda rule: -line.rules[rule])
+    more = f" +{len(rules) - _MOST_RULES + 1}" if len(rules) > _MOST_RULES else ""
+    return " ".join(rules[: _MOST_RULES - bool(more)]) + more
 
 
-def _joined(words: Iterable[str]) -> str:
-    return ", ".join(words)
+def _deliveries(lines: Sequence[DeliveryLine]) -> Iterator[str]:
+    """The queues with other deliveries than were captured, those that miss some first; and how many have the same."""
+    if not lines:
+        return
+    captured = sum(line.captured for line in lines)
+    yield ""
+    yield f"against {counted(captured, 'publication')} captured on {counted(len(lines), 'subscriber queue')}:"
+    for version, missing, more in (
+        ("version 6", sum(line.missing_in_old for line in lines), sum(line.only_in_old for line in lines)),
+        ("version 7", sum(line.missing_in_new for line in lines), sum(line.only_in_new for line in lines)),
+    ):
+        yield f"  {version} puts {captured - missing:,} of them, {missing:,} are missing; {more:,} were not captured"
+    others = sorted((line for line in lines if not line.as_captured), key=missing_first)
+    if others:
+        yield f"  {'queue':<{_NAME}} captured   in v6   in v7   missing in v7  more in v7"
+    for line in others[:_MOST_LINES]:
+        counts = f" {line.captured:>8} {line.old:>7} {line.new:>7} {line.missing_in_new:>15} {line.only_in_new:>11}"
+        yield f"  {_cut(line.queue)}{counts}"
+    if len(others) > _MOST_LINES:
+        yield f"  and {len(others) - _MOST_LINES:,} more"
+    if len(lines) > len(others):
+        yield f"  {counted(len(lines) - len(others), 'queue')} would have in version 7 what was captured"
+
+
+def missing_first(line: DeliveryLine) -> tuple[object, ...]:
+    """The order of queues for a person: those that would miss most first."""
+    return -line.missing_in_new, -line.only_in_new, line.queue, line.qmgr
+
+
+def _wrapped(text: str, first: str, other: str) -> list[str]:
+    return wrap(text, _COLUMNS, initial_indent=first, subsequent_indent=other, break_on_hyphens=False)
 
 
 def _cut(text: str) -> str:
-    return f"{text if len(text) <= _WIDTH else text[: _WIDTH - 3] + '...':<{_WIDTH}}"
+    """To the width of a name, without the middle: what topics end in matters as much as what they begin with."""
+    if len(text) <= _NAME:
+        return f"{text:<{_NAME}}"
+    return f"{text[: _NAME // 2 - 2]}...{text[-(_NAME // 2 - 1) :]}"

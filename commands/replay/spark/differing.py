@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from commands.broker import Arrival
 from commands.context import Semantics
 from commands.objects import CONTROL_QUEUE
-from commands.replay.differences.deliveries import line_of, marks_of
+from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.local import step_signs
 from commands.replay.differences.model import Difference
@@ -44,6 +44,7 @@ _KEPT: Final = StructType(
 _ARROW_KEPT: Final = arrow_schema(_KEPT)
 _BATCH_ROWS: Final = 2000
 _NOTHING: Final = (None,) * len(DIFFERENCES.names)
+_QMGR: Final = DIFFERENCES.names.index("qmgr")
 _QUEUE: Final = DIFFERENCES.names.index("queue")
 
 
@@ -69,15 +70,11 @@ class Compared:
 
     def _deliveries(self) -> list[DeliveryLine]:
         counts = [F.count_if(F.col("whose") == whose) for whose in range(3)]
-        marks = self.kept.where("whose is not null").groupBy("queue", "digest").agg(*counts)
-        by_queue: dict[str, list[list[int]]] = {}
-        for queue, _, *found in marks.toLocalIterator():
-            by_queue.setdefault(queue, []).append(found)
-        return [
-            line_of(queue, found)
-            for queue, found in sorted(by_queue.items())
-            if any(captured for captured, _, _ in found)
-        ]
+        marks = self.kept.where("whose is not null").groupBy("qmgr", "queue", "digest").agg(*counts)
+        by_queue: dict[tuple[str, str], list[list[int]]] = {}
+        for qmgr, queue, _, *found in marks.toLocalIterator():
+            by_queue.setdefault((qmgr, queue), []).append(found)
+        return lines_of(by_queue)
 
 
 def differing(captured: DataFrame, setup: str = "", *, ranges: int | None = None) -> Compared:
@@ -128,7 +125,7 @@ class _DifferenceKeeper:
         for rule in step_signs(step):
             self._tally.sign(rule, arrival.seq)
         if self._watched:
-            self._rows += (_mark(*mark) for mark in marks_of(step) if mark[0] in self._watched)
+            self._rows += (_mark(*mark) for mark in marks_of(step) if mark[1] in self._watched)
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
@@ -147,7 +144,7 @@ def _row(difference: Difference) -> tuple[Any, ...]:
     return (*values, None, None, None)
 
 
-def _mark(queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
+def _mark(qmgr: str, queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
     row: list[Any] = [*_NOTHING, None, digest, whose]
-    row[_QUEUE] = queue
+    row[_QMGR], row[_QUEUE] = qmgr, queue
     return tuple(row)
