@@ -17,6 +17,8 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.objects import ADMIN_STREAM
+from commands.replay.differences.commands_compared import of_metatopics
+from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqmd import Mqmd, name_of
 from streams.char_wildcards import has_char_wildcards
 from streams.subscriptions import PublicationFormat
@@ -37,11 +39,16 @@ def signs_of(command: Command, arrival: Arrival, mqmd: Mqmd) -> Iterator[str]:
             yield "D17"
             yield "D18"
     if isinstance(command, RegisterSubscriber):
+        # Both versions say ok, and what version 6 published there itself is in no replay.
+        metatopic = of_metatopics(command.topics)
+        if metatopic is not None:
+            yield metatopic[0]
         if command.filter:
             yield "D30"
         if command.header is not PublicationFormat.RFH2:
             yield "D31"
     if isinstance(command, RegisterSubscriber | DeregisterSubscriber) and command.sub_identity is not None:
         yield "D32"
-    if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and mqmd.persistence == 0:
+    # As its queue has it is most often not, and the queue of version 6 is not known.
+    if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) and mqmd.persistence != MQPER_PERSISTENT:
         yield "D28"

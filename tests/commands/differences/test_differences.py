@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from commands.cli import main
 from commands.explain.build import Wanted, command_message
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.replay import LocalReplay
 from commands.replay.differences import FINDING, RULES, Change, Difference
 from commands.replay.differences.html import page
@@ -198,6 +198,35 @@ def test_every_rule_that_shows_in_puts_is_provoked() -> None:
     provoked = {rule for _, _, expected in CASES for _, rule, _, _ in expected}
     shown = {rule.id for rule in RULES.values() if rule.seen is Seen.PUTS}
     assert shown == provoked
+
+
+SIGNS: list[tuple[str, Wanted, set[str]]] = [
+    ("D04", reg("MQ/x", "t"), {"D04"}),
+    ("D05", reg("t", rfh1=True, StreamName=ADMIN_STREAM), {"D05", "D31"}),
+    ("D06-RegPub", reg("t", rfh1=True, word="RegPub"), {"D06"}),
+    ("D06-DeregPub", reg("t", rfh1=True, word="DeregPub"), {"D06"}),
+    ("D14", reg("t*", rfh1=True, word="DeregSub"), {"D14"}),
+    ("D14-MQRFH2", reg("t/#"), set()),
+    ("D17-D18", reg("t", q="AMQ.4D3F"), {"D17", "D18"}),
+    ("D24", reg("$SYS/x"), {"D24"}),
+    ("D28", pub("t", options=("RetainPub",)), {"D28"}),
+    ("D28-persistent", pub("t", options=("RetainPub",), mqmd=replace(ASKED, persistence=1)), set()),
+    ("D30", reg("t", Filter="n > 3"), {"D30"}),
+    ("D31", reg("t", rfh1=True), {"D31"}),
+    ("D32", reg("t", SubName="n", SubIdentity="A", options=("JoinShared",)), {"D32"}),
+]
+
+
+@pytest.mark.parametrize(("command", "expected"), [case[1:] for case in SIGNS], ids=[case[0] for case in SIGNS])
+def test_sign(command: Wanted, expected: set[str]) -> None:
+    differences, found = compared(capture(command))
+    assert found == []
+    assert {sign.name for sign in differences.report().signs} == expected
+
+
+def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:
+    given_sign = set().union(*(expected for _, _, expected in SIGNS))
+    assert given_sign >= {rule.id for rule in RULES.values() if rule.seen is Seen.SIGN}
 
 
 def test_a_difference_says_who_what_and_why() -> None:
