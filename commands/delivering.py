@@ -16,10 +16,13 @@ from commands.deadletter import dead_letter
 from commands.puts import Completion, Outgoing, PutKind
 from commands.queues.errors import QueueError
 from commands.queues.port import PutsRemotely, UnitOfWork
+from commands.replay.repeats import Again
 from commands.stamps import Origin
 from commands.transmission import transmitted
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.errors import StoreError
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
 
 _APPLICATION: Final = "qpubsub"
 
@@ -61,6 +64,19 @@ class Deliverer:
         except QueueError as refusal:
             return self._refused(put, refusal, arrival)
         return put
+
+    def deliver_again(self, again: Again, arrival: Arrival) -> list[Outgoing | None]:
+        """Put the publications of *again*, all for this queue manager; what ``deliver`` says of those refused."""
+        put, now = self._unit.put, arrival.now
+        refused: list[Outgoing | None] = []
+        for queue, md, body in zip(again.kept.queues, again.mds, again.bodies, strict=True):
+            try:
+                put(queue, md, body, time=now, application=_APPLICATION)
+            except QueueError as refusal:
+                message = Message(Mqmd.decode(md), (), body)
+                whole = Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
+                refused.append(self._refused(whole, refusal, arrival))
+        return refused
 
     def _put(self, put: Outgoing, arrival: Arrival) -> None:
         if self._routes is None and put.qmgr != self._qmgr:

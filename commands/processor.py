@@ -27,7 +27,8 @@ from commands.delivering import Deliverer, UndeliverableError
 from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.puts import Completion, Outgoing, Put
-from commands.queues.port import QueueManagerPort, StoredMessage, UnitOfWork
+from commands.queues.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
+from commands.replay.repeats import Again, NotingSpace, Repeats
 from commands.selection import selects
 from commands.tally import Tally
 from commands.topics_port import TopicLink, is_native
@@ -102,6 +103,7 @@ class Processor:
         self._groups_of = groups_of
         self._broker: Broker | None = None
         self._space: TopicSpace | None = None
+        self._repeats: Repeats | None = None
         self._version = -1
         self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
@@ -260,7 +262,7 @@ class Processor:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
             if self._link is None:
-                space = TopicSpace(objects.topics, selects)
+                space: TopicSpace = NotingSpace(objects.topics, selects)
             else:
                 space = LinkedTopicSpace(objects.topics, selects, self._link)
                 self._link.follow(subscriptions)
@@ -269,8 +271,20 @@ class Processor:
             self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
             self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
+            self._repeats = (
+                Repeats(self._broker, effects=True)
+                if self._may_repeat(objects, isinstance(unit, PutsRemotely))
+                else None
+            )
             self._version = unit.state_version
         return self._broker
+
+    def _may_repeat(self, objects: Objects, puts_remotely: bool) -> bool:
+        """Whether a publication like one before may be known by it.
+
+        Not where each put is told, or goes into a tree elsewhere; nor where rights are checked: a user's groups change.
+        """
+        return self._record is None and self._link is None and not objects.authorities and not puts_remotely
 
     def _tell_collisions(self, objects: Objects) -> None:
         """Log, once each, where streams and subscription points are not what they should be (guide 6.1)."""
@@ -285,16 +299,33 @@ class Processor:
 
     def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
         broker, arrival = self._loaded(unit), self._arrival(message)
-        outcome = broker.process(arrival)
+        outcome = broker.process(arrival) if self._repeats is None else self._repeats.process(arrival)
+        if isinstance(outcome, Again):
+            self._repeat(unit, broker, arrival, outcome, batch)
+            return
         unit.save_effects(outcome.effects)
         self._carry_out(unit, broker, arrival, outcome, batch)
         self._version = unit.state_version
 
-    def _carry_out(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, outcome: Outcome, batch: _Batch) -> None:
-        """Put what came of one command; it counts once all of it is put."""
+    def _delivering(self, unit: UnitOfWork, broker: Broker) -> Deliverer:
         deliverer = self._deliverer
         if deliverer is None or not deliverer.is_of(unit, broker):
             deliverer = self._deliverer = Deliverer(unit, broker)
+        return deliverer
+
+    def _repeat(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, again: Again, batch: _Batch) -> None:
+        refused = self._delivering(unit, broker).deliver_again(again, arrival)
+        tally = batch.tally
+        tally.commands += 1
+        tally.publications += len(again.bodies) - len(refused)
+        for put in refused:
+            if put is not None:
+                tally.put(put.kind)
+        batch.size_bytes += len(arrival.body) + sum(map(len, again.bodies))
+
+    def _carry_out(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, outcome: Outcome, batch: _Batch) -> None:
+        """Put what came of one command; it counts once all of it is put."""
+        deliverer = self._delivering(unit, broker)
         done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
         outgoing = self._for_tree(arrival)
         for put in outgoing:

@@ -97,6 +97,10 @@ class RetainedPublications:
         live.sort(key=_topic_string)
         return live
 
+    def is_due(self, now: datetime) -> bool:
+        """Whether something may have expired."""
+        return bool(self._expiries and self._expiries[0][0] <= now)
+
     def expire(self, now: datetime) -> list[str]:
         """Take out what has expired; the topic strings, in order of expiry. Costs nothing while nothing is due."""
         gone: list[str] = []

@@ -151,6 +151,10 @@ class TopicSpace:
             case RequestRetained():
                 return self._deliver_retained(self._current(operation.subscription), now)
 
+    def is_due(self, now: datetime) -> bool:
+        """Whether something may have expired."""
+        return bool(self._expiries and self._expiries[0][0] <= now) or self._retained.is_due(now)
+
     def expire(self, now: datetime) -> list[Effect]:
         """Take out the subscriptions and retained publications that have expired, in order of expiry.
 

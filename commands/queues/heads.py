@@ -42,11 +42,12 @@ class Heads:
     def first(self, queue: str) -> int | None:
         """The seq of the first message of a local queue, expired or not; None where it is empty."""
         ahead = self._ahead.get(queue)
-        if not ahead:
-            if queue in self._whole:
-                return None
-            ahead = self._look(queue, 1 if ahead is None else _AHEAD)
-        return ahead[-1][0] if ahead else None
+        if ahead:
+            return int(ahead[-1][0])
+        if queue in self._whole:
+            return None
+        ahead = self._look(queue, 1 if ahead is None else _AHEAD)
+        return int(ahead[-1][0]) if ahead else None
 
     def take(self, queue: str) -> Row | None:
         """The row (COLUMNS) of the first message of a local queue, which is first no more; None where it is empty.

@@ -36,17 +36,12 @@ class Pending:
         self._statements: list[tuple[str, Row]] = []
         self._bytes = 0
 
-    @property
-    def is_much(self) -> bool:
-        """Whether it is time to flush."""
-        if self._bytes > _MOST_BYTES or len(self._put) + len(self._taken) + len(self._statements) > _MOST_ROWS:
-            return True
-        return bool(self._put) and len(self._put[-1][8]) > _LONG_BYTES
-
-    def put(self, row: Row) -> None:
-        """A message more: seq, queue, rank, time, user, persistent, expires_at, md, body."""
-        self._put.append(row)
-        self._bytes += len(row[8])
+    def put(self, row: Row) -> bool:
+        """A message more: seq, queue, rank, time, user, persistent, expires_at, md, body; whether to flush now."""
+        put, size_bytes = self._put, len(row[8])
+        put.append(row)
+        self._bytes += size_bytes
+        return self._bytes > _MOST_BYTES or size_bytes > _LONG_BYTES or len(put) > _MOST_ROWS
 
     def take(self, seq: int) -> None:
         """A message less."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
@@ -51,6 +51,23 @@ _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 W
 _HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
 _SAVE_VERSION: Final = "UPDATE state SET version = ?"
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+
+
+class _Part:
+    """A part of a unit of work that is backed out alone; a class because one is made for each command."""
+
+    __slots__ = ("_before", "_unit")
+
+    def __init__(self, unit: SqliteUnitOfWork) -> None:
+        self._unit = unit
+
+    def __enter__(self) -> None:
+        self._before = self._unit._begin_part()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._unit._end_part(self._before, error is None)
 
 
 class SqliteUnitOfWork:
@@ -107,15 +124,23 @@ class SqliteUnitOfWork:
     @telling
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
         self._require_open()
-        found = [resolved(self._look_up(name), self._look_up) for name in queues]
-        names = [queue.name for queue in found if queue is not None and queue.get_enabled]
-        heads = self._heads
+        heads, known = self._heads, self._cache.queues
         now_us = to_microseconds(self._clock())
-        while firsts := [(seq, name) for name in names if (seq := heads.first(name)) is not None]:
-            row = heads.take(min(firsts)[1])
+        while True:
+            first: int | None = None
+            of = ""
+            for each in queues:
+                found = known.get(each)
+                queue = found if type(found) is LocalQueue else resolved(self._look_up(each), self._look_up)
+                if queue is not None and queue.get_enabled:
+                    seq = heads.first(queue.name)
+                    if seq is not None and (first is None or seq < first):
+                        first, of = seq, queue.name
+            if first is None:
+                return None
+            row = heads.take(of)
             if row is not None and self._is_given(row, now_us):
                 return reading.message_of(row, now_us)
-        return None
 
     @telling
     def put(
@@ -130,7 +155,8 @@ class SqliteUnitOfWork:
         expires_at: datetime | None = None,
     ) -> int:
         self._require_open()
-        local = self.ensure_queue(queue)
+        found = self._cache.queues.get(queue)
+        local = found if type(found) is LocalQueue else self.ensure_queue(queue)
         name = local.name
         if not local.put_enabled:
             raise QueueError(MQRC_PUT_INHIBITED, name, "putting is inhibited")
@@ -160,8 +186,7 @@ class SqliteUnitOfWork:
             end_us = None if arrived.lifetime_us is None else time_us + arrived.lifetime_us
         rank = HIGHEST_PRIORITY - arrived.priority
         row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
-        self._pending.put(row)
-        if self._pending.is_much:
+        if self._pending.put(row):
             self.settle()
         self._seq = seq
         self._heads.changed(name)
@@ -326,34 +351,36 @@ class SqliteUnitOfWork:
             with suppress(sqlite3.Error, StoreError):
                 self._count_backouts(self._got)
 
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
+    def savepoint(self) -> AbstractContextManager[None]:
         self._require_open()
         if self._part is not None:
             raise StoreError("a part of the unit of work is open; end it before the next one")
-        seq, version, got = self._seq, self._version, len(self._got)
+        return _Part(self)
+
+    def _begin_part(self) -> tuple[int | None, int, int]:
         self._part, self._savepoint = self._pending.mark(), False
-        try:
-            yield
-        except BaseException:
-            if self._open and self._connection.in_transaction:
-                self._pending.back_to(self._part)
-                if self._savepoint:
-                    self._step("ROLLBACK TO part")
-                    self._step("RELEASE part")
-                came_back = self._got[got:]
-                del self._got[got:]
-                self._seq, self._version = seq, version
-                self._depths.clear()
-                self._heads.forget()
-                self._cache.forget()
-                self._step(_COUNT_BACKOUT, came_back)
-            raise
-        else:
-            if self._open and self._savepoint:
+        return self._seq, self._version, len(self._got)
+
+    def _end_part(self, before: tuple[int | None, int, int], done: bool) -> None:
+        part, self._part = self._part, None
+        assert part is not None
+        if not self._open or not self._connection.in_transaction:
+            return
+        if done:
+            if self._savepoint:
                 self._step("RELEASE part")
-        finally:
-            self._part = None
+            return
+        self._pending.back_to(part)
+        if self._savepoint:
+            self._step("ROLLBACK TO part")
+            self._step("RELEASE part")
+        self._seq, self._version, got = before
+        came_back = self._got[got:]
+        del self._got[got:]
+        self._depths.clear()
+        self._heads.forget()
+        self._cache.forget()
+        self._step(_COUNT_BACKOUT, came_back)
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,8 @@ before costs a look-up, one match a topic and the copying of its bytes: a small 
 Nothing is kept that was not seen to be so in the puts of the broker itself, and only publications are kept that were
 done without a warning, an answer or a loss. Where subscriptions filter by one of the three fields, nothing is kept.
 
-Retained publications leave nothing retained on this way: it is for replays that find what is retained elsewhere.
+Retained publications leave nothing retained on this way: it is for replays that find what is retained elsewhere. A
+broker at work asks for ``effects`` to be heeded: nothing is kept then that has any, nor while something has expired.
 """
 
 from __future__ import annotations
@@ -115,10 +116,14 @@ class Again(NamedTuple):
 
 
 class Repeats:
-    """The publications that one broker has seen more than once. Its topic space has to be a NotingSpace."""
+    """The publications that one broker has seen more than once. Its topic space has to be a NotingSpace.
 
-    def __init__(self, broker: Broker) -> None:
+    effects: whether what the broker changes counts, and not the puts alone.
+    """
+
+    def __init__(self, broker: Broker, effects: bool = False) -> None:
         assert isinstance(broker.space, NotingSpace)
+        self._effects = effects
         self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
         self._kept: dict[_Key, Kept] = {}
         self._room = _ROOM
@@ -133,7 +138,7 @@ class Repeats:
     def process(self, arrival: Arrival) -> Outcome | Again:
         """What a message comes to that does not look at what is retained: as ``Broker.process``, or the puts alone."""
         key = _key(arrival)
-        if key is None:
+        if key is None or (self._effects and self._space.is_due(arrival.now)):
             return self._broker.process(arrival)
         kept = self._kept.get(key)
         if kept is None:
@@ -186,6 +191,8 @@ class Repeats:
     def _known(self, arrival: Arrival, outcome: Outcome, key: _Key) -> Kept | None:
         """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
+            return None
+        if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
             return None
         head = key[3]
         if not _is_all_header(arrival, len(head)):
