@@ -81,6 +81,7 @@ def command(
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
+        places.prepare()
         link = places.link(deadq)
         journal = Journal(console, directory, log)
         there = places.config.queues

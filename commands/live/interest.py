@@ -7,7 +7,7 @@ share selections. One is
     settled   when the tree has it, and what the tree retained there is known here, and that is committed
     asked     while the processor's thread tells the tree of it
     fresh     when that is done, until the commit settles it
-    refused   when the tree will not have it; until there is a new connection
+    refused   when the tree will not have it; until it is asked again (``pardon``) or there is a new connection
 
 Used by the processor's thread and by a link's own: each method holds the lock.
 """
@@ -99,6 +99,12 @@ class Interest(Generic[K]):
         """The tree will not have it."""
         with self.lock:
             self._refused.add(selection)
+
+    def pardon(self) -> bool:
+        """Ask again for what the tree would not have: someone may have granted it. Whether there is anything."""
+        with self.lock:
+            refused, self._refused = self._refused, set()
+            return bool(refused)
 
     def connected(self, remembered: bool) -> bool:
         """There is a new connection; remembered: the tree still has what it had. Whether anything was forgotten."""

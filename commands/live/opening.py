@@ -14,6 +14,7 @@ from commands.live.intake import Intake, Putter
 from commands.live.mqtt.link import MqttLink
 from commands.live.spool import EmbeddedSpool
 from commands.live.urls import Address, parse_address
+from commands.objects import LocalQueue
 from commands.queues import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
 
@@ -80,6 +81,16 @@ class Places:
             )
         with self.store() as known:
             return MqttLink(topics, config, self.qmgr, known.directory, edge)
+
+    def prepare(self) -> None:
+        """Have the embedded queue on which publications wait for the tree, also in a strict queue manager."""
+        outgoing = self.config.topics.outgoing_queue
+        if self.topics is None or self.queues is not None:
+            return
+        with self.store() as store:
+            if store.find_queue(outgoing) is None:
+                with store.unit_of_work() as unit:
+                    unit.save_definition(LocalQueue(outgoing, def_persistent=True))
 
     def _edge(self, putter: Putter, dead_letter_queue: str) -> Edge:
         queues, config, outgoing = self.queues, self.config.queues, self.config.topics.outgoing_queue

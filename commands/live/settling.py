@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 _PAUSE_S: Final = 0.01
+# What the tree refuses may be granted any time, and nobody tells: so often it is asked again.
+PARDON_S: Final = 300.0
 
 
 class Looks:

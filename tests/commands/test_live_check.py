@@ -127,6 +127,20 @@ def test_an_mqtt_broker_that_forbids_tells_the_line_for_its_access_rules(tmp_pat
     assert (forbidden["ok"], forbidden["mend"]) == (False, ["user bridge", "topic readwrite mq/#"])
 
 
+@needs_mosquitto
+def test_an_mqtt_broker_that_lets_write_and_not_read_is_seen_through(tmp_path: Path) -> None:
+    """mosquitto accepts the subscription all the same, and sends nothing."""
+    (tmp_path / "acl").write_text("topic write mq/#\n")
+    config = tmp_path / "bridge.toml"
+    config.write_text('[topics]\nprefix = "mq/"\npatience_s = 1\n')
+    with mosquitto(tmp_path / "mosquitto", f"acl_file {tmp_path}/acl") as broker:
+        result, found = _check(tmp_path, "--topics", broker.url, "--config", str(config))
+    assert result.exit_code == 1
+    assert found["publishing on mq/qpubsub/qpubsub-QM1/fence"]["ok"]
+    received = found["receiving from mq/qpubsub/qpubsub-QM1/fence"]
+    assert (received["ok"], received["mend"]) == (False, ["# before any user line", "topic readwrite mq/#"])
+
+
 def test_an_mqtt_broker_that_is_not_there(tmp_path: Path) -> None:
     config = tmp_path / "bridge.toml"
     config.write_text("[topics]\npatience_s = 0.3\n")

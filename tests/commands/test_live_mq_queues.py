@@ -480,3 +480,11 @@ def test_a_record_that_was_cleared_stops_the_bridge(world: World) -> None:
     world.programs.close()
     with pytest.raises(RecordError, match=r"is not on SYSTEM\.QPUBSUB\.RECORD"):
         world.processor().drain()
+
+
+def test_messages_that_wait_on_embedded_queues_are_told_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    with QueueManagerStore.open(world.home, "QM1") as store, store.unit_of_work() as unit:
+        unit.put(STREAM, None, b"from before")
+    with world.open().processor_lock():
+        pass
+    assert f"read by nobody while the queues are IBM MQ's ({STREAM}: 1)" in caplog.text

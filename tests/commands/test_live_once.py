@@ -104,6 +104,16 @@ def test_with_no_broker_it_says_so_and_what_has_to_go_there_waits(
     native.close()
 
 
+@needs_mosquitto
+def test_a_strict_queue_manager_gets_the_queue_on_which_publications_wait(tmp_path: Path, broker: Mosquitto) -> None:
+    native = Native(broker, "native", "#")
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1", strict=True)) as strict:
+        _publish(strict, "out/x", b"strictly")
+        assert _once(tmp_path, broker.url).exit_code == 0
+    until(lambda: native.payloads() == ["strictly"])
+    native.close()
+
+
 @needs_mqi
 @pytest.mark.parametrize("queues", [(), ("--queues", MQ)], ids=["embedded queues", "IBM MQ queues"])
 def test_it_ends_when_ibm_mqs_tree_has_got_and_sent_all(tmp_path: Path, queues: tuple[str, ...]) -> None:

@@ -6,12 +6,13 @@ By connections of its own, without a session: the bridge that may be running is 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commands.live.checking.findings import Finding
 from commands.live.config import TopicsConfig
-from commands.live.mqtt.client import RETAIN_NEVER, Granted, MqttClient, TreeUnreachableError
+from commands.live.mqtt.client import RETAIN_NEVER, Granted, MqttClient, Received, TreeUnreachableError
 from commands.live.mqtt.packets import FENCE, Packet
 from commands.live.urls import Address
 
@@ -25,7 +26,8 @@ class MqttCheck:
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str) -> None:
         self._address, self._config = address, config
         self._bridge = config.client_id or f"qpubsub-{qmgr}"
-        self._client = MqttClient(address, config, f"{self._bridge}-check", lambda _received: None, clean=True)
+        self._client = MqttClient(address, config, f"{self._bridge}-check", self._received, clean=True)
+        self._came_back = threading.Event()
 
     def connect(self) -> Finding:
         """Whether there is a connection; nothing else can be tried without."""
@@ -57,8 +59,7 @@ class MqttCheck:
     def rights(self, filters: Sequence[str]) -> Iterator[Finding]:
         """The topics. filters: those that subscriptions come to now."""
         prefix = self._config.prefix
-        fence = f"{prefix}qpubsub/{self._bridge}/fence"
-        yield self._publish(fence)
+        yield from self._there_and_back(f"{prefix}qpubsub/{self._bridge}/fence")
         for topic_filter in (*filters[:_TRIED], *(() if filters else (f"{prefix}#",))):
             yield self._subscribe(topic_filter)
         if len(filters) > _TRIED:
@@ -68,6 +69,23 @@ class MqttCheck:
         """Disconnect."""
         self._client.stop()
         logging.getLogger("qpubsub.mqtt").disabled = False
+
+    def _received(self, received: Received) -> None:
+        self._client.acknowledge(received)
+        self._came_back.set()
+
+    def _there_and_back(self, topic: str) -> Iterator[Finding]:
+        """A broker may take a subscription and send nothing for it, where reading is forbidden: mosquitto does."""
+        subscribed = self._subscribe(topic, keep=True)
+        published = self._publish(topic)
+        yield published
+        if not subscribed.ok:
+            yield subscribed
+        elif published.ok:
+            back = self._came_back.wait(self._config.patience_s)
+            what = "comes back" if back else "does not come back: reading is forbidden"
+            mend = () if back else self._acl(f"{self._config.prefix}#")
+            yield Finding(f"receiving from {topic}", back, what, mend)
 
     def _publish(self, topic: str) -> Finding:
         subject = f"publishing on {topic}"
@@ -83,13 +101,14 @@ class MqttCheck:
         code, name = refusal
         return Finding(subject, False, f"{name} (0x{code:02X})", self._acl(f"{self._config.prefix}#"))
 
-    def _subscribe(self, topic_filter: str) -> Finding:
+    def _subscribe(self, topic_filter: str, keep: bool = False) -> Finding:
         subject = f"subscribing to {topic_filter}"
         try:
-            ticket = self._client.subscribe(topic_filter, None, 1, RETAIN_NEVER)
+            ticket = self._client.subscribe(topic_filter, None, 1, RETAIN_NEVER, own=keep)
             if not ticket.wait(self._config.patience_s):
                 return Finding(subject, False, "the broker does not answer")
-            self._client.unsubscribe(topic_filter)
+            if not keep:
+                self._client.unsubscribe(topic_filter)
         except TreeUnreachableError as error:
             return Finding(subject, False, str(error))
         if ticket.refused:

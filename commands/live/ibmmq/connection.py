@@ -70,7 +70,8 @@ class Connection:
         """Connect, by the parameters of the URL and the configuration, else as the environment says."""
         mq, config, address = self.mq, self._config, self._address
         arguments: dict[str, Any] = {}
-        cno = mq.CNO(Options=mq.CMQC.MQCNO_HANDLE_SHARE_BLOCK)
+        # The client's own reconnection would hide what a break did to the unit of work.
+        cno = mq.CNO(Options=mq.CMQC.MQCNO_HANDLE_SHARE_BLOCK | mq.CMQC.MQCNO_RECONNECT_DISABLED)
         with contextlib.suppress(AttributeError):
             cno.ApplName = self._application.encode()
             cno.Version = max(cno.Version, mq.CMQC.MQCNO_VERSION_7)

@@ -124,7 +124,16 @@ class MqQueueManager:
         """Be the one processor: on this machine by the lock of the store, elsewhere by the record's queue."""
         with self._store.processor_lock():
             self._connect()
+            self._tell_stranded()
             yield
+
+    def _tell_stranded(self) -> None:
+        """Log which embedded queues hold messages: of before, or put there by MQSC."""
+        depths = {queue.definition.name: queue.depth for queue in self._store.overview().queues if queue.depth}
+        if depths:
+            told = ", ".join(f"{name}: {depth}" for name, depth in depths.items())
+            text = "messages on embedded queues are read by nobody while the queues are IBM MQ's (%s); see qpubsub get"
+            _log.warning(text, told)
 
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until there may be a message; looks at all that a unit of work read, and waits at the first."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -30,7 +31,7 @@ from commands.live.interest import Interest
 from commands.live.inward import NativePublication
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
-from commands.live.settling import Looks, settled
+from commands.live.settling import PARDON_S, Looks, settled
 from commands.puts import Outgoing
 from commands.queues.port import StoredMessage
 from commands.topics_port import Capability
@@ -224,8 +225,13 @@ class MqTopicLink:
     def _keeper(self) -> None:
         tree = Tree(self._messages(), self._config)
         pause_s = 0.2
+        pardon_at = time.monotonic() + PARDON_S
         while not self._stop.is_set():
             self._work.wait(1.0)
+            if time.monotonic() >= pardon_at:
+                pardon_at += PARDON_S
+                if self._interest.pardon():
+                    self._work.set()
             if not self._work.is_set() or self._stop.is_set():
                 continue
             self._busy = True

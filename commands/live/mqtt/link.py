@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -44,7 +45,7 @@ from commands.live.mqtt.snapshots import Snapshots
 from commands.live.mqtt.topics import filter_of, selects, why_not_topic
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
-from commands.live.settling import Looks, settled
+from commands.live.settling import PARDON_S, Looks, settled
 from commands.live.urls import Address
 from commands.puts import Outgoing
 from commands.topics_port import Capability
@@ -357,8 +358,12 @@ class MqttLink:
 
     def _keeper(self) -> None:
         pause_s = 0.2
+        pardon_at = time.monotonic() + PARDON_S
         while not self._stop.is_set():
             self._work.wait(1.0)
+            if time.monotonic() >= pardon_at:
+                pardon_at += PARDON_S
+                self._interest.pardon()
             if not self._client.is_up:
                 self._stop.wait(0.05)
                 continue
