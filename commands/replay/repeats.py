@@ -59,15 +59,15 @@ _Key = tuple[str, str | None, bytes, bytes]
 
 
 class NotingSpace(TopicSpace):
-    """A topic space that notes on which topics something is published."""
+    """A topic space that notes on which topics something is published, while it is asked to."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        self.published: list[str] = []
+        self.published: list[str] | None = None
 
     def apply(self, operation: Operation, now: datetime) -> list[Effect]:
         """As it is, and noted."""
-        if isinstance(operation, PublishToTopic):
+        if self.published is not None and isinstance(operation, PublishToTopic):
             self.published.append(operation.topic_string)
         return super().apply(operation, now)
 
@@ -176,9 +176,13 @@ class Repeats:
 
     def _process(self, arrival: Arrival, key: _Key) -> Outcome:
         """The whole way, and what it came to is kept where it will serve again."""
-        self._space.published.clear()
-        outcome = self._broker.process(arrival)
-        kept = self._known(arrival, outcome, key)
+        published: list[str] = []
+        self._space.published = published
+        try:
+            outcome = self._broker.process(arrival)
+        finally:
+            self._space.published = None
+        kept = self._known(arrival, outcome, key, tuple(published))
         if kept is not None and (cost := _cost(kept)) <= _ROOM:
             if self._room < cost:
                 # What is in use comes back at the price of one way through the broker each.
@@ -188,8 +192,11 @@ class Repeats:
             self._room -= cost
         return outcome
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: _Key) -> Kept | None:
-        """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given."""
+    def _known(self, arrival: Arrival, outcome: Outcome, key: _Key, topics: tuple[str, ...]) -> Kept | None:
+        """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given.
+
+        topics: on what was published.
+        """
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
@@ -197,7 +204,6 @@ class Repeats:
         head = key[3]
         if not _is_all_header(arrival, len(head)):
             return None
-        topics = tuple(self._space.published)
         matches = tuple(self._space.match(topic, arrival.now) for topic in topics)
         if not all(_is_plain(subscription) for matched in matches for subscription in matched):
             return None

@@ -99,6 +99,20 @@ def test_every_queue_is_left_as_by_the_whole_way(
     assert len(again) > least
 
 
+@pytest.mark.parametrize("record", [None, lambda _put: None], ids=["short", "whole"])
+def test_nothing_is_noted_that_nobody_asks_for(tmp_path: Path, record: Any) -> None:
+    """A processor runs for months; each publication has a number of its own, say, and none comes again."""
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), durability=Durability.NORMAL) as store:
+        with store.unit_of_work() as unit:
+            for n in range(50):
+                _publish(unit, f"a/{n}")
+                _publish(unit, "again")
+        processor = Processor(store, lambda: NOW, record)
+        processor.drain()
+        assert isinstance(processor._space, TopicSpace)
+        assert getattr(processor._space, "published", None) is None
+
+
 def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         with store.unit_of_work() as unit:
