@@ -2,6 +2,9 @@
 
 Nothing is read from the tables before what is pending for them was written (``flush``): whoever reads does not see the
 difference. A part that is backed out takes back what it added (``mark``, ``back_to``) and touches no table for it.
+
+What the database could not take is refused at once, while it is known whose fault it is: UnicodeEncodeError for text with
+half a character in it.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ class Pending:
     def put(self, row: Row) -> bool:
         """A message more: seq, queue, rank, time, user, persistent, expires_at, md, body; whether to flush now."""
         put, size_bytes = self._put, len(row[8])
+        if row[4] is not None:
+            _check_text(row[4])
         put.append(row)
         self._bytes += size_bytes
         return self._bytes > _MOST_BYTES or size_bytes > _LONG_BYTES or len(put) > _MOST_ROWS
@@ -49,6 +54,9 @@ class Pending:
 
     def execute(self, statement: str, values: Row) -> None:
         """Any other statement, in the order of these; for tables that hold no messages."""
+        for value in values:
+            if isinstance(value, str):
+                _check_text(value)
         self._statements.append((statement, values))
 
     def mark(self) -> Mark:
@@ -87,3 +95,8 @@ class Pending:
             many(_TAKE, taken)
         for statement, group in groupby(statements, key=itemgetter(0)):
             many(statement, [values for _, values in group])
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        text.encode()

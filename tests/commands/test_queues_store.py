@@ -252,6 +252,17 @@ def test_messages_of_any_length_come_back_whole(store: QueueManagerStore, size: 
         assert [m.body for m in iter(lambda: unit.get("Q"), None)] == [bytes([n]) * size for n in range(5)]
 
 
+def test_text_that_cannot_be_kept_is_refused_at_once(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit:
+        with suppress(UnicodeEncodeError), unit.savepoint():
+            unit.put("Q", None, b"never", user="\ud800")
+        with suppress(UnicodeEncodeError), unit.savepoint():
+            unit.save_effects([RetainedCleared("\ud800")])
+            raise AssertionError
+        unit.put("Q", None, b"1", user="Zoë")
+    assert [(m.body, m.user) for m in store.browse("Q")] == [(b"1", "Zoë")]
+
+
 def test_effects_of_a_failed_part_are_not_kept(store: QueueManagerStore) -> None:
     one, other = SUBSCRIPTION, replace(OTHER, name=None)
     with store.unit_of_work() as unit:
