@@ -1,0 +1,203 @@
+"""What there is to count in what one message came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from commands.broker import EPOCH, Arrival, Outcome
+from commands.context import Semantics
+from commands.copies import copies
+from commands.model import (
+    DeletePublication,
+    DeregisterSubscriber,
+    Publish,
+    RegisterSubscriber,
+    RequestUpdate,
+)
+from commands.puts import Completion, Outgoing, PutKind
+from commands.replay.analysis.tables import (
+    APPLICATIONS,
+    DUPLICATES,
+    ERRORS,
+    MINUTES,
+    QMGRS,
+    STREAMS,
+    SUBSCRIPTIONS,
+    TOPICS,
+    Fact,
+)
+from commands.replay.differences.subscribers import descriptor_of
+from rfh2.mqmd import name_of
+from streams.operations import Delivery, Effect, Operation, PublishToTopic, SubscriptionAdded
+from streams.patterns import written_topic
+from streams.subscriptions import Subscription
+from streams.topic_space import TopicSpace
+
+BY_SETUP = -1
+"""The seq of what the setup defined."""
+
+_KINDS = (Publish, RegisterSubscriber, DeregisterSubscriber, RequestUpdate, DeletePublication)
+
+
+class NotingSpace(TopicSpace):
+    """A topic space that notes what is published on which topic, and who is given it."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.published: list[PublishToTopic] = []
+        self.deliveries: list[Delivery] = []
+
+    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
+        """As it is, and noted."""
+        effects = super().apply(operation, now)
+        if isinstance(operation, PublishToTopic):
+            self.published.append(operation)
+        self.deliveries += [effect for effect in effects if isinstance(effect, Delivery)]
+        return effects
+
+    def take(self) -> tuple[list[PublishToTopic], list[Delivery]]:
+        """What was noted since the last time."""
+        taken = self.published, self.deliveries
+        self.published, self.deliveries = [], []
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One message and what came of it. deliveries: those that were put."""
+
+    qmgr: str
+    arrival: Arrival
+    outcome: Outcome
+    semantics: Semantics
+    published: list[PublishToTopic]
+    deliveries: list[Delivery]
+    application: str
+    user: str
+
+    @property
+    def at(self) -> datetime | None:
+        """When; None where no message has had a time yet."""
+        return self.arrival.now if self.arrival.now > EPOCH else None
+
+    def puts(self, kind: PutKind) -> list[Outgoing]:
+        return [put for put in self.outcome.puts if put.kind is kind]
+
+
+def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[Fact]:
+    """What the setup defined."""
+    for subscription in subscriptions:
+        yield _of_subscription(qmgr, subscription, (0, 0), BY_SETUP, None)
+
+
+def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome, space: TopicSpace, semantics: Semantics) -> Iterator[Fact]:
+    """What one message leaves to count. space: a NotingSpace, just after the message."""
+    assert isinstance(space, NotingSpace)
+    published, deliveries = space.take()
+    # What a refused command led to was never put.
+    if outcome.completion is Completion.ERROR:
+        published, deliveries = [], []
+    seen = _Seen(qmgr, arrival, outcome, semantics, published, deliveries, *_program(arrival))
+    yield from _traffic(seen)
+    yield from _topics(seen)
+    yield from _subscriptions(seen)
+    yield from _duplicates(seen)
+    yield from _errors(seen)
+
+
+def _program(arrival: Arrival) -> tuple[str, str]:
+    """Who put the message, by its descriptor: the program, and the user."""
+    mqmd = descriptor_of(arrival)
+    user = name_of(mqmd.user_identifier) if arrival.user is None else arrival.user
+    return name_of(mqmd.put_appl_name), user
+
+
+def _traffic(seen: _Seen) -> Iterator[Fact]:
+    arrival, outcome, at = seen.arrival, seen.outcome, seen.at
+    size = len(arrival.body)
+    deliveries, responses, dead = (len(seen.puts(kind)) for kind in PutKind)
+    publications = int(isinstance(outcome.command, Publish))
+    error, passed = int(outcome.completion is Completion.ERROR), int(outcome.completion is None)
+    sums = (1, size, publications, deliveries, responses, dead, error, passed)
+    yield Fact(QMGRS.name, (seen.qmgr,), sums, arrival.seq, at)
+    sums_of_queue = (1, size, publications, deliveries, error, passed)
+    yield Fact(STREAMS.name, (seen.qmgr, arrival.queue), sums_of_queue, arrival.seq, at)
+    kinds = tuple(int(isinstance(outcome.command, kind)) for kind in _KINDS)
+    of_program = (1, size, *kinds, int(not any(kinds)), deliveries, error)
+    yield Fact(APPLICATIONS.name, (seen.qmgr, seen.application, seen.user), of_program, arrival.seq, at)
+    if at is not None:
+        minute = at.replace(second=0, microsecond=0)
+        yield Fact(MINUTES.name, (minute,), (1, publications, deliveries, error), arrival.seq, at)
+
+
+def _topics(seen: _Seen) -> Iterator[Fact]:
+    seq, at, queue = seen.arrival.seq, seen.at, seen.arrival.queue
+    for operation in seen.published:
+        size = len(operation.publication.message.body)
+        sums = (1, size, 0, int(operation.retain), 0)
+        yield Fact(TOPICS.name, (seen.qmgr, operation.topic_string), sums, seq, at, (queue,))
+    for delivery in seen.deliveries:
+        read = int(delivery.from_retained)
+        sums = (0, 0, 1 - read, 0, read)
+        yield Fact(TOPICS.name, (seen.qmgr, delivery.topic_string), sums, seq, at, (queue,))
+
+
+def _subscriptions(seen: _Seen) -> Iterator[Fact]:
+    seq, at = seen.arrival.seq, seen.at
+    for effect in seen.outcome.effects:
+        if isinstance(effect, SubscriptionAdded):
+            yield _of_subscription(seen.qmgr, effect.subscription, (0, 0), seq, at)
+    for delivery in seen.deliveries:
+        read = int(delivery.from_retained)
+        yield _of_subscription(seen.qmgr, delivery.subscription, (1 - read, read), seq, at)
+
+
+def _of_subscription(
+    qmgr: str, subscription: Subscription, sums: tuple[int, int], seq: int, at: datetime | None
+) -> Fact:
+    s = subscription
+    words = (s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector)
+    return Fact(SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words))
+
+
+def _duplicates(seen: _Seen) -> Iterator[Fact]:
+    """Messages to one subscriber about one topic of one publication."""
+    together: dict[tuple[str, str, bytes, str], list[tuple[Subscription, Outgoing]]] = {}
+    puts = seen.puts(PutKind.PUBLICATION)
+    for (delivery, *_), put in zip(copies(seen.deliveries, seen.semantics), puts, strict=True):
+        if not delivery.from_retained:
+            key = (*delivery.subscription.traditional_identity, delivery.topic_string)
+            together.setdefault(key, []).append((delivery.subscription, put))
+    for (*_, topic), several in together.items():
+        if len(several) > 1:
+            names = " + ".join(sorted(_named(subscription) for subscription, _ in several))
+            size = sum(len(put.body) for _, put in several[1:])
+            where = _subscriber(seen.qmgr, several[0][0])
+            sums = (1, len(several) - 1, size)
+            yield Fact(DUPLICATES.name, (seen.qmgr, where, names), sums, seen.arrival.seq, seen.at, (topic,))
+
+
+def _errors(seen: _Seen) -> Iterator[Fact]:
+    outcome = seen.outcome
+    if outcome.completion not in (Completion.ERROR, Completion.WARNING):
+        return
+    command = outcome.command.word if outcome.command is not None else ""
+    completion, reason = outcome.completion.value, outcome.reason or 0
+    key = (seen.qmgr, completion, reason, seen.application, seen.user, command)
+    sums = (1, len(seen.puts(PutKind.RESPONSE)), len(seen.puts(PutKind.DEADLETTER)))
+    yield Fact(ERRORS.name, key, sums, seen.arrival.seq, seen.at, (outcome.why,))
+
+
+def _subscriber(qmgr: str, subscription: Subscription) -> str:
+    """Queue, queue manager where it is another one, and correlation identifier where there is one."""
+    to_qmgr, queue, correl_id = subscription.traditional_identity
+    where = queue if to_qmgr in ("", qmgr) else f"{queue} at {to_qmgr}"
+    return f"{where} {correl_id.hex()}" if any(correl_id) else where
+
+
+def _named(subscription: Subscription) -> str:
+    topic = written_topic(subscription)
+    return topic if subscription.name is None else f"{topic} ({subscription.name})"

@@ -1,0 +1,50 @@
+"""The tables of an analysis as Parquet, a file for each, in a directory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, View
+
+_TYPES: Final = {str: pa.string(), int: pa.int64(), datetime: pa.timestamp("us", tz="UTC")}
+
+
+def arrow_table_schema(table: Table) -> pa.Schema:
+    """The columns of *table*."""
+    return pa.schema([(name, _TYPES[kind]) for name, kind in table.columns.items()])
+
+
+def write_tables(rows: Callable[[Table | View], list[Row]], directory: Path) -> None:
+    """Write every table and every view into *directory*, which takes the place of what is there.
+
+    Raises FileExistsError where that holds anything but such tables.
+    """
+    partial = fresh_beside(directory)
+    for of in (*TABLES, *VIEWS):
+        schema = arrow_table_schema(of.table if isinstance(of, View) else of)
+        parquet.write_table(pa.Table.from_pylist(rows(of), schema=schema), partial / f"{of.name}.parquet")
+    put_in_place(partial, directory)
+
+
+def fresh_beside(directory: Path) -> Path:
+    """An empty directory to be put in the place of *directory*. Raises FileExistsError as ``write_tables`` does."""
+    names = {f"{of.name}.parquet" for of in (*TABLES, *VIEWS)}
+    if directory.exists() and not {path.name for path in directory.iterdir()} <= names:
+        raise FileExistsError(17, "there is something else in it", str(directory))
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def put_in_place(partial: Path, directory: Path) -> None:
+    """Let *partial* be *directory*."""
+    shutil.rmtree(directory, ignore_errors=True)
+    partial.rename(directory)

@@ -1,0 +1,77 @@
+"""The report as one HTML page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commands.replay.analysis.report import SECTIONS, Asked, Report, Section
+from commands.replay.analysis.tables import Row
+from commands.replay.analysis.text import HEADS, shown_columns
+from commands.replay.page import Share, Stretch, bars, document, folded, key, section, table, timeline, told
+
+_SHARES: Final = {
+    "messages": "#2f7ed8",
+    "publications": "#2f7ed8",
+    "deliveries": "#4d9a6a",
+    "errors": "#c23531",
+    "extra": "#e6a23c",
+    "retained": "#7d5fb2",
+    "count": "#c23531",
+}
+_OVER_TIME: Final = ("publications", "deliveries", "errors")
+_LABELS: Final = ("topic", "queue", "application", "subscriber", "reason", "qmgr")
+
+
+def page(report: Report, source: str) -> str:
+    """The page. source: what was analysed, for its head."""
+    several = len(report.section("qmgrs").rows) > 1
+    when = ""
+    if report.first_time is not None:
+        when = f", {told(report.first_time)} to {told(report.last_time)} UTC"
+    version = report.semantics.removeprefix("v")
+    return document(
+        f"Analysis of {source}",
+        f"What is in {source}",
+        (
+            f'<p class="sum">{report.messages:,} messages{when}, replayed under version {version}.</p>',
+            section("Over time", _timeline(report)),
+            *(section(asked.title, _section(asked, report.section(asked.of.name), several)) for asked in SECTIONS),
+        ),
+    )
+
+
+def _timeline(report: Report) -> str:
+    periods = report.timeline
+    if not periods:
+        return ""
+    first = periods[0].start
+    stretches = [
+        Stretch(
+            round((period.start - first).total_seconds() / 60 / report.period_minutes),
+            period.start,
+            [Share(getattr(period, name), name, _SHARES[name]) for name in _OVER_TIME],
+        )
+        for period in periods
+    ]
+    return key((_SHARES[name], name) for name in _OVER_TIME) + timeline(stretches, report.period_minutes)
+
+
+def _section(asked: Asked, found: Section, several: bool) -> str:
+    if not found.rows:
+        return f'<p class="none">{asked.nothing}</p>'
+    names = shown_columns(asked, several)
+    numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
+    heads = [HEADS.get(name, name) for name in names]
+    rows = table(heads, ([told(row[name], name) for name in names] for row in found.rows), numeric, found.count)
+    if not asked.bar:
+        return rows
+    share = _SHARES[asked.bar]
+    drawn = bars([(_label(row), [Share(int(str(row[asked.bar])), asked.bar, share)]) for row in found.rows])
+    return drawn + folded(f"table: {min(len(found.rows), found.count):,} of {found.count:,}", rows)
+
+
+def _label(row: Row) -> str:
+    """What a bar is for: a program goes with its user, a reason with its program."""
+    words = [told(row[name], name) for name in _LABELS if row.get(name)]
+    first = words[0] if words else "no name"
+    return f"{first}, {row['user']}" if "application" in row and row["user"] else first

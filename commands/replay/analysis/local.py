@@ -1,0 +1,65 @@
+"""The analysis in this process: message after message, in the order of ``seq``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from commands.broker import EPOCH, Arrival, Broker
+from commands.context import Semantics
+from commands.objects import Objects, QueueManager
+from commands.replay.analysis.facts import NotingSpace, defined, facts_of
+from commands.replay.analysis.tables import Counts, Row, Table, View
+from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
+from commands.selection import selects
+from rfh2.captured import CapturedMessage
+
+
+@dataclass(slots=True)
+class _QueueManager:
+    broker: Broker
+    now: datetime = EPOCH
+
+
+class LocalAnalysis:
+    """Analyses captured messages. setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+
+    def __init__(self, setup: str = "", semantics: str = "v7") -> None:
+        self._setup, self._semantics = setup, Semantics(semantics)
+        self._qmgrs: dict[str, _QueueManager] = {}
+        self._last = -1
+        self._counts = Counts()
+
+    def take(self, message: CapturedMessage) -> None:
+        """Take in one message.
+
+        Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        """
+        if message.seq < self._last:
+            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
+        self._last = message.seq
+        qmgr = message.qmgr or DEFAULT_QMGR
+        known = self._qmgrs.get(qmgr)
+        if known is None:
+            known = self._qmgrs[qmgr] = _QueueManager(self._broker(qmgr))
+            self._counts.add(defined(qmgr, known.broker.space.subscriptions()))
+        # A message without a time comes when the last one came.
+        known.now = message.time if message.time is not None else known.now
+        arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
+        outcome = known.broker.process(arrival)
+        self._counts.add(facts_of(qmgr, arrival, outcome, known.broker.space, self._semantics))
+
+    def rows(self, of: Table | View) -> list[Row]:
+        """All rows of a table or a view, sorted."""
+        return self._counts.rows(of)
+
+    def look(self, of: Table | View, most: int | None) -> tuple[int, Sequence[Row]]:
+        """How many rows a table or a view has, and the first *most* of them (None: all)."""
+        rows = self.rows(of)
+        return len(rows), rows[:most]
+
+    def _broker(self, qmgr: str) -> Broker:
+        objects = Objects(QueueManager(qmgr))
+        space = NotingSpace(objects.topics, selects, self._semantics.value)
+        return Broker(qmgr, self._setup, self._semantics.value, objects=objects, space=space)

@@ -1,0 +1,199 @@
+"""An analysis summed up for people: the sections that are asked for, each with its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from commands.replay.analysis.tables import (
+    APPLICATIONS,
+    DUPLICATES,
+    ERRORS,
+    MINUTES,
+    NEVER_MATCHED,
+    NEVER_SUBSCRIBED,
+    QMGRS,
+    STREAMS,
+    TOPICS,
+    UNREAD,
+    Row,
+    Table,
+    View,
+)
+
+_MOST_PERIODS: Final = 60
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A section that a report has. shown: the columns that a person sees first, in order; bar: the one to draw."""
+
+    title: str
+    of: Table | View
+    shown: tuple[str, ...]
+    bar: str
+    nothing: str
+
+    @property
+    def table(self) -> Table:
+        """Whose rows it has."""
+        return self.of.table if isinstance(self.of, View) else self.of
+
+
+SECTIONS: Final = (
+    Asked("Queue managers", QMGRS, ("qmgr", "messages", "publications", "deliveries", "errors"), "messages", "none"),
+    Asked(
+        "Traffic by stream",
+        STREAMS,
+        ("qmgr", "queue", "messages", "bytes", "publications", "deliveries", "errors"),
+        "messages",
+        "none",
+    ),
+    Asked(
+        "Traffic by topic",
+        TOPICS,
+        ("qmgr", "topic", "publications", "bytes", "deliveries", "retained", "read"),
+        "publications",
+        "nothing was published",
+    ),
+    Asked(
+        "Traffic by application",
+        APPLICATIONS,
+        ("qmgr", "application", "user", "messages", "publications", "registrations", "requests", "errors"),
+        "messages",
+        "none",
+    ),
+    Asked(
+        "Subscriptions never matched",
+        NEVER_MATCHED,
+        ("qmgr", "subscriber", "topic", "sub_name", "user", "first_seq"),
+        "",
+        "every subscription was given something",
+    ),
+    Asked(
+        "Topics never subscribed",
+        NEVER_SUBSCRIBED,
+        ("qmgr", "topic", "publications", "bytes", "queue"),
+        "publications",
+        "what was published was received by somebody, on every topic",
+    ),
+    Asked(
+        "Duplicate deliveries from overlapping subscriptions",
+        DUPLICATES,
+        ("qmgr", "subscriber", "subscriptions", "publications", "extra", "topic"),
+        "extra",
+        "nobody was put a publication twice",
+    ),
+    Asked(
+        "Retained publications that nobody reads",
+        UNREAD,
+        ("qmgr", "topic", "retained", "bytes", "deliveries", "last_time"),
+        "retained",
+        "whatever was retained was read",
+    ),
+    Asked(
+        "Errors and warnings by reason and program",
+        ERRORS,
+        ("completion", "reason", "application", "user", "command", "count", "answered", "dead_letters", "first_seq"),
+        "count",
+        "none",
+    ),
+)
+"""What is asked of a capture, in the order in which it is told."""
+
+
+class Section(BaseModel):
+    """One section: the first rows, and how many there are. name: of its table, or of its view."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    title: str
+    count: int
+    rows: tuple[Row, ...]
+
+
+class Period(BaseModel):
+    """Traffic of a stretch of captured time that begins at *start*."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: datetime
+    messages: int
+    publications: int
+    deliveries: int
+    errors: int
+
+
+class Report(BaseModel):
+    """What is in a capture. semantics: under which it was replayed. timeline: at most sixty periods of equal length."""
+
+    model_config = ConfigDict(frozen=True)
+
+    semantics: str
+    messages: int
+    first_time: datetime | None
+    last_time: datetime | None
+    sections: tuple[Section, ...]
+    timeline: tuple[Period, ...]
+    period_minutes: int
+
+    def section(self, name: str) -> Section:
+        """The section of that name. Raises KeyError."""
+        for section in self.sections:
+            if section.name == name:
+                return section
+        raise KeyError(name)
+
+
+Look = Callable[[Table | View, int | None], tuple[int, Sequence[Row]]]
+"""How many rows a table or a view has, and the first so many of them (None: all), sorted."""
+
+
+def report_of(look: Look, semantics: str, most: int) -> Report:
+    """The report, with *most* rows in each section at most."""
+    sections = []
+    for asked in SECTIONS:
+        count, rows = look(asked.of, most)
+        sections.append(Section(name=asked.of.name, title=asked.title, count=count, rows=tuple(rows)))
+    qmgrs = look(QMGRS, None)[1]
+    times = [row[name] for row in qmgrs for name in ("first_time", "last_time")]
+    known = [time for time in times if isinstance(time, datetime)]
+    length, timeline = _timeline(look(MINUTES, None)[1])
+    return Report(
+        semantics=semantics,
+        messages=sum(_number(row, "messages") for row in qmgrs),
+        first_time=min(known, default=None),
+        last_time=max(known, default=None),
+        sections=tuple(sections),
+        timeline=timeline,
+        period_minutes=length,
+    )
+
+
+def _timeline(minutes: Sequence[Row]) -> tuple[int, tuple[Period, ...]]:
+    moments = [moment for row in minutes if isinstance(moment := row["minute"], datetime)]
+    if not moments:
+        return 1, ()
+    first = min(moments)
+    length = (max(moments) - first) // _MINUTE // _MOST_PERIODS + 1
+    sums: dict[int, list[int]] = {}
+    for moment, row in zip(moments, minutes, strict=True):
+        so_far = sums.setdefault((moment - first) // _MINUTE // length, [0] * len(MINUTES.sums))
+        for at, name in enumerate(MINUTES.sums):
+            so_far[at] += _number(row, name)
+    return length, tuple(
+        Period(start=first + number * length * _MINUTE, **dict(zip(MINUTES.sums, so_far, strict=True)))
+        for number, so_far in sorted(sums.items())
+    )
+
+
+def _number(row: Row, name: str) -> int:
+    value = row[name]
+    assert isinstance(value, int)
+    return value

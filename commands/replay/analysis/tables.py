@@ -1,0 +1,212 @@
+"""The tables of an analysis, declared once: this process and Spark count by the same declaration.
+
+A row has a key, sums, the least ``seq`` that it was met with, the earliest and the latest moment, and words that belong
+to that least ``seq``: an example, or what a subscription says. All of that can be put together from parts in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+Value = str | int | datetime | None
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. keys: names and types, ``str``, ``int`` or ``datetime``. firsts: the words, all of them ``str``.
+
+    order: the sums by which rows are sorted, the greatest first.
+    """
+
+    name: str
+    keys: Mapping[str, type]
+    sums: tuple[str, ...]
+    order: tuple[str, ...]
+    firsts: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, type]:
+        """Every column with its type."""
+        return {
+            **self.keys,
+            **dict.fromkeys(self.sums, int),
+            "first_seq": int,
+            "first_time": datetime,
+            "last_time": datetime,
+            **dict.fromkeys(self.firsts, str),
+        }
+
+
+QMGRS: Final = Table(
+    "qmgrs",
+    {"qmgr": str},
+    ("messages", "bytes", "publications", "deliveries", "responses", "dead_letters", "errors", "passed_over"),
+    ("messages",),
+)
+"""What came to each queue manager."""
+
+STREAMS: Final = Table(
+    "streams",
+    {"qmgr": str, "queue": str},
+    ("messages", "bytes", "publications", "deliveries", "errors", "passed_over"),
+    ("messages",),
+)
+"""What came to each queue: the control queue, streams, and those that no broker reads."""
+
+TOPICS: Final = Table(
+    "topics",
+    {"qmgr": str, "topic": str},
+    ("publications", "bytes", "deliveries", "retained", "read"),
+    ("publications", "read"),
+    ("queue",),
+)
+"""What was published on each topic, prefix included. read: how often what is retained there was given to somebody."""
+
+APPLICATIONS: Final = Table(
+    "applications",
+    {"qmgr": str, "application": str, "user": str},
+    (
+        *("messages", "bytes", "publications", "registrations", "deregistrations", "requests", "deletions", "others"),
+        *("deliveries", "errors"),
+    ),
+    ("messages",),
+)
+"""What each program sent: by PutApplName of the descriptor, and user. others: what is none of these commands."""
+
+SUBSCRIPTIONS: Final = Table(
+    "subscriptions",
+    {"qmgr": str, "sub_id": str},
+    ("deliveries", "read"),
+    ("deliveries", "read"),
+    ("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
+)
+"""Every subscription that there was; first_seq -1 for one that the setup defined."""
+
+DUPLICATES: Final = Table(
+    "duplicates",
+    {"qmgr": str, "subscriber": str, "subscriptions": str},
+    ("publications", "extra", "bytes"),
+    ("extra",),
+    ("topic",),
+)
+"""Publications of which one subscriber was put several messages, because several of its subscriptions match a topic.
+
+extra: messages beyond the first; bytes: of those. topic: an example.
+"""
+
+ERRORS: Final = Table(
+    "errors",
+    {"qmgr": str, "completion": str, "reason": int, "application": str, "user": str, "command": str},
+    ("count", "answered", "dead_letters"),
+    ("count",),
+    ("why",),
+)
+"""Commands in error or with warnings, by reason and program. command: empty where it could not be read."""
+
+MINUTES: Final = Table(
+    "minutes",
+    {"minute": datetime},
+    ("messages", "publications", "deliveries", "errors"),
+    (),
+)
+"""Traffic by the minute; without messages that have no time, nor one before them."""
+
+TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES, ERRORS, MINUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The rows of a table in which some sums are zero, and others not; order: as of a table."""
+
+    name: str
+    table: Table
+    order: tuple[str, ...]
+    zero: tuple[str, ...]
+    positive: tuple[str, ...] = ()
+
+    def has(self, row: Row) -> bool:
+        """Whether *row* is one of them."""
+        return not any(row[name] for name in self.zero) and all(row[name] for name in self.positive)
+
+
+NEVER_MATCHED: Final = View("never_matched", SUBSCRIPTIONS, (), ("deliveries", "read"))
+"""Subscriptions that nothing was ever delivered for."""
+
+NEVER_SUBSCRIBED: Final = View("never_subscribed", TOPICS, ("publications",), ("deliveries", "read"), ("publications",))
+"""Topics that were published on, and nobody ever received it."""
+
+UNREAD: Final = View("unread_retained", TOPICS, ("retained", "publications"), ("read",), ("retained",))
+"""Topics on which something was retained that no new or asking subscriber was ever given."""
+
+VIEWS: Final = (NEVER_MATCHED, NEVER_SUBSCRIBED, UNREAD)
+
+
+class Fact(NamedTuple):
+    """Something to be counted. at: when, None where that does not matter. Each word is a string, empty for none."""
+
+    table: str
+    key: tuple[Value, ...]
+    sums: tuple[int, ...]
+    seq: int
+    at: datetime | None
+    firsts: tuple[str, ...] = ()
+
+
+class _Counted:
+    """A row while it is counted."""
+
+    __slots__ = ("first", "first_time", "last_time", "sums")
+
+    def __init__(self, fact: Fact) -> None:
+        self.sums = list(fact.sums)
+        self.first = (fact.seq, fact.firsts)
+        self.first_time = self.last_time = fact.at
+
+    def add(self, fact: Fact) -> None:
+        for at, value in enumerate(fact.sums):
+            self.sums[at] += value
+        self.first = min(self.first, (fact.seq, fact.firsts))
+        if fact.at is not None:
+            self.first_time = fact.at if self.first_time is None else min(self.first_time, fact.at)
+            self.last_time = fact.at if self.last_time is None else max(self.last_time, fact.at)
+
+
+class Counts:
+    """Facts, put together by table and key."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[tuple[Value, ...], _Counted]] = {table.name: {} for table in TABLES}
+        self.size = 0
+        """How many rows there are."""
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Count *facts*."""
+        for fact in facts:
+            rows = self._tables[fact.table]
+            counted = rows.get(fact.key)
+            if counted is None:
+                rows[fact.key] = _Counted(fact)
+                self.size += 1
+            else:
+                counted.add(fact)
+
+    def values(self, table: Table) -> Iterator[tuple[Value, ...]]:
+        """The rows of *table* as tuples of its columns, in no order."""
+        for key, row in self._tables[table.name].items():
+            seq, firsts = row.first
+            yield (*key, *row.sums, seq, row.first_time, row.last_time, *firsts)
+
+    def rows(self, of: Table | View) -> list[Row]:
+        """The rows of a table or a view, sorted: those with most first, then by key."""
+        table = of.table if isinstance(of, View) else of
+        found = (dict(zip(table.columns, values, strict=True)) for values in self.values(table))
+        wanted = (row for row in found if of.has(row)) if isinstance(of, View) else found
+
+        def place(row: Row) -> tuple[Any, ...]:
+            return (*(-int(str(row[name])) for name in of.order), *(row[name] for name in table.keys))
+
+        return sorted(wanted, key=place)

@@ -1,0 +1,75 @@
+"""The report for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from commands.replay.analysis.report import SECTIONS, Asked, Report, Section
+from commands.replay.page import cut, told
+
+_MOST_LINES: Final = 10
+_COLUMNS: Final = 100
+_GAP: Final = 2
+
+HEADS: Final = {
+    "qmgr": "qmgr",
+    "sub_name": "name",
+    "sub_point": "sub. point",
+    "first_seq": "first",
+    "last_time": "last",
+    "registrations": "RegSub",
+    "deregistrations": "DeregSub",
+    "requests": "ReqUpdate",
+    "deletions": "DeletePub",
+    "dead_letters": "dead",
+}
+"""What a column is called where its name says too little, or too much."""
+
+
+def lines_of(report: Report) -> Iterator[str]:
+    """The report, line by line."""
+    when = f", {told(report.first_time)} to {told(report.last_time)} UTC" if report.first_time is not None else ""
+    yield f"{report.messages:,} messages{when}, under version {report.semantics.removeprefix('v')}"
+    several = len(report.section("qmgrs").rows) > 1
+    for asked in SECTIONS:
+        section = report.section(asked.of.name)
+        yield ""
+        yield f"{asked.title}: {f'{section.count:,}' if section.count else asked.nothing}"
+        yield from _table(asked, section, several)
+
+
+def shown_columns(asked: Asked, several: bool) -> tuple[str, ...]:
+    """The columns of a section that are shown: the queue manager only where there are several."""
+    return tuple(name for name in asked.shown if several or name != "qmgr" or asked.of.name == "qmgrs")
+
+
+def _table(asked: Asked, section: Section, several: bool) -> Iterator[str]:
+    if not section.rows:
+        return
+    names = shown_columns(asked, several)
+    rows = section.rows[:_MOST_LINES]
+    columns = [[HEADS.get(name, name), *(told(row[name], name) for row in rows)] for name in names]
+    numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
+    widths = _fitting([max(map(len, column)) for column in columns], numeric)
+    for line in zip(*columns, strict=True):
+        yield " " * _GAP + _line(line, widths, numeric)
+    if section.count > len(rows):
+        yield f"  and {section.count - len(rows):,} more"
+
+
+def _fitting(widths: list[int], numeric: Sequence[bool]) -> list[int]:
+    """*widths*, with the widest columns of words made narrower until a line has room."""
+    words = [at for at, number in enumerate(numeric) if not number]
+    too_much = sum(widths) + _GAP * len(widths) - _COLUMNS
+    for _ in range(too_much if words else 0):
+        widths[max(words, key=lambda at: widths[at])] -= 1
+    return widths
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    aligned = (
+        f"{cell:>{width}}" if number else f"{cut(cell, width):<{width}}"
+        for cell, width, number in zip(cells, widths, numeric, strict=True)
+    )
+    return (" " * _GAP).join(aligned).rstrip()

@@ -1,0 +1,178 @@
+"""The analysis on Spark: every task of the second pass counts for itself, and the counts are put together by Spark.
+
+The rows are those of the local analysis (``commands.replay.analysis``), which declares the tables and says what is
+counted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
+
+from commands.broker import Arrival
+from commands.context import Semantics
+from commands.replay.analysis.facts import NotingSpace, defined, facts_of
+from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
+from commands.replay.analysis.report import Report, report_of
+from commands.replay.analysis.tables import TABLES, VIEWS, Counts, Row, Table, View
+from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.landing import Landed, landed
+from commands.replay.spark.pieces import files_of
+from commands.replay.spark.prepare import prepared
+from commands.replay.spark.second_pass import Result, second_pass
+from commands.replay.spark.setting import Setting
+from commands.replay.spark.twopass import first_pass
+
+_TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
+_BY_NAME: Final[dict[str, Table | View]] = {of.name: of for of in (*TABLES, *VIEWS)}
+_MOST_ROWS: Final = 50_000
+
+
+def schema_of(table: Table) -> StructType:
+    """The columns of *table*."""
+    return StructType([StructField(name, _TYPES[kind]) for name, kind in table.columns.items()])
+
+
+_KEPT: Final = StructType([StructField(table.name, schema_of(table)) for table in TABLES])
+_ARROW: Final = {table.name: pa.struct(list(arrow_table_schema(table))) for table in TABLES}
+_ARROW_KEPT: Final = pa.schema(list(_ARROW.items()))
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """An analysis that is yet to be run: all tables come in one go, so cache *kept*, or write it somewhere.
+
+    kept: counts of the tasks; a column for each table, and in each row one of them.
+    """
+
+    kept: DataFrame
+
+    def table(self, name: str) -> DataFrame:
+        """A table or a view of ``commands.replay.analysis`` by its name: ``topics``, ``never_matched`` ...
+
+        Sorted: those with most first. Raises KeyError.
+        """
+        of = _BY_NAME[name]
+        table = of.table if isinstance(of, View) else of
+        counted = self.kept.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
+        parts = counted.groupBy(*table.keys).agg(
+            *(F.sum(column).alias(column) for column in table.sums),
+            F.min("first_time").alias("first_time"),
+            F.max("last_time").alias("last_time"),
+            F.min(F.struct("first_seq", *table.firsts)).alias("first"),
+        )
+        firsts: list[Column] = [F.col(f"first.{column}") for column in ("first_seq", *table.firsts)]
+        rows = parts.select("*", *firsts).select(*table.columns)
+        if isinstance(of, View):
+            for column in of.zero:
+                rows = rows.where(F.col(column) == 0)
+            for column in of.positive:
+                rows = rows.where(F.col(column) > 0)
+        return rows.orderBy(*(F.desc(column) for column in of.order), *table.keys)
+
+
+def analysed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> Analysed:
+    """Analyse a capture. The arguments are those of ``replayed``, and so is what is raised."""
+    setting = Setting(setup, semantics)
+    ready = prepared(captured, setting, ranges)
+    return Analysed(second_pass(ready, [first_pass(ready, semantics)], lambda: _CountKeeper(setting), _KEPT))
+
+
+class _CountKeeper:
+    """Counts what one task sees."""
+
+    space = NotingSpace
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._semantics = setting, Semantics(setting.semantics)
+        self._counts = Counts()
+        self._known: set[str] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take what was counted."""
+        return self._counts.size >= _MOST_ROWS
+
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
+        """Count what one message came to."""
+        ((outcome, space),) = results
+        if qmgr not in self._known:
+            self._known.add(qmgr)
+            self._counts.add(defined(qmgr, self._setting.broker(qmgr).space.subscriptions()))
+        self._counts.add(facts_of(qmgr, arrival, outcome, space, self._semantics))
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Give what was counted since the last time."""
+        counts, self._counts = self._counts, Counts()
+        for table in TABLES:
+            rows = [dict(zip(table.columns, values, strict=True)) for values in counts.values(table)]
+            if rows:
+                arrays = [
+                    pa.array(rows, kind) if name == table.name else pa.nulls(len(rows), kind)
+                    for name, kind in _ARROW.items()
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW_KEPT)
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left."""
+        return self.take()
+
+
+# File to file
+
+
+def check(source: Path, setup: str) -> None:
+    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
+    files_of([str(source)])
+    Setting(setup).broker(DEFAULT_QMGR)
+
+
+def analyse(
+    spark: SparkSession, source: Path, form: str, setup: str, semantics: str, output: Path | None, most: int
+) -> tuple[Report, Landed]:
+    """The report on the capture at *source*, and what could not be read of it.
+
+    output: a directory for every table, or None. most: rows of each section of the report. What is in between is in a
+    directory beside the output, or in the temporary one, that goes in the end. Raises FileExistsError where the output
+    holds something else.
+    """
+    tables = None if output is None else fresh_beside(output)
+    work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
+    try:
+        capture = landed(spark, source, form, work)
+        analysed(capture.messages, setup, semantics).kept.write.parquet(str(work / "kept"))
+        found = Analysed(spark.read.parquet(str(work / "kept")))
+
+        def look(of: Table | View, first: int | None) -> tuple[int, list[Row]]:
+            rows = found.table(of.name).cache()
+            try:
+                return rows.count(), rows_of(rows if first is None else rows.limit(first))
+            finally:
+                rows.unpersist()
+
+        report = report_of(look, semantics, most)
+        if output is not None and tables is not None:
+            for name in _BY_NAME:
+                found.table(name).write.parquet(str(tables / f"{name}.parquet"))
+            put_in_place(tables, output)
+        return report, capture
+    finally:
+        shutil.rmtree(work)
+        if tables is not None:
+            shutil.rmtree(tables, ignore_errors=True)
+
+
+def rows_of(table: DataFrame) -> list[Row]:
+    """The rows of a table, as the local analysis has them."""
+    found: list[dict[str, Any]] = table.toArrow().to_pylist()
+    return [dict(row) for row in found]
