@@ -3,8 +3,8 @@
 Nothing is read from the tables before what is pending for them was written (``flush``): whoever reads does not see the
 difference. A part that is backed out takes back what it added (``mark``, ``back_to``) and touches no table for it.
 
-What the database could not take is refused at once, while it is known whose fault it is: UnicodeEncodeError for text with
-half a character in it.
+What the database could not take is refused at once, while it is known whose fault it is: UnicodeEncodeError for text
+with half a character in it.
 """
 
 from __future__ import annotations
