@@ -172,7 +172,7 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
     rules = RULES[word]
     option_tags, repeated, once = rules.options, rules.repeated, rules.once
     fields: dict[str, Any] = {}
-    options: list[StrEnum] | None = None
+    options: list[StrEnum] = []
     for tag, text in pairs:
         if tag == "Command":
             continue
@@ -180,9 +180,9 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
             found = taken.words.get(_SPELLINGS.get(text, text))
             if found is None:
                 raise CommandError(taken.reason, why=f"{word} takes no {tag} {text!r}", tags=((tag, text),))
-            options = [*(options or ()), found]
+            options.append(found)
         elif (field := repeated.get(tag)) is not None:
-            fields[field] = (*fields.get(field, ()), text)
+            fields[field] = (*fields[field], text) if field in fields else (text,)
         elif (field := once.get(tag)) is not None:
             if field in fields:
                 raise CommandError(MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
@@ -190,9 +190,9 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
         else:
             known = tag in ALL_TAGS
             raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
-    if options is not None:
+    if options:
         fields["options"] = tuple(options)
-    check_fields(word, fields, options or ())
+    check_fields(word, fields, options)
     if "" in fields.values():
         # An empty element asks for the default.
         fields = {name: value for name, value in fields.items() if value != "" or name not in _DEFAULTED}
@@ -201,14 +201,14 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
 
 def _command(pairs: Sequence[tuple[str, str]]) -> str:
     words = [text for tag, text in pairs if tag == "Command"]
+    if len(words) == 1 and words[0] in RULES:
+        return words[0]
     if not words:
         raise CommandError(MQRC_RFH_PARM_MISSING, why="the psc folder has no Command")
     if len(words) > 1:
         raise CommandError(MQRC_RFH_DUPLICATE_PARM, why="Command occurs twice", tags=(("Command", words[1]),))
-    if words[0] not in RULES:
-        why = f"{words[0]!r} is not one of {', '.join(RULES)}"
-        raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=(("Command", words[0]),))
-    return words[0]
+    why = f"{words[0]!r} is not one of {', '.join(RULES)}"
+    raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=(("Command", words[0]),))
 
 
 def check_fields(word: str, fields: Mapping[str, Any], options: Sequence[StrEnum]) -> None:

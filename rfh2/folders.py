@@ -22,7 +22,7 @@ from lxml import etree
 
 from rfh2.constants import MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import DecodeError
-from rfh2.frozen import quick
+from rfh2.frozen import maker, quick
 
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
@@ -74,11 +74,9 @@ class Folder:
     def of(cls, text: str, charset: str = "utf-8") -> Folder:
         """A folder that holds *text*, padded with blanks to a multiple of four bytes."""
         data = text.encode(charset)
-        missing = -len(data) % 4
-        if missing:
-            blank = " ".encode(charset)
-            data += blank * (missing // len(blank))
-        return cls(data, charset)
+        if missing := -len(data) % 4:
+            data += (" " * missing).encode(charset)[:missing]
+        return _make(data, charset, 0)
 
     @property
     def text(self) -> str:
@@ -126,6 +124,9 @@ class Folder:
         if len(roots) == 1:
             return _merged((_tag(child), _value(child)) for child in roots[0])
         return _merged((_tag(root), _value(root)) for root in roots)
+
+
+_make = maker(Folder)
 
 
 def parse(folder: Folder) -> list[etree._Element]:

@@ -93,15 +93,22 @@ class Rfh2:
         if self.name_value_ccsid not in NAME_VALUE_CCSIDS:
             raise EncodeError(f"NameValueCCSID {self.name_value_ccsid} is not one of {NAME_VALUE_CCSIDS}")
         order, charset = self.order, self.charset
-        parts: list[bytes] = []
+        packed = _LONG[order].pack
+        length = FIXED_LENGTH
+        parts = [b""]
         for folder in self.folders:
             data = folder.data
-            parts += (len(data).to_bytes(4, order), data)
-        pairs = b"".join(parts)
+            size = len(data)
+            length += 4 + size
+            parts += (packed(size), data)
         struc_id = STRUC_ID if charset == ASCII_FIELDS else "RFH ".encode(charset)
         fmt = characters(self.format, 8, charset, "Format")
-        described = (self.encoding, self.coded_char_set_id, fmt, self.flags, self.name_value_ccsid)
-        return MQRFH2.pack(order, struc_id, 2, FIXED_LENGTH + len(pairs), *described) + pairs
+        encoding, ccsid, nv_ccsid = self.encoding, self.coded_char_set_id, self.name_value_ccsid
+        try:
+            parts[0] = MQRFH2.fast[order].pack(struc_id, 2, length, encoding, ccsid, fmt, self.flags, nv_ccsid)
+        except struct.error as error:
+            raise EncodeError(f"MQRFH2: {error}") from error
+        return b"".join(parts)
 
 
 _make = maker(Rfh2)
