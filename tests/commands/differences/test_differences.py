@@ -19,7 +19,7 @@ from commands.cli import main
 from commands.explain.build import Wanted, command_message
 from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.replay import LocalReplay
-from commands.replay.differences import FINDING, RULES, Change, Difference
+from commands.replay.differences import FINDING, RULES, Change, Difference, Rule
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.rules import Seen
@@ -30,6 +30,7 @@ from rfh2.constants import MQMT_REQUEST
 from rfh2.mqmd import Mqmd
 from tests.commands.spark.worlds import SETUP, captures
 
+DOCS = Path(__file__).parents[3] / "docs/differences.md"
 NEWS = "NEWS"
 NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -229,6 +230,14 @@ def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:
     assert given_sign >= {rule.id for rule in RULES.values() if rule.seen is Seen.SIGN}
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_the_docs_say_where_each_rule_shows(rule: Rule) -> None:
+    (row,) = [line for line in DOCS.read_text().splitlines() if line.startswith(f"| {rule.id} |")]
+    told = {Seen.PUTS: "puts", Seen.SIGN: "signs", Seen.ELSEWHERE: "neither"}[rule.seen]
+    assert row.startswith(f"| {rule.id} | {rule.title}: {rule.old} | {rule.new} | {told}")
+    assert ("signs" in row) == any(rule.id in expected for _, _, expected in SIGNS)
+
+
 def test_a_difference_says_who_what_and_why() -> None:
     _, (answer, gained) = compared(capture(reg("u"), reg("t", user="bob"), pub("t")), "")
     assert (answer.old, answer.new) == ("response error 3078 MQRCCF_DUPLICATE_IDENTITY", "response ok")
@@ -288,8 +297,8 @@ def test_the_report_sums_up() -> None:
         assert len(line.examples) == min(line.total, max(3, len(line.changes)))
         assert [example.seq for example in line.examples] == sorted(example.seq for example in line.examples)
         assert line.advice
-    for line in report.subscribers:
-        assert line.first == next(each for each in found if each.queue == line.name)
+    for who in report.subscribers:
+        assert who.first == next(each for each in found if each.queue == who.name)
     assert {"D28", "D30", "D31"} <= {sign.name for sign in report.signs}
 
 
