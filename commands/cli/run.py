@@ -106,7 +106,10 @@ def command(
     console.say(_sum(processor.tally))
     if unsettled and link is not None and not stop.is_set():
         console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
-    return ExitCode.PROBLEMS if processor.tally.dead_letters or unsettled else ExitCode.DONE
+    refused = 0 if link is None else link.refused
+    if refused:
+        console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
+    return ExitCode.PROBLEMS if processor.tally.dead_letters or refused or unsettled else ExitCode.DONE
 
 
 def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> bool:

@@ -135,4 +135,5 @@ def read_config(path: Path | None) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}", first["msg"]) from error
+        why = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ConfigError(f"{path}: {where}", why) from error

@@ -20,11 +20,12 @@ PARDON_S: Final = 300.0
 class Looks:
     """How often one thread has looked for work and found none, how much it has done, and what it can not do.
 
-    trouble: why it had to give up last; nothing once it has looked again.
+    refused: how many things the tree would not have. trouble: why it had to give up last; nothing once it has looked
+    again.
     """
 
     def __init__(self) -> None:
-        self.vain = self.done = 0
+        self.vain = self.done = self.refused = 0
         self.trouble = ""
 
     def failed(self, error: Exception) -> None:

@@ -105,6 +105,17 @@ def test_with_no_broker_it_says_so_and_what_has_to_go_there_waits(
 
 
 @needs_mosquitto
+def test_what_the_tree_refuses_is_told_at_the_end(tmp_path: Path, store: QueueManagerStore) -> None:
+    (tmp_path / "acl").write_text("topic readwrite qpubsub/#\n")
+    with mosquitto(tmp_path / "mosquitto", f"acl_file {tmp_path}/acl") as broker:
+        _publish(store, "out/x", b"forbidden")
+        result = _once(tmp_path, broker.url)
+    assert result.exit_code == 1
+    assert "1 publications, which the topic tree refused, are on SYSTEM.DEAD.LETTER.QUEUE" in result.stderr
+    assert _count(store, "SYSTEM.DEAD.LETTER.QUEUE") == 1
+
+
+@needs_mosquitto
 def test_a_strict_queue_manager_gets_the_queue_on_which_publications_wait(tmp_path: Path, broker: Mosquitto) -> None:
     native = Native(broker, "native", "#")
     with QueueManagerStore.create(tmp_path, QueueManager("QM1", strict=True)) as strict:

@@ -27,19 +27,6 @@ _SYNCPOINT, _SET_ALL = 0x0002, 0x0800
 _MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
 _PSMODES: Final = {0: "DISABLED", 1: "COMPAT", 2: "ENABLED"}
 _PUBSUB_MODE: Final = 187
-# What a failed MQCONNX most often comes of.
-_CONNECTING: Final = {
-    2035: "user, password or channel authentication (CHLAUTH); AMQERR01.LOG says which",
-    2058: "the queue manager at that address has another name",
-    2059: "nothing listens there, or the queue manager is not running",
-    2085: "the queue manager's name is unknown to the client",
-    2393: "TLS: key repository, cipher or certificate",
-    2397: "TLS: the handshake failed",
-    2537: "the channel is stopped or in use to its limit",
-    2538: "the host does not answer",
-    2539: "the channel's definition does not fit, or there is none",
-    2540: "there is no such channel at the queue manager",
-}
 
 
 class MqCheck:
@@ -55,9 +42,8 @@ class MqCheck:
         try:
             self._connection.connect()
         except MqError as error:
-            hint = _CONNECTING.get(error.reason)
             mend = self._authorize("qmgr", "", "+connect +inq +setall") if error.reason == MQRC_NOT_AUTHORIZED else ()
-            return Finding(subject, False, f"{error}; {hint}" if hint else str(error), mend)
+            return Finding(subject, False, str(error), mend)
         return Finding(subject, True, "connected")
 
     def queues(self, inputs: Sequence[str], destinations: Sequence[str]) -> Iterator[Finding]:
@@ -79,6 +65,7 @@ class MqCheck:
         """The topic tree."""
         topic = f"QPUBSUB/check/{self._qmgr}"
         yield self._input(config.in_queue)
+        yield self._sent_to(config.in_queue)
         yield self._tried("subscribing", lambda: self._subscribe(topic), self._topic("+sub +resume +pub"))
         yield self._tried("publishing", lambda: self._publish(topic), self._topic("+pub"))
         mend = (*self._authorize("queue", "SYSTEM.ADMIN.COMMAND.QUEUE", "+put"),)
@@ -166,6 +153,16 @@ class MqCheck:
             2053: (f"ALTER QLOCAL('{name}') MAXDEPTH(999999999)",),
         }
         return self._by_reason(subject, attempt, mends)
+
+    def _sent_to(self, name: str) -> Finding:
+        """A subscription's queue: whoever subscribes must be allowed to put there."""
+
+        def attempt() -> str:
+            self._put(name)
+            return "can be put to"
+
+        mends = {MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+put")}
+        return self._by_reason(f"queue {name}, as where subscriptions send", attempt, mends)
 
     def _put(self, queue: str, options: int = 0) -> None:
         md = Mqmd(persistence=MQPER_PERSISTENT, format="MQSTR", user_identifier=self._user[:12]).encode()

@@ -47,7 +47,7 @@ class MqttCheck:
             f"Maximum QoS is {granted.max_qos}"
             + ("" if granted.max_qos else ": persistent publications could be lost"),
         )
-        what = "retained publications" if granted.retain else "the broker keeps none: subscribers to come get nothing"
+        what = "the broker keeps them" if granted.retain else "the broker keeps none: subscribers to come get nothing"
         yield Finding("retained publications", granted.retain, what)
         what = "available" if granted.identifiers else "not available: overlapping subscriptions may get copies"
         yield Finding("subscription identifiers", granted.identifiers, what)

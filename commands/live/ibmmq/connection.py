@@ -6,12 +6,14 @@ Errors leave as ``MqError``; ``None`` stands for "no message". Not to be shared 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from commands.live.config import ConfigError, QueuesConfig
 from commands.live.ibmmq.reasons import (
+    CONNECT,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
@@ -30,7 +32,11 @@ def _package() -> Any:
     try:
         import ibmmq  # noqa: PLC0415 - the extra may not be installed, nor the client library that it loads
     except ImportError as error:
-        why = f"ibmmq:// needs the package ibmmq and IBM MQ's client ({error}): pip install 'qpubsub[mq]'"
+        if importlib.util.find_spec("ibmmq") is None:
+            why = "ibmmq:// needs the package ibmmq: pip install 'qpubsub[mq]'"
+        else:
+            # The package tells this one as "No module named 'ibmmqc'".
+            why = "ibmmq:// needs IBM MQ's client; it is not found: LD_LIBRARY_PATH has to name where libmqm_r.so is"
         raise ConfigError("--queues, --topics", why) from error
     return ibmmq
 
@@ -98,7 +104,7 @@ class Connection:
             csp.CSPUserId, csp.CSPPassword = user, password
             arguments["csp"] = csp
         qmgr = mq.QueueManager(None)
-        with self._told(f"MQCONNX to {address}"):
+        with self._told(f"{CONNECT} to {address}"):
             qmgr.connect_with_options(address.qmgr, cno=cno, **arguments)
         self._qmgr = qmgr
 

@@ -92,6 +92,7 @@ class MqOutflow:
                 self._carry_out(own, wanted, refused)
         if wanted:
             spool.done(refused)
+            self.looks.refused += len(refused)
         self.looks.found(len(wanted))
         return len(wanted)
 

@@ -7,6 +7,8 @@ from typing import Final
 from commands.queues.errors import MessageRefusedError, QueueError
 from rfh2.errors import StoreError
 
+CONNECT: Final = "MQCONNX"
+
 MQRC_BACKED_OUT: Final = 2003
 MQRC_CONNECTION_BROKEN: Final = 2009
 MQRC_HCONN_ERROR: Final = 2018
@@ -83,6 +85,20 @@ REFUSED: Final = {
 }
 
 
+# What a failed MQCONNX most often comes of.
+CONNECTING: Final = {
+    2035: "user, password or channel authentication (CHLAUTH); AMQERR01.LOG says which",
+    2058: "the queue manager at that address has another name",
+    2059: "nothing listens there, or the queue manager is not running",
+    2085: "the queue manager's name is unknown to the client",
+    2393: "TLS: key repository, cipher or certificate",
+    2397: "TLS: the handshake failed",
+    2537: "the channel is stopped or in use to its limit",
+    2538: "the host does not answer",
+    2539: "the channel's definition does not fit, or there is none",
+    2540: "there is no such channel at the queue manager",
+}
+
 _OF_THE_MESSAGE: Final = frozenset({2005, 2010, 2013, 2026, 2027, 2029, 2030, 2031, 2047, 2048, 2050, 2149})
 
 
@@ -94,7 +110,8 @@ class MqError(StoreError):
         self.what, self.reason, self.name = what, reason, name
 
     def __str__(self) -> str:
-        return f"{self.what}: reason {self.reason} ({self.name})"
+        hint = CONNECTING.get(self.reason) if self.what.startswith(CONNECT) else None
+        return f"{self.what}: reason {self.reason} ({self.name})" + (f"; {hint}" if hint else "")
 
 
 class ConnectionLostError(MqError):

@@ -167,6 +167,11 @@ class MqTopicLink:
         return self._looks.trouble or self._outflow.looks.trouble or self._keeper_looks.trouble
 
     @property
+    def refused(self) -> int:
+        """How many publications the tree would not have; they are dead letters."""
+        return self._outflow.looks.refused
+
+    @property
     def is_idle(self) -> bool:
         """Whether no selection waits to be settled."""
         return not self._busy and not self._work.is_set() and not self._interest.behind()
@@ -242,7 +247,7 @@ class MqTopicLink:
                 pause_s = 0.2
             except StoreError as error:
                 self._keeper_looks.failed(error)
-                _log.warning("%s; the next try is in %.1f seconds", error, pause_s)
+                _log.warning("subscriptions in IBM MQ wait: %s; the next try is in %.1f seconds", error, pause_s)
                 self._stop.wait(pause_s)
                 pause_s = min(pause_s * 2, 30.0)
                 self._work.set()

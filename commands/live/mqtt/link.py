@@ -172,7 +172,9 @@ class MqttLink:
         Raises nothing: what is left waits where it is safe.
         """
         looks = (self._looks, self._outflow.looks)
-        while settled(looks, lambda: self.is_idle, self._config.patience_s, stop):
+        # One thing may take several answers, each of which is waited for.
+        patience_s = self._config.patience_s * (4 if self._client.is_up else 1)
+        while settled(looks, lambda: self.is_idle, patience_s, stop):
             heard = self._looks.done
             with suppress(TreeUnreachableError):
                 if self._client.round_trip(self._config.patience_s) and self.is_idle and heard == self._looks.done:
@@ -183,6 +185,11 @@ class MqttLink:
     def trouble(self) -> str:
         """Why there is no connection, or what went wrong last in one of the threads; nothing where all is well."""
         return self._client.trouble or self._looks.trouble or self._outflow.looks.trouble
+
+    @property
+    def refused(self) -> int:
+        """How many publications the tree would not have; they are dead letters."""
+        return self._outflow.looks.refused
 
     @property
     def is_idle(self) -> bool:
@@ -288,7 +295,9 @@ class MqttLink:
     def _connected(self, granted: Granted) -> None:
         with self._lock:
             if self._interest.connected(granted.session_present):
-                _log.warning("the MQTT broker has forgotten the session: what was published meanwhile is lost")
+                _log.warning(
+                    "the MQTT broker knows of no session of this bridge: what natives published meanwhile is lost"
+                )
             if not granted.session_present:
                 self._filters.forgotten()
         if granted.session_present:

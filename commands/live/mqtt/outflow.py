@@ -96,6 +96,7 @@ class Outflow:
             self._finish(under_way.popleft(), refused)
         if messages:
             spool.done(refused)
+            self.looks.refused += len(refused)
         self.looks.found(len(messages))
         return len(messages)
 
