@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commands.delivering import UndeliverableError
 from commands.mqsc import run_setup
 from commands.objects import LocalQueue, Objects, QueueManager
 from commands.processor import Processor
@@ -19,7 +20,7 @@ from rfh2 import Mqmd
 from rfh2.captured import CapturedMessage
 from streams.operations import SubscriptionAdded
 from streams.topic_space import TopicSpace
-from tests.commands.test_processor import CONTROL, DEAD, NOW, _command, _publish, _register
+from tests.commands.test_processor import CONTROL, DEAD, NOW, STREAM, _command, _publish, _register
 
 Left = dict[str, list[tuple[int, bytes, bytes]]]
 
@@ -126,6 +127,42 @@ def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, agai
         assert [store.depth(queue) for queue in ("S", "T", DEAD)] == [3, 6, 3]
         assert (processor.tally.publications, processor.tally.dead_letters) == (9, 3)
         assert len(again) == 4
+
+
+def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("S", max_depth=3))
+            unit.save_definition(LocalQueue(DEAD, put_enabled=False))
+            _register(unit, "T")
+            _register(unit, "S")
+            for _ in range(6):
+                _publish(unit)
+        processor = Processor(store, lambda: NOW)
+        assert processor.drain(stop=OnceOnly()) == 5
+        for _ in range(2):
+            with pytest.raises(UndeliverableError):
+                processor.drain()
+        assert [store.depth(queue) for queue in (STREAM, "S", "T", DEAD)] == [3, 3, 3, 0]
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue(DEAD))
+        processor.drain()
+        assert [store.depth(queue) for queue in (STREAM, "S", "T", DEAD)] == [0, 3, 6, 3]
+        assert len(again) > 1
+
+
+class OnceOnly:
+    """One batch, and stop."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def is_set(self) -> bool:
+        asked, self._asked = self._asked, True
+        return asked
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return True
 
 
 def test_what_expires_while_it_goes_the_short_way_is_kept_as_gone(tmp_path: Path, again: list[Again]) -> None:
