@@ -23,8 +23,9 @@ def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
         return None
     found = None
     for folder in header.folders:
-        if _MARK in folder.data:
-            if found is not None or not folder.data.startswith(_BEGIN):
+        data = folder.data
+        if _MARK in data:
+            if found is not None or not data.startswith(_BEGIN):
                 return None
             found = folder
     return None if found is None else found.leaves()

@@ -72,9 +72,10 @@ class Rfh2:
     @property
     def length(self) -> int:
         """StrucLength: the whole header in bytes, folders included."""
-        length = FIXED_LENGTH
-        for folder in self.folders:
-            length += 4 + len(folder.data)
+        folders = self.folders
+        length = FIXED_LENGTH + 4 * len(folders)
+        for folder in folders:
+            length += len(folder.data)
         return length
 
     def folder(self, name: str) -> Folder | None:
@@ -160,12 +161,12 @@ def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tu
     folders: list[Folder] = []
     length_at = _LONG[order].unpack_from
     while at < end:
-        if end - at < 4:
+        start = at + 4
+        if start > end:
             raise DecodeError(at, "MQRFH2", f"{end - at} bytes are left over after the last folder", "stray-bytes")
         if len(folders) == MAX_FOLDERS:
             raise DecodeError(at, "MQRFH2", f"there are more than {MAX_FOLDERS} folders", "too-many-folders")
         (size,) = length_at(data, at)
-        start = at + 4
         at = start + size
         if size < 0 or at > end:
             why = f"NameValueLength {size} does not fit the {end - start} bytes that StrucLength leaves"
