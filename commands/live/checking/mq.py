@@ -59,7 +59,7 @@ class MqCheck:
     def outgoing(self, name: str) -> Iterator[Finding]:
         """The queue on which publications wait for the tree."""
         yield self._input(name)
-        yield self._output(name, f"queue {name}, for output")
+        yield self._output(name, f"queue {name}, for output", create=False)
 
     def topics(self, config: TopicsConfig) -> Iterator[Finding]:
         """The topic tree."""

@@ -27,7 +27,9 @@ CAPABILITIES: Final = (
     Capability(Feature.HEADERS, How.NOT_CARRIED, "folders other than usr, and headers before the MQRFH2"),
     Capability(Feature.SELECTORS, How.EMULATED, "the bridge evaluates them on what comes"),
     Capability(
-        Feature.SCOPE, How.EMULATED, "local = share: the broker is this queue manager's own tree; keep: it is not told"
+        Feature.SCOPE,
+        How.EMULATED,
+        "local = share: the broker is told as any tree; keep: it is not told",
     ),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; No Local keeps it from coming back"

@@ -535,6 +535,9 @@ class Server:
 
     def put1(self, conn: Conn, request: Reader) -> bytes:
         name, qmgr, options, raw, body = request.s(), request.s(), request.i(), request.b(), request.b()
+        for denied in self.definitions.get("denied", ()):
+            if denied["queue"] == name and denied["options"] & OUTPUT:
+                raise ReasonError(2035)
         queue = self.queues.get(qmgr) if qmgr and qmgr != self.qmgr else self.resolve(name)
         if queue is None:
             raise ReasonError(2087)
