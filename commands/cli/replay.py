@@ -6,8 +6,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
@@ -16,9 +17,13 @@ from commands.cli.reading import Reading
 from commands.puts import PutKind
 from commands.replay import LocalReplay, OutOfOrderError
 from commands.replay.local import Counts
+from commands.replay.put_lines import PutLines
 from commands.replay.telling import told
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+
+if TYPE_CHECKING:
+    from commands.replay.put_columns import PutsParquet
 
 _MOST_TOLD: Final = 20
 _TOLD_IN_MEMORY: Final = 8 * 1024 * 1024
@@ -49,7 +54,7 @@ ENGINES: Final = ("local", "spark")
     "target",
     required=True,
     type=click.Path(path_type=Path),
-    help="The puts: a .jsonl file; with Spark a directory, .jsonl or .parquet.",
+    help="The puts: a .jsonl or .parquet file; with Spark a directory of that name.",
 )
 @click.option(
     "--setup",
@@ -115,17 +120,20 @@ def command(
         return _on_spark(console, source, form, target, setup, semantics, master, tell)
     if master is not None:
         raise click.UsageError("--master needs --engine spark")
-    if target.suffix != ".jsonl":
-        raise click.UsageError(f"--output {target}: the name has to end in .jsonl")
+    if target.suffix not in (".jsonl", ".parquet"):
+        raise click.UsageError(f"--output {target}: the name has to end in .jsonl or .parquet")
+    as_columns = _puts_parquet() if target.suffix == ".parquet" else None
     script = setup.read_text(encoding="utf-8") if setup is not None else ""
     reading = Reading(console, source, form)
     partial = target.with_name(target.name + ".partial")
     try:
-        replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, reading.messages())
+        replay = _replayed(
+            console, reading, LocalReplay(script, semantics), partial, as_columns, tell, reading.messages()
+        )
     except OutOfOrderError:
         reading.problems = 0
         ordered = sorted(reading.messages(), key=lambda message: message.seq)
-        replay = _replayed(console, reading, LocalReplay(script, semantics), partial, tell, ordered)
+        replay = _replayed(console, reading, LocalReplay(script, semantics), partial, as_columns, tell, ordered)
     partial.replace(target)
     return _sum_up(console, replay.counts, reading.problems, target)
 
@@ -207,6 +215,7 @@ def _replayed(
     reading: Reading,
     replay: LocalReplay,
     partial: Path,
+    as_columns: type[PutsParquet] | None,
     tell: bool,
     messages: Iterable[CapturedMessage],
 ) -> LocalReplay:
@@ -216,20 +225,32 @@ def _replayed(
         partial.open("wb") as file,
         console.progress("messages replayed") as advance,
     ):
-        for message in messages:
-            outcome, puts = replay.replay(message)
-            for put in puts:
-                file.write(put.model_dump_json().encode() + b"\n")
-            if outcome.undecodable:
-                console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
-            if tell:
-                lines.writelines(line.encode() + b"\n" for line in told(message, outcome, puts))
-            advance(1)
+        with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
+            for message in messages:
+                outcome, puts = replay.replay(message)
+                if isinstance(sink, PutLines):
+                    for put in puts:
+                        sink.write(put)
+                else:
+                    sink.add(message.seq, outcome.puts)
+                if outcome.undecodable:
+                    console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
+                if tell:
+                    lines.writelines(line.encode() + b"\n" for line in told(message, outcome, puts))
+                advance(1)
         _to_disk(file)
         lines.seek(0)
         shutil.copyfileobj(lines, console.stdout)
     console.stdout.flush()
     return replay
+
+
+def _puts_parquet() -> type[PutsParquet]:
+    try:
+        from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
+    except ImportError as error:
+        raise click.ClickException("Parquet needs pyarrow: pip install 'qpubsub[parquet]'") from error
+    return PutsParquet
 
 
 def _to_disk(file: BinaryIO) -> None:

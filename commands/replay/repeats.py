@@ -28,6 +28,7 @@ from commands.model import Publish
 from commands.puts import Completion, Outgoing, Put, PutKind
 from commands.stamps import message_id
 from rfh2.chain import decoder_of
+from rfh2.errors import DecodeError
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
 from rfh2.pcf import FORMATS
@@ -55,7 +56,8 @@ _MOST_SEEN: Final = 200_000
 # A put takes about 400 bytes here, so that all take some tens of megabytes at most.
 _ROOM: Final = 65_536
 
-_Key = tuple[str, str | None, bytes, bytes]
+Likeness = tuple[str, str | None, bytes, bytes]
+"""What messages that are alike have in common; the last item is the header."""
 
 
 class NotingSpace(TopicSpace):
@@ -125,7 +127,7 @@ class Repeats:
         assert isinstance(broker.space, NotingSpace)
         self._effects = effects
         self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
-        self._kept: dict[_Key, Kept] = {}
+        self._kept: dict[Likeness, Kept] = {}
         self._room = _ROOM
         self._seen: set[int] = set()
         self._stamp = (datetime.min, b"")
@@ -137,7 +139,7 @@ class Repeats:
 
     def process(self, arrival: Arrival) -> Outcome | Again:
         """What a message comes to that does not look at what is retained: as ``Broker.process``, or the puts alone."""
-        key = _key(arrival)
+        key = likeness(arrival)
         if key is None or (self._effects and self._space.is_due(arrival.now)):
             return self._broker.process(arrival)
         kept = self._kept.get(key)
@@ -174,7 +176,7 @@ class Repeats:
             self._stamp = now, stamp
         return stamp
 
-    def _process(self, arrival: Arrival, key: _Key) -> Outcome:
+    def _process(self, arrival: Arrival, key: Likeness) -> Outcome:
         """The whole way, and what it came to is kept where it will serve again."""
         published: list[str] = []
         self._space.published = published
@@ -192,7 +194,7 @@ class Repeats:
             self._room -= cost
         return outcome
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: _Key, topics: tuple[str, ...]) -> Kept | None:
+    def _known(self, arrival: Arrival, outcome: Outcome, key: Likeness, topics: tuple[str, ...]) -> Kept | None:
         """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given.
 
         topics: on what was published.
@@ -202,7 +204,7 @@ class Repeats:
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
             return None
         head = key[3]
-        if not _is_all_header(arrival, len(head)):
+        if not is_all_header(arrival, len(head)):
             return None
         matches = tuple(self._space.match(topic, arrival.now) for topic in topics)
         if not all(_is_plain(subscription) for matched in matches for subscription in matched):
@@ -225,11 +227,8 @@ class Repeats:
         )
 
 
-def _key(arrival: Arrival) -> _Key | None:
-    """What publications that are alike have in common; None where it is no publication, at first sight.
-
-    The last item is the header.
-    """
+def likeness(arrival: Arrival) -> Likeness | None:
+    """What a message has in common with those that are like it; None where it is no command, at first sight."""
     md, body = arrival.md, arrival.body
     order = _ORDERS.get(body[4:8])
     if md is None or len(md) < _STAMP.stop or order is None or body[:4] != _STRUC_ID:
@@ -240,9 +239,15 @@ def _key(arrival: Arrival) -> _Key | None:
     return arrival.queue, arrival.user, md[_BEFORE_ID] + md[_BETWEEN] + md[_BEHIND], body[:length]
 
 
-def _is_all_header(arrival: Arrival, length: int) -> bool:
-    """Whether the first *length* bytes are all the header there is, and data follow whatever they are."""
-    message = decode(arrival.body, arrival.md)
+def is_all_header(arrival: Arrival, length: int) -> bool:
+    """Whether the first *length* bytes are all the header there is, and data follow whatever they are.
+
+    Raises nothing: a message that cannot be decoded is not.
+    """
+    try:
+        message = decode(arrival.body, arrival.md)
+    except DecodeError:
+        return False
     if len(message.headers) != 1:
         return False
     (header,) = message.headers

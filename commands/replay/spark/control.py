@@ -1,9 +1,8 @@
 """The first pass: the control plane, in order, one task for each queue manager.
 
 What changes subscriptions is on the control queue; what changes or asks for retained publications is there too, save
-DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest: a message
-that begins as nearly all publications do, with an MQRFH2 whose first folder is ``<psc><Command>Publish</Command>`` in
-UTF-8, and has neither ``RetainPub`` nor a character reference anywhere in it, is neither. All others are parsed.
+DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest, most of
+which is ``plain``. What is not is parsed.
 
 The messages go through an ordinary broker, with a topic space that notes what is done to it. What the broker would put
 is dropped: the second pass makes every put. A subscription does not depend on anything that is published; what is
@@ -22,22 +21,19 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker import Arrival, Broker
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.objects import CONTROL_QUEUE
-from commands.parse import parse
 from commands.queues.state import subscription_state
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import EPOCH, batch_of, columns
-from commands.replay.spark.schemas import arrow_schema
+from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from commands.replay.spark.setting import Setting
-from rfh2.errors import QPubSubError
-from rfh2.message import decode
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -53,8 +49,6 @@ from streams.operations import (
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
-
-COLUMNS: Final = ("seq", "now", "qmgr", "queue", "user", "md", "body")
 
 _NOTES: Final = StructType(
     [
@@ -73,8 +67,6 @@ _INTERVAL, _LOOKUP, _WINNER = "interval", "lookup", "winner"
 TICK: Final = "(tick)"
 """The queue of a row that is no message but the latest moment of those between two that go through."""
 _BATCH_ROWS: Final = 4096
-_PLAIN: Final = b"<psc><Command>Publish</Command>"
-_PLAIN_AT: Final = 41
 
 Winner = tuple[str, int, str, int]
 """Queue manager, the message that looks, the topic string, and the message whose publication is retained there."""
@@ -138,41 +130,10 @@ def control_messages(prepared: Prepared) -> DataFrame:
     """What goes through the first pass, in order, each queue manager in one partition; a tick is on queue ``TICK``."""
     setting = prepared.setting
     exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
-    kept = prepared.messages.where(~exact).where(F.col("queue") == CONTROL_QUEUE).select(*COLUMNS)
-    kept = kept.union(of_interest(prepared.messages.where(~exact), setting, _is_deletion).select(*COLUMNS))
+    kept = prepared.control.where(~exact).select(*COLUMNS)
     if prepared.exact:
         kept = kept.union(_with_ticks(prepared.messages.where(exact), prepared.ranges, setting))
     return kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
-
-
-def is_plain(column: str = "body") -> Column:
-    """Whether a message on a stream queue is a Publish, or an error, that leaves nothing retained; else it may be."""
-    body = F.col(column)
-    header = (F.substring(body, 1, 4) == F.lit(b"RFH ")) & F.substring(body, 5, 4).isin(b"\0\0\0\2", b"\2\0\0\0")
-    utf8 = F.substring(body, 33, 4).isin((1208).to_bytes(4, "big"), (1208).to_bytes(4, "little"))
-    plain = F.substring(body, _PLAIN_AT, len(_PLAIN)) == F.lit(_PLAIN)
-    special = F.contains(body, F.lit(b"RetainPub")) | F.contains(body, F.lit(b"&#"))
-    return header & utf8 & plain & ~special
-
-
-def of_interest(messages: DataFrame, setting: Setting, wanted: Callable[[Any], bool]) -> DataFrame:
-    """The messages on stream queues whose command is *wanted*."""
-    candidates = messages.where(F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
-
-    def chosen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            found = [at for at, (md, body) in enumerate(columns(batch, "md", "body")) if _parses(md, body, wanted)]
-            if found:
-                yield batch.take(pa.array(found, pa.int64()))
-
-    return candidates.mapInArrow(chosen, candidates.schema)
-
-
-def _parses(md: bytes | None, body: bytes, wanted: Callable[[Any], bool]) -> bool:
-    try:
-        return wanted(parse(decode(body, md)))
-    except QPubSubError:
-        return False
 
 
 def _is_deletion(command: object) -> bool:

@@ -40,12 +40,13 @@ def decoded(captured: DataFrame, *, thorough: bool = False) -> DataFrame:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield _decoded(batch, thorough)
+            yield decoded_batch(batch, thorough)
 
     return captured.select(*CAPTURED.names).where("body is not null").mapInArrow(run, DECODED)
 
 
-def _decoded(batch: pa.RecordBatch, thorough: bool) -> pa.RecordBatch:
+def decoded_batch(batch: pa.RecordBatch, thorough: bool = False) -> pa.RecordBatch:
+    """The rows of DECODED for a batch with the columns of CAPTURED, in none of which the body is null."""
     queues, md, body = (batch.column(name).to_pylist() for name in ("queue", "md", "body"))
     row = _thorough_row if thorough else _row
     rows = list(map(row, queues, md, body))

@@ -21,13 +21,15 @@ from pyspark.sql import SparkSession
 from commands.replay.local import DEFAULT_QMGR, Counts
 from commands.replay.spark.landing import Landed, landed
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.prepare import prepared
 from commands.replay.spark.put_files import Written, kinds_of, write_puts
+from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.setting import Setting
+from commands.replay.spark.survey import surveyed
 from commands.replay.spark.twopass import first_pass
 
-_VERSION: Final = 1
-_RANGES_PER_CORE: Final = 4
+_VERSION: Final = 2
+_RANGES_PER_CORE: Final = 8
+_MESSAGES_PER_RANGE: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,19 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     done = _earlier(work, mark)
     if done:
         say(f"going on with the replay in {work}: {len(done)} slices are done")
+    cores = spark.sparkContext.defaultParallelism
     capture = landed(spark, order.source, order.form, work)
-    ready = prepared(capture.messages, Setting(order.setup, order.semantics), order.ranges)
+    ranges = order.ranges or max(cores, -(-capture.files.count // _MESSAGES_PER_RANGE))
+    ready = surveyed(spark, capture.files, Setting(order.setup, order.semantics), ranges, work / "survey")
     lane = first_pass(ready, order.semantics)
-    slices = _slices(ready.ranges, spark.sparkContext.defaultParallelism)
-    work.mkdir(parents=True, exist_ok=True)
+    found = keep_found(ready, [lane], work / "found")
+    slices = _slices(ready.ranges, cores)
     (work / "order.json").write_text(json.dumps(mark))
     for number, span in enumerate(slices):
         if number not in done:
             directory = work / "puts" / f"{number:05}"
             shutil.rmtree(directory, ignore_errors=True)
-            done[number] = write_puts(ready, lane, span, directory, form)
+            done[number] = write_puts(ready.shared, lane, found, span, directory, form)
             _finish(directory, done[number])
         advance(sum(written.messages for written in done[number]))
     _put_in_place(work, order.target, form, done)

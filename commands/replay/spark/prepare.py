@@ -10,18 +10,22 @@ for which the replay has to take the longer way (``control``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StructType
 
 from commands.broker import EPOCH
 from commands.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.schemas import CAPTURED, check_columns
+from commands.replay.spark.plain import is_plain
+from commands.replay.spark.roles import of_control
+from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
 from commands.replay.spark.setting import Setting
 
 _CELLS_PER_RANGE: Final = 16
@@ -30,16 +34,22 @@ _MESSAGES_PER_RANGE: Final = 100_000
 _UNLIMITED: Final = "FFFFFFFF"
 _EXPIRY: Final = (17, 4)
 
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
 
 @dataclass(frozen=True)
 class Prepared:
     """messages: seq, now, qmgr, queue, user, md, body, and range, counted from 0 in the order of seq.
 
-    starts: the least seq of each range, and behind them where the last one ends. exact: queue managers on which the
-    clock goes back and something expires. count: how many messages there are. setting: with what the messages add.
+    control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
+    leave something retained, and it may be others. starts: the least seq of each range, and behind them where the last
+    one ends. exact: queue managers on which the clock goes back and something expires. count: how many messages there
+    are. setting: with what the messages add.
     """
 
     messages: DataFrame
+    control: DataFrame
+    retaining: DataFrame
     starts: tuple[int, ...]
     count: int
     exact: tuple[str, ...]
@@ -50,11 +60,18 @@ class Prepared:
         """How many ranges there are."""
         return len(self.starts) - 1
 
-    def span(self, first: int, end: int) -> DataFrame:
-        """The messages of the ranges from *first* to before *end*, found by seq, so that a file may be skipped."""
-        seq = F.col("seq")
-        within = (seq >= self.starts[first]) & (seq < self.starts[end])
-        return self.messages.where(within).withColumn("range", F.col("range") - first)
+    def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
+        """What *work* makes of the retaining messages of each range, which are those of *qmgrs* at least, in order.
+
+        work: takes batches with the columns COLUMNS.
+        """
+        theirs = self.retaining.where(F.col("qmgr").isin(list(qmgrs)))
+        in_order = theirs.repartitionById(self.ranges, "range").sortWithinPartitions("qmgr", "seq")
+        return in_order.select(*COLUMNS).mapInArrow(work, schema)
+
+    def fetched(self, places: DataFrame) -> DataFrame:
+        """*places*, which name a retaining message by qmgr and seq, with that message: the columns COLUMNS."""
+        return self.retaining.select(*COLUMNS).join(places, ["qmgr", "seq"])
 
 
 def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -> Prepared:
@@ -72,16 +89,21 @@ def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -
     parallelism = captured.sparkSession.sparkContext.defaultParallelism
     wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
-        return Prepared(_moments(messages.withColumn("range", F.lit(0)), {}, 1, False), (0, 1), 0, (), setting)
+        moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1, False)
+        return Prepared(moments, moments, moments, (0, 1), 0, (), setting)
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring else {}
-    exact = tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
-    moments = _moments(ranged, clocks, len(starts) - 1, bool(timeless))
+    exact = tuple(sorted(qmgr for qmgr in expiring if goes_back(clocks.get(qmgr, {}))))
+    moments = moments_of(ranged, clocks, len(starts) - 1, bool(timeless))
     if setting.expires:
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
         setting = replace(setting, begins={qmgr: EPOCH + timedelta(microseconds=first) for qmgr, first in firsts})
-    return Prepared(moments, starts, count, exact, setting)
+    streams = F.col("queue").isin(list(setting.stream_queues))
+    looking = moments.where((F.col("queue") == CONTROL_QUEUE) | (streams & ~is_plain()))
+    control = looking.mapInArrow(of_control, looking.schema)
+    retaining = looking.where(F.col("queue") != CONTROL_QUEUE)
+    return Prepared(moments, control, retaining, starts, count, exact, setting)
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
@@ -119,7 +141,7 @@ def _expiring(messages: DataFrame, setting: Setting) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clock:
+class Clock:
     """The clock of one queue manager in one range, in microseconds since 1970. back: whether it goes back there."""
 
     least: int
@@ -128,22 +150,24 @@ class _Clock:
     back: bool
 
 
-_Clocks = dict[str, dict[int, _Clock]]
+Clocks = dict[str, dict[int, Clock]]
+"""By queue manager and range."""
 
 
-def _clocks(messages: DataFrame) -> _Clocks:
+def _clocks(messages: DataFrame) -> Clocks:
     """By queue manager and range."""
     before = Window.partitionBy("qmgr", "range").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     timed = messages.where("time is not null").select("qmgr", "range", "seq", F.unix_micros("time").alias("at"))
     timed = timed.withColumn("back", F.coalesce(F.col("at") < F.max("at").over(before), F.lit(False)))
     by_range = timed.groupBy("qmgr", "range").agg(F.min("at"), F.max("at"), F.max_by("at", "seq"), F.bool_or("back"))
-    clocks: _Clocks = {}
+    clocks: Clocks = {}
     for qmgr, number, *values in by_range.collect():
-        clocks.setdefault(qmgr, {})[number] = _Clock(*values)
+        clocks.setdefault(qmgr, {})[number] = Clock(*values)
     return clocks
 
 
-def _goes_back(clocks: dict[int, _Clock]) -> bool:
+def goes_back(clocks: dict[int, Clock]) -> bool:
+    """Whether the clock of a queue manager, given by range, goes back anywhere."""
     latest: int | None = None
     for _, clock in sorted(clocks.items()):
         if clock.back or (latest is not None and clock.least < latest):
@@ -152,13 +176,13 @@ def _goes_back(clocks: dict[int, _Clock]) -> bool:
     return False
 
 
-def _moments(messages: DataFrame, clocks: _Clocks, ranges: int, timeless: bool) -> DataFrame:
+def moments_of(messages: DataFrame, clocks: Clocks, ranges: int, timeless: bool) -> DataFrame:
     """*messages* with ``now`` for ``time``: never null, the same moment as the last one before where time is."""
     if not timeless:
         return messages.withColumnRenamed("time", "now")
     if not clocks:
         return messages.drop("time").withColumn("now", F.timestamp_micros(F.lit(0)))
-    begins = [(qmgr, number, last) for qmgr, by_range in clocks.items() for number, last in _begins(by_range, ranges)]
+    begins = [(qmgr, number, at) for qmgr, found in begins_of(clocks, ranges).items() for number, at in found.items()]
     table = messages.sparkSession.createDataFrame(begins, "qmgr string, range int, begin long")
     so_far = Window.partitionBy("qmgr", "range").orderBy("seq")
     last = F.last("time", ignorenulls=True).over(so_far)
@@ -167,7 +191,12 @@ def _moments(messages: DataFrame, clocks: _Clocks, ranges: int, timeless: bool) 
     return joined.withColumn("now", F.coalesce(last, begin)).drop("time", "begin")
 
 
-def _begins(clocks: dict[int, _Clock], ranges: int) -> Iterator[tuple[int, int]]:
+def begins_of(clocks: Clocks, ranges: int) -> dict[str, dict[int, int]]:
+    """By queue manager and range, the last moment before it, where there is one."""
+    return {qmgr: dict(_begins(by_range, ranges)) for qmgr, by_range in clocks.items()}
+
+
+def _begins(clocks: dict[int, Clock], ranges: int) -> Iterator[tuple[int, int]]:
     """Each range with the last moment before it, where there is one."""
     last: int | None = None
     for number in range(ranges):

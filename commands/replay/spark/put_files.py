@@ -16,15 +16,19 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker import Arrival
-from commands.puts import Completion, Outgoing, Put, PutKind
+from commands.puts import Completion, PutKind
 from commands.replay.put_columns import PutsParquet
+from commands.replay.put_lines import PutLines
 from commands.replay.repeats import Again
-from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.schemas import arrow_schema
-from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
+from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
+from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files
+from commands.replay.spark.survey import InFiles
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])
@@ -46,14 +50,17 @@ class Written:
     told: list[str] = field(default_factory=list)
 
 
-def write_puts(ready: Prepared, lane: Lane, span: tuple[int, int], directory: Path, form: str) -> list[Written]:
+def write_puts(
+    shared: Broadcast[InFiles], lane: Lane, found: Found, span: tuple[int, int], directory: Path, form: str
+) -> list[Written]:
     """Write the puts of the ranges in *span* into *directory*; what was written, in the order of seq.
 
     form: one of FORMATS.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = str(directory)
-    reports = second_pass(ready, [lane], lambda: _FileKeeper(path, form), _REPORT, span)
+    spark = SparkSession.active()
+    reports = second_pass_in_files(spark, shared, [lane], found, lambda: _FileKeeper(path, form), _REPORT, span)
     written = [Written(**json.loads(row["report"])) for row in reports.collect()]
     return sorted((each for each in written if each.name), key=lambda each: each.first_seq)
 
@@ -66,7 +73,7 @@ class _FileKeeper(PutsKeeper):
     def __init__(self, directory: str, form: str) -> None:
         self._path = Path(directory) / f".{uuid.uuid4().hex}.{form}"
         self._file: BinaryIO | None = None
-        self._sink: _Lines | PutsParquet | None = None
+        self._sink: PutLines | PutsParquet | None = None
         self._form = form
         self._written = Written()
         self._kinds: Counter[str] = Counter()
@@ -99,9 +106,9 @@ class _FileKeeper(PutsKeeper):
             sink.add_again(arrival.seq, again)
             self._kinds[PutKind.PUBLICATION.value] += len(again.mds)
 
-    def _opened(self, first: Arrival) -> _Lines | PutsParquet:
+    def _opened(self, first: Arrival) -> PutLines | PutsParquet:
         self._file = self._path.open("wb")
-        self._sink = _Lines(self._file) if self._form == "jsonl" else PutsParquet(self._file)
+        self._sink = PutLines(self._file) if self._form == "jsonl" else PutsParquet(self._file)
         self._written.name, self._written.first_seq = self._path.name, first.seq
         return self._sink
 
@@ -120,29 +127,6 @@ class _FileKeeper(PutsKeeper):
         written = self._written
         written.kinds, written.passed_over = dict(self._kinds), dict(self._passed_over)
         yield pa.RecordBatch.from_pylist([{"report": json.dumps(asdict(written))}], schema=_ARROW_REPORT)
-
-
-class _Lines:
-    """JSON Lines: those that the local replay writes."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
-        """The puts of one message."""
-        for n, put in enumerate(puts):
-            self._write(Put.of(seq, n, put))
-
-    def add_again(self, seq: int, again: Again) -> None:
-        """The puts of a publication like one before."""
-        for put in again.puts(seq):
-            self._write(put)
-
-    def _write(self, put: Put) -> None:
-        self._file.write(put.model_dump_json().encode() + b"\n")
-
-    def close(self) -> None:
-        """Nothing is held back."""
 
 
 def kinds_of(written: list[Written]) -> dict[PutKind, int]:

@@ -19,16 +19,16 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.broker import Arrival, Broker
-from commands.replay.spark.control import COLUMNS, NotingSpace, Winner, is_plain
+from commands.replay.repeats import Likeness, is_all_header, likeness
+from commands.replay.spark.control import NotingSpace, Winner
 from commands.replay.spark.journal import Journals, Lookup
-from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.rows import batch_of, columns
-from commands.replay.spark.schemas import arrow_schema
+from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from commands.replay.spark.setting import Setting
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
@@ -55,6 +55,7 @@ _WINNERS: Final = StructType(
 _ARROW_CANDIDATES: Final = arrow_schema(_CANDIDATES)
 _ARROW_WINNERS: Final = arrow_schema(_WINNERS)
 _BATCH_ROWS: Final = 4096
+_MOST_KNOWN: Final = 20_000
 _NOTHING: Final = Message(Mqmd())
 
 Batches = Iterable[pa.RecordBatch]
@@ -74,30 +75,22 @@ def found_retained(
     ]
     if not looking and not winners:
         return None
-    spark = prepared.messages.sparkSession
-    retaining = prepared.messages.where(F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
-    found = _known(spark, winners)
+    found = prepared.messages.sparkSession.createDataFrame(winners, _WINNERS)
     if looking:
-        of_theirs = retaining.where(F.col("qmgr").isin(looking))
-        candidates = _candidates(of_theirs, prepared.ranges, setting, journals, clears)
+        work = _candidates(setting, frozenset(looking), journals, clears)
+        candidates = prepared.in_ranges(work, looking, _CANDIDATES)
         found = found.union(_winners(candidates, setting, journals, clears))
-    return retaining.select(*COLUMNS).join(found, ["qmgr", "seq"])
+    return prepared.fetched(found)
 
 
-def _known(spark: SparkSession, winners: list[Winner]) -> DataFrame:
-    return spark.createDataFrame(winners, _WINNERS)
-
-
-def _candidates(
-    retaining: DataFrame, ranges: int, setting: Setting, journals: Broadcast[Journals], clears: bool
-) -> DataFrame:
-    in_order = retaining.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
-
+def _candidates(setting: Setting, qmgrs: frozenset[str], journals: Broadcast[Journals], clears: bool) -> Work:
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         places: dict[str, _Candidates] = {}
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
             for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
+                if qmgr not in qmgrs:
+                    continue
                 place = places.get(qmgr)
                 if place is None:
                     place = places[qmgr] = _Candidates(qmgr, setting, journals.value[qmgr].lookups, clears)
@@ -110,7 +103,7 @@ def _candidates(
         if rows:
             yield batch_of(rows, _ARROW_CANDIDATES)
 
-    return in_order.mapInArrow(run, _CANDIDATES)
+    return run
 
 
 class _Candidates:
@@ -122,16 +115,32 @@ class _Candidates:
         self._broker.space.restore((), ())
         self._looks = _LooksByTopic(look for look in lookups if clears or look.clears is None)
         self._last: dict[str, tuple[int, Publication]] = {}
+        self._known: dict[Likeness, list[tuple[str, Publication]]] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """One message; what it comes to is a candidate once the next one on its topic is known."""
-        for effect in self._broker.process(arrival).effects:
-            if isinstance(effect, RetainedStored):
-                topic = effect.retained.topic_string
-                if topic in self._last:
-                    yield from self._looked_at(topic, arrival.seq)
-                self._last[topic] = (arrival.seq, effect.retained.publication)
+        for topic, publication in self._retained_by(arrival):
+            if topic in self._last:
+                yield from self._looked_at(topic, arrival.seq)
+            self._last[topic] = (arrival.seq, publication)
+
+    def _retained_by(self, arrival: Arrival) -> list[tuple[str, Publication]]:
+        """What a message leaves retained, without the message itself. The same header comes to the same."""
+        key = likeness(arrival)
+        known = None if key is None else self._known.get(key)
+        if known is not None:
+            return [(topic, replace(publication, published_at=arrival.now)) for topic, publication in known]
+        effects = self._broker.process(arrival).effects
         self._broker.space.forget_retained()
+        stored = [effect.retained for effect in effects if isinstance(effect, RetainedStored)]
+        found = [(each.topic_string, replace(each.publication, message=_NOTHING)) for each in stored]
+        # When something expires depends on when it was published.
+        lasting = all(publication.expires_at is None for _, publication in found)
+        if key is not None and lasting and is_all_header(arrival, len(key[-1])):
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
+        return found
 
     def end(self) -> Iterator[tuple[Any, ...]]:
         """What is left at the end of the range."""
@@ -141,7 +150,7 @@ class _Candidates:
     def _looked_at(self, topic: str, before: int | None) -> Iterator[tuple[Any, ...]]:
         seq, publication = self._last[topic]
         if self._looks.any_between(topic, seq, before):
-            yield (self._qmgr, topic, seq, pickle.dumps(replace(publication, message=_NOTHING)))
+            yield (self._qmgr, topic, seq, pickle.dumps(publication))
 
 
 class _LooksByTopic:

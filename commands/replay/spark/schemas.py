@@ -47,6 +47,9 @@ CAPTURED: Final = _schema(_CAPTURED)
 READ: Final = _schema({**_CAPTURED, "source": _STRING, "problem": _STRING})
 """What ``spark.read.format("qpubsub")`` gives: a message; or a problem, and no message. source: the file."""
 
+COLUMNS: Final = ("seq", "now", "qmgr", "queue", "user", "md", "body")
+"""The columns of a message that is ready for a replay: each has its moment and its queue manager."""
+
 PUTS: Final = _schema(
     {
         "seq": _LONG,

@@ -24,16 +24,16 @@ from pyspark.sql.types import StructType
 from commands.broker import Arrival, Broker, Outcome
 from commands.objects import CONTROL_QUEUE
 from commands.replay.repeats import Again, NotingSpace
-from commands.replay.spark.control import COLUMNS, is_plain
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
+from commands.replay.spark.schemas import COLUMNS
 from commands.replay.spark.setting import Setting
 from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
 
-_WORK: Final = ("at", *COLUMNS, "topic", "lane", "range")
+WORK: Final = ("at", *COLUMNS, "topic", "lane", "range")
 
 
 class RepeatedSeqError(QPubSubError):
@@ -101,47 +101,36 @@ class Lane:
     found: DataFrame | None
 
 
-def second_pass(
-    ready: Prepared,
-    lanes: Sequence[Lane],
-    keeper: Callable[[], Keeper],
-    schema: StructType,
-    span: tuple[int, int] | None = None,
-) -> DataFrame:
+def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Keeper], schema: StructType) -> DataFrame:
     """What keepers keep, in the order of seq.
 
-    lanes: each replays every message, side by side. keeper: makes one for each task. span: the ranges from one to
-    before another; None for all.
+    lanes: each replays every message, side by side. keeper: makes one for each task.
     """
-    setting = ready.setting
-    first, end = span or (0, ready.ranges)
-    part = ready.span(first, end)
-    messages = part.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
-    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*_WORK)
-    looking = (F.col("queue") == CONTROL_QUEUE) | (F.col("queue").isin(list(setting.stream_queues)) & ~is_plain())
-    places = part.where(looking).select("qmgr", F.col("seq").alias("at"), "range")
-    for number, lane in enumerate(lanes):
-        if lane.found is not None:
-            here = lane.found.withColumn("lane", F.lit(number)).join(places, ["qmgr", "at"])
-            work = work.union(here.select(*_WORK))
+    messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
+    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*WORK)
+    for found in looked_up(ready, lanes):
+        work = work.union(found)
     # What a message finds comes just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
-    in_order = work.repartitionById(end - first, "range").sortWithinPartitions(*order)
+    in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
     told = [(lane.setting, lane.journals) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = _Task([(setting, journals.value) for setting, journals in told], keeper())
-        for batch in batches:
-            for row in columns(batch, *COLUMNS, "topic", "lane"):
-                task.process(*row)
-                if task.keeper.is_full:
-                    yield from task.keeper.take()
-        yield from task.keeper.end()
+        task = Task([(setting, journals.value) for setting, journals in told], keeper())
+        yield from task.run(row for batch in batches for row in columns(batch, *COLUMNS, "topic", "lane"))
 
     return in_order.select(*COLUMNS, "topic", "lane").mapInArrow(run, schema)
 
 
-class _Task:
+def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
+    """What messages find retained in each lane: the columns WORK, ``at`` and ``range`` of the message that looks."""
+    places = ready.control.select("qmgr", F.col("seq").alias("at"), "range")
+    for number, lane in enumerate(lanes):
+        if lane.found is not None:
+            yield lane.found.withColumn("lane", F.lit(number)).join(places, ["qmgr", "at"]).select(*WORK)
+
+
+class Task:
     """What one task has: replicas of each queue manager, one in each lane."""
 
     def __init__(self, lanes: Sequence[tuple[Setting, Journals]], keeper: Keeper) -> None:
@@ -149,6 +138,15 @@ class _Task:
         self._lanes = lanes
         self._qmgrs: dict[str, list[_Local]] = {}
         self._last: dict[str, int] = {}
+
+    def run(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+        """What the keeper gives. rows: the arguments of ``process``, in order."""
+        keeper, process = self.keeper, self.process
+        for row in rows:
+            process(*row)
+            if keeper.is_full:
+                yield from keeper.take()
+        yield from keeper.end()
 
     def process(
         self,

@@ -43,6 +43,7 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_logging_file()}",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
         **{name.replace("__", "."): value for name, value in settings.items()},
     }

@@ -81,14 +81,14 @@ def test_parquet_has_the_rows(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=30)
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=60)
     real, calls = engine.write_puts, []
 
-    def failing(ready, lane, span, directory, form):  # type: ignore[no-untyped-def]
+    def failing(shared, lane, found, span, *where):  # type: ignore[no-untyped-def]
         calls.append(span)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(ready, lane, span, directory, form)
+        return real(shared, lane, found, span, *where)
 
     monkeypatch.setattr(engine, "write_puts", failing)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,194 @@
+"""A capture in Parquet files, in the order of ``seq``: read from anywhere, without passing through Java.
+
+Row groups do not overlap in seq, so that a task finds its part by the footers and reads nothing else. All tasks and the
+driver see the same file system.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
+
+SCHEMA: Final = arrow_schema(CAPTURED)
+_BATCH_ROWS: Final = 4096
+_NAMES: Final = tuple(CAPTURED.names)
+_NEVER_NULL: Final = ("seq", "queue", "body")
+_NOW: Final = SCHEMA.field("time").type
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One row group. least, most: of seq. rows: how many."""
+
+    path: str
+    number: int
+    least: int
+    most: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class FilesInOrder:
+    """Row groups in the order of seq. timeless: whether a message may be without a time."""
+
+    groups: tuple[Group, ...]
+    timeless: bool
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return sum(group.rows for group in self.groups)
+
+    def batches(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """The messages with a seq from *start* to before *end*, in order; of one seq in the order of queue managers.
+
+        The columns are those of CAPTURED; qmgr has its default where it is missing.
+        """
+        first = bisect_left(self.groups, start, key=lambda group: group.most)
+        last = bisect_left(self.groups, end, key=lambda group: group.least)
+        for path, groups in groupby(self.groups[first:last], lambda group: group.path):
+            with parquet.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
+                for group in groups:
+                    for batch in _in_order(file, group.number):
+                        within = batch
+                        if group.least < start or group.most >= end:
+                            seq = batch.column("seq")
+                            within = batch.filter(pc.and_(pc.greater_equal(seq, start), pc.less(seq, end)))
+                        if within.num_rows:
+                            yield within
+
+    def ranges(self, wanted: int) -> tuple[int, ...]:
+        """Where each of *wanted* ranges of about the same size begins, and where the last one ends, by the footers.
+
+        A row group that is larger than a range is cut as if its messages were spread evenly over its seqs.
+        """
+        cells: list[tuple[int, float]] = []
+        each = -(-self.count // wanted)
+        for group in self.groups:
+            parts = min(-(-group.rows // each), group.most - group.least + 1)
+            width = -(-(group.most - group.least + 1) // parts)
+            cells += [(at, group.rows / parts) for at in range(group.least, group.most + 1, width)]
+        starts: list[int] = []
+        before = 0.0
+        for at, rows in cells:
+            if before * wanted / self.count >= len(starts) and (not starts or at > starts[-1]):
+                starts.append(at)
+            before += rows
+        return (*starts, self.groups[-1].most + 1)
+
+
+def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | None:
+    """*files* in order, where they are fit for it; None where rows would have to be moved or mended first.
+
+    They have every column, with the right type, a seq, a queue and a body in each row, and row groups that overlap in
+    no more than one seq. Only footers are read. checked: the rows are known to be as they have to be.
+    """
+    groups: list[Group] = []
+    timeless = False
+    for path in files:
+        try:
+            with parquet.ParquetFile(path) as file:
+                schema, about = file.schema_arrow, file.metadata
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            return None
+        leaves = {about.schema.column(number).path: number for number in range(about.num_columns)}
+        at = {name: leaves[name] for name in _NAMES if name in leaves}
+        if not all(name in at and _fits(schema.field(name), about.schema.column(at[name])) for name in _NAMES):
+            return None
+        for number in range(about.num_row_groups):
+            group = about.row_group(number)
+            if not group.num_rows:
+                continue
+            told = {name: group.column(at[name]).statistics for name in (*_NEVER_NULL, "time")}
+            if not (checked or _is_whole(told)):
+                return None
+            seq = told["seq"]
+            timeless = timeless or _may_be_null(told["time"])
+            groups.append(Group(str(path), number, seq.min, seq.max, group.num_rows))
+    groups.sort(key=lambda group: (group.least, group.most))
+    # One seq may be that of several queue managers.
+    if any(before.most > after.least for before, after in pairwise(groups)):
+        return None
+    return FilesInOrder(tuple(groups), timeless)
+
+
+def _is_whole(told: dict[str, Any]) -> bool:
+    """Whether every message has a seq, a queue and a body, by the statistics of a row group."""
+    seq, queue = told["seq"], told["queue"]
+    if any(_may_be_null(told[name]) for name in _NEVER_NULL):
+        return False
+    return bool(seq.has_min_max and seq.min >= 0 and queue.has_min_max and queue.min)
+
+
+def _may_be_null(told: Any) -> bool:
+    return told is None or not told.has_null_count or told.null_count > 0
+
+
+def _fits(given: pa.Field, stored: parquet.ColumnSchema) -> bool:
+    wanted = SCHEMA.field(given.name).type
+    if pa.types.is_timestamp(wanted):
+        # Spark's INT96 has no time zone in it, and is UTC.
+        return pa.types.is_timestamp(given.type) and (given.type.tz is not None or stored.physical_type == "INT96")
+    return bool(given.type == wanted)
+
+
+def _in_order(file: parquet.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
+    """One row group; where its rows are in no order, or two have the same seq, it is read as a whole."""
+    seqs = file.read_row_group(number, columns=["seq"]).column("seq").to_numpy()
+    if np.all(seqs[1:] > seqs[:-1]):
+        given = file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=list(_NAMES), use_threads=False)
+        yield from map(_mended, given)
+    else:
+        table = file.read_row_group(number, columns=list(_NAMES), use_threads=False)
+        mended = pa.Table.from_batches(list(map(_mended, table.to_batches())), SCHEMA)
+        yield from mended.sort_by([("seq", "ascending"), ("qmgr", "ascending")]).to_batches(_BATCH_ROWS)
+
+
+def _mended(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """*batch* with the columns of CAPTURED, and each message with its queue manager."""
+    columns = {field.name: batch.column(field.name).cast(field.type, safe=False) for field in SCHEMA}
+    qmgr = columns["qmgr"]
+    if qmgr.null_count or pc.any(pc.equal(qmgr, "")).as_py():
+        named = pc.and_kleene(pc.is_valid(qmgr), pc.not_equal(qmgr, ""))
+        columns["qmgr"] = pc.if_else(named, qmgr, pa.scalar(DEFAULT_QMGR))
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+
+
+def with_moments(batches: Iterable[pa.RecordBatch], last: dict[str, int | None] | None) -> Iterator[pa.RecordBatch]:
+    """*batches* with the columns COLUMNS: a message without a time comes when the last one of its queue manager came.
+
+    last: by queue manager, the last moment before them, in microseconds since 1970, which is where it began if there
+    was none; None where every message has a time.
+    """
+    for batch in batches:
+        time = batch.column("time")
+        if last is not None:
+            time = filled(batch, last).fill_null(pa.scalar(0, _NOW))
+        columns = {**dict(zip(batch.schema.names, batch.columns, strict=True)), "now": time}
+        yield pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], names=list(COLUMNS))
+
+
+def filled(batch: pa.RecordBatch, last: dict[str, int | None]) -> pa.Array:
+    """The time of each message, or that of the last one before it of its queue manager, if there is one.
+
+    last: as in ``with_moments``; it is brought up to date.
+    """
+    moments: list[int | None] = []
+    given = zip(batch.column("qmgr").to_pylist(), batch.column("time").cast(pa.int64()).to_pylist(), strict=True)
+    for qmgr, moment in given:
+        if moment is not None:
+            last[qmgr] = moment
+        moments.append(last.get(qmgr))
+    return pa.array(moments, pa.int64()).cast(_NOW)

@@ -1,0 +1,92 @@
+"""The second pass over a capture in files: every task reads its range for itself, and no message passes through Java.
+
+What messages find retained is looked up once, and kept in files too: a directory for each range of those who look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.rows import columns
+from commands.replay.spark.schemas import COLUMNS
+from commands.replay.spark.second_pass import Keeper, Lane, Task, looked_up
+from commands.replay.spark.survey import InFiles, each_range
+
+_BATCH_ROWS: Final = 1024
+_QMGR: Final = COLUMNS.index("qmgr")
+_NOTHING: Final = (-1, ())
+
+
+@dataclass(frozen=True)
+class Found:
+    """What messages find retained, in files: one directory for each range of those who look."""
+
+    directory: str
+
+    def of_range(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """In the order of those who look: the seq of each, and the arguments of ``Task.process``."""
+        for path in sorted(Path(self.directory, f"range={number}").glob("*.parquet")):
+            with parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+                for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+                    lookers = batch.column("at").to_pylist()
+                    yield from zip(lookers, columns(batch, *COLUMNS, "topic", "lane"), strict=True)
+
+
+def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found:
+    """Look up what is found retained, and keep it in *directory*."""
+    frames = list(looked_up(ready, lanes))
+    if frames:
+        found = reduce(DataFrame.union, frames).repartition("range")
+        in_order = found.sortWithinPartitions("range", "at", "qmgr", "topic")
+        in_order.write.mode("overwrite").partitionBy("range").parquet(str(directory))
+    return Found(str(directory))
+
+
+def second_pass_in_files(
+    spark: SparkSession,
+    shared: Broadcast[InFiles],
+    lanes: Sequence[Lane],
+    found: Found,
+    keeper: Callable[[], Keeper],
+    schema: StructType,
+    span: tuple[int, int],
+) -> DataFrame:
+    """What keepers keep of the ranges from one to before another, in the order of seq; as ``second_pass``."""
+    told = [(lane.setting, lane.journals) for lane in lanes]
+
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        task = Task([(setting, journals.value) for setting, journals in told], keeper())
+        return task.run(_merged(shared.value.messages(number), found.of_range(number)))
+
+    return each_range(spark, span, work, schema)
+
+
+def _merged(
+    messages: Iterator[pa.RecordBatch], found: Iterator[tuple[int, tuple[Any, ...]]]
+) -> Iterator[tuple[Any, ...]]:
+    """What a message finds, just before it."""
+    looker, what = next(found, _NOTHING)
+    by_qmgr: dict[str, list[tuple[Any, ...]]] = {}
+    for batch in messages:
+        for row in columns(batch, *COLUMNS):
+            seq = row[0]
+            if looker == seq:
+                # One seq may be that of several queue managers.
+                by_qmgr.clear()
+                while looker == seq:
+                    by_qmgr.setdefault(what[_QMGR], []).append(what)
+                    looker, what = next(found, _NOTHING)
+            if by_qmgr:
+                yield from by_qmgr.pop(row[_QMGR], ())
+            yield (*row, None, None)
