@@ -18,14 +18,17 @@ from pathlib import Path
 import pytest
 
 from commands.objects import QueueManager
+from commands.puts import Put
 from commands.queues import Durability, QueueManagerStore
-from rfh2 import Folder, Mqmd, Rfh2, decode
+from rfh2 import CapturedMessage, Folder, Mqmd, Rfh2, decode
 from tests.commands.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
-from tests.commands.results_service import EVENT, SCORES, capture
+from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
 
 pytestmark = needs_mosquitto
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
+OUTGOING = "SYSTEM.QPUBSUB.OUTGOING"
+MATCHES = ("Newcastle Southampton", "Liverpool ManUtd")
 
 
 class Program:
@@ -113,6 +116,81 @@ def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, 
     assert updates.count(b"Newcastle") == 2, "one from a queue, one from MQTT"
     asked = [m.body for m in results if m.rfh2 is not None and b"LatestScore/Celtic" in m.rfh2.folders[0].data]
     assert asked == [b"2 2"], "what natives retain answers a ReqUpdate"
+
+
+@pytest.mark.slow
+def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_the_middle(
+    tmp_path: Path, store: QueueManagerStore
+) -> None:
+    """Legacy programs get each other's messages as ever; what goes from one side to the other comes, maybe twice."""
+    messages, goals = capture(), [f"native {n}" for n in range(40)]
+    with mosquitto(tmp_path / "mosquitto") as broker, program(tmp_path / "qmgrs", broker) as bridge:
+        board = Native(broker, "board", f"{SCORES}/#", lasting=True)
+        events = Native(broker, "events", f"{EVENT}/#", lasting=True)
+        simulator = Native(broker, "simulator")
+        for message in messages[:4]:
+            _put_captured(store, message)
+        until(lambda: _depth(store, CONTROL) == 0, what="the results service and its board to be registered")
+
+        def speak() -> None:
+            for goal in goals:
+                simulator.insist(f"{EVENT}/ScoreUpdate", goal)
+                time.sleep(0.02)
+
+        speaking = threading.Thread(target=speak)
+        speaking.start()
+        for n, message in enumerate(messages[4:-4]):
+            if n == 3:
+                bridge.end(signal.SIGKILL)
+            elif n == 5:
+                bridge.start()
+            elif n == 8:
+                broker.stop()
+            elif n == 11:
+                broker.start()
+            elif n == 14:
+                bridge.end(signal.SIGKILL)
+                broker.stop()
+                broker.start()
+                bridge.start()
+            _put_captured(store, message)
+            time.sleep(0.1)
+        speaking.join(60)
+        until(lambda: set(goals) <= set(_data(store, "RESULTS.SERVICE")), 60, "the native goals")
+        for message in messages[-4:]:
+            _put_captured(store, message)
+        until(lambda: sum(_depth(store, queue) for queue in (CONTROL, STREAM, OUTGOING)) == 0, 60, "the rest")
+        until(lambda: _heard(events) >= EVENTS, 60, "the native events")
+        assert bridge.end(signal.SIGTERM) == 0
+        until(lambda: board.payloads(f"{SCORES}/Newcastle Southampton")[-1:] == [""], 60, "the native board")
+        for client in (board, events, simulator):
+            client.close()
+    golden = [Put.model_validate_json(line) for line in (FIXTURE / "puts.jsonl").read_text().splitlines()]
+    for queue in ("RESULTS.SERVICE", "SCOREBOARD", "LATE.BOARD"):
+        wanted = [bytes.fromhex(put.body_hex) for put in golden if put.queue == queue]
+        bodies = [m.body for m in store.browse(queue) if m.body.rpartition(b">")[2].strip().decode() not in goals]
+        assert bodies == wanted, queue
+    assert list(dict.fromkeys(p for p in _data(store, "RESULTS.SERVICE") if p in goals)) == goals
+    for match, scores in (
+        ("Newcastle Southampton", ["0 0", "1 0", "1 1", ""]),
+        ("Liverpool ManUtd", ["0 0", "0 1", ""]),
+    ):
+        assert list(dict.fromkeys(board.payloads(f"{SCORES}/{match}"))) == scores
+
+
+EVENTS = {
+    *((f"{EVENT}/{event}", match) for event in ("MatchStarted", "MatchEnded") for match in MATCHES),
+    *((f"{EVENT}/ScoreUpdate", team) for team in ("Newcastle", "ManUtd", "Southampton")),
+}
+
+
+def _heard(client: Native) -> set[tuple[str, str]]:
+    return {(m.topic, m.payload.decode()) for m in client.messages}
+
+
+def _put_captured(store: QueueManagerStore, message: CapturedMessage) -> None:
+    with store.unit_of_work() as unit:
+        unit.put(message.queue, message.md, message.body, user=message.user)
 
 
 @pytest.mark.slow
