@@ -24,6 +24,7 @@ from commands.replay.analysis.tables import (
     ERRORS,
     MINUTES,
     QMGRS,
+    REASONS,
     STREAMS,
     SUBSCRIPTIONS,
     TOPICS,
@@ -188,6 +189,7 @@ def _errors(seen: _Seen) -> Iterator[Fact]:
     completion, reason = outcome.completion.value, outcome.reason or 0
     key = (seen.qmgr, completion, reason, seen.application, seen.user, command)
     sums = (1, len(seen.puts(PutKind.RESPONSE)), len(seen.puts(PutKind.DEADLETTER)))
+    yield Fact(REASONS.name, (completion, reason, command), sums, seen.arrival.seq, seen.at, (outcome.why,))
     yield Fact(ERRORS.name, key, sums, seen.arrival.seq, seen.at, (outcome.why,))
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from commands.replay.analysis.report import SECTIONS, Asked, Report, Section
 from commands.replay.analysis.tables import Row
 from commands.replay.analysis.text import HEADS, shown_columns
-from commands.replay.page import Share, Stretch, bars, document, folded, key, section, table, timeline, told
+from commands.replay.page import MOST_BARS, Share, Stretch, bars, document, folded, key, section, table, timeline, told
 
 _SHARES: Final = {
     "messages": "#2f7ed8",
@@ -19,7 +19,6 @@ _SHARES: Final = {
     "count": "#c23531",
 }
 _OVER_TIME: Final = ("publications", "deliveries", "errors")
-_LABELS: Final = ("topic", "queue", "application", "subscriber", "reason", "qmgr")
 
 
 def page(report: Report, source: str) -> str:
@@ -63,15 +62,23 @@ def _section(asked: Asked, found: Section, several: bool) -> str:
     numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
     heads = [HEADS.get(name, name) for name in names]
     rows = table(heads, ([told(row[name], name) for name in names] for row in found.rows), numeric, found.count)
-    if not asked.bar:
+    drawn = ""
+    if asked.bar:
+        share = _SHARES[asked.bar]
+        shown = [(_label(asked, row, several), _number(row, asked.bar)) for row in found.rows]
+        drawn = bars([(label, [Share(number, asked.bar, share)]) for label, number in shown])
+    if not drawn and len(found.rows) <= MOST_BARS:
         return rows
-    share = _SHARES[asked.bar]
-    drawn = bars([(_label(row), [Share(int(str(row[asked.bar])), asked.bar, share)]) for row in found.rows])
-    return drawn + folded(f"table: {min(len(found.rows), found.count):,} of {found.count:,}", rows)
+    return drawn + folded(f"Table: {len(found.rows):,} of {found.count:,}", rows)
 
 
-def _label(row: Row) -> str:
-    """What a bar is for: a program goes with its user, a reason with its program."""
-    words = [told(row[name], name) for name in _LABELS if row.get(name)]
-    first = words[0] if words else "no name"
-    return f"{first}, {row['user']}" if "application" in row and row["user"] else first
+def _label(asked: Asked, row: Row, several: bool) -> str:
+    """What a bar is for, with the queue manager where there are several."""
+    names = ("qmgr", *asked.label) if "qmgr" in asked.table.keys and (several or not asked.label) else asked.label
+    return " ".join(told(row[name], name) for name in names).strip() or "no name"
+
+
+def _number(row: Row, name: str) -> int:
+    value = row[name]
+    assert isinstance(value, int)
+    return value

@@ -17,6 +17,7 @@ from commands.replay.analysis.tables import (
     NEVER_MATCHED,
     NEVER_SUBSCRIBED,
     QMGRS,
+    REASONS,
     STREAMS,
     TOPICS,
     UNREAD,
@@ -31,12 +32,17 @@ _MINUTE: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A section that a report has. shown: the columns that a person sees first, in order; bar: the one to draw."""
+    """A section that a report has.
+
+    shown: the columns that a person sees, in order. bar: the one to draw; empty for none. label: the columns that say
+    what a bar is for, beside the queue manager. nothing: what to say of no rows.
+    """
 
     title: str
     of: Table | View
     shown: tuple[str, ...]
     bar: str
+    label: tuple[str, ...]
     nothing: str
 
     @property
@@ -46,12 +52,15 @@ class Asked:
 
 
 SECTIONS: Final = (
-    Asked("Queue managers", QMGRS, ("qmgr", "messages", "publications", "deliveries", "errors"), "messages", "none"),
+    Asked(
+        "Queue managers", QMGRS, ("qmgr", "messages", "publications", "deliveries", "errors"), "messages", (), "none"
+    ),
     Asked(
         "Traffic by stream",
         STREAMS,
         ("qmgr", "queue", "messages", "bytes", "publications", "deliveries", "errors"),
         "messages",
+        ("queue",),
         "none",
     ),
     Asked(
@@ -59,6 +68,7 @@ SECTIONS: Final = (
         TOPICS,
         ("qmgr", "topic", "publications", "bytes", "deliveries", "retained", "read"),
         "publications",
+        ("topic",),
         "nothing was published",
     ),
     Asked(
@@ -66,6 +76,7 @@ SECTIONS: Final = (
         APPLICATIONS,
         ("qmgr", "application", "user", "messages", "publications", "registrations", "requests", "errors"),
         "messages",
+        ("application", "user"),
         "none",
     ),
     Asked(
@@ -73,6 +84,7 @@ SECTIONS: Final = (
         NEVER_MATCHED,
         ("qmgr", "subscriber", "topic", "sub_name", "user", "first_seq"),
         "",
+        (),
         "every subscription was given something",
     ),
     Asked(
@@ -80,6 +92,7 @@ SECTIONS: Final = (
         NEVER_SUBSCRIBED,
         ("qmgr", "topic", "publications", "bytes", "queue"),
         "publications",
+        ("topic",),
         "what was published was received by somebody, on every topic",
     ),
     Asked(
@@ -87,6 +100,7 @@ SECTIONS: Final = (
         DUPLICATES,
         ("qmgr", "subscriber", "subscriptions", "publications", "extra", "topic"),
         "extra",
+        ("subscriber",),
         "nobody was put a publication twice",
     ),
     Asked(
@@ -94,13 +108,26 @@ SECTIONS: Final = (
         UNREAD,
         ("qmgr", "topic", "retained", "bytes", "deliveries", "last_time"),
         "retained",
+        ("topic",),
         "whatever was retained was read",
     ),
     Asked(
-        "Errors and warnings by reason and program",
-        ERRORS,
-        ("completion", "reason", "application", "user", "command", "count", "answered", "dead_letters", "first_seq"),
+        "Errors and warnings by reason",
+        REASONS,
+        ("completion", "reason", "command", "count", "answered", "dead_letters", "first_seq"),
         "count",
+        ("reason", "command"),
+        "none",
+    ),
+    Asked(
+        "Errors and warnings by program",
+        ERRORS,
+        (
+            *("qmgr", "reason", "application", "user", "command"),
+            *("count", "answered", "dead_letters", "first_seq"),
+        ),
+        "count",
+        ("reason", "application", "user"),
         "none",
     ),
 )

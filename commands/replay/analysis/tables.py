@@ -98,6 +98,15 @@ DUPLICATES: Final = Table(
 extra: messages beyond the first; bytes: of those. topic: an example.
 """
 
+REASONS: Final = Table(
+    "reasons",
+    {"completion": str, "reason": int, "command": str},
+    ("count", "answered", "dead_letters"),
+    ("count",),
+    ("why",),
+)
+"""Commands in error or with warnings. command: empty where it could not be read. why: an example, in words."""
+
 ERRORS: Final = Table(
     "errors",
     {"qmgr": str, "completion": str, "reason": int, "application": str, "user": str, "command": str},
@@ -105,7 +114,7 @@ ERRORS: Final = Table(
     ("count",),
     ("why",),
 )
-"""Commands in error or with warnings, by reason and program. command: empty where it could not be read."""
+"""The same by reason and program."""
 
 MINUTES: Final = Table(
     "minutes",
@@ -115,7 +124,7 @@ MINUTES: Final = Table(
 )
 """Traffic by the minute; without messages that have no time, nor one before them."""
 
-TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES, ERRORS, MINUTES)
+TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES, REASONS, ERRORS, MINUTES)
 
 
 @dataclass(frozen=True, slots=True)

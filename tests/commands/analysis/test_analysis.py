@@ -146,6 +146,13 @@ def test_errors_by_reason_and_program() -> None:
     ]
 
 
+def test_errors_by_reason() -> None:
+    assert rows("reasons", "reason", "command", "count", "answered", "dead_letters", "first_seq") == [
+        (3073, "DeregSub", 1, 0, 1, 10),
+        (3073, "ReqUpdate", 1, 1, 0, 9),
+    ]
+
+
 def test_traffic_by_the_minute() -> None:
     assert rows("minutes", "minute", "messages", "publications", "deliveries", "errors") == [
         (START, 3, 1, 2, 0),
