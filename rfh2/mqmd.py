@@ -164,7 +164,7 @@ def encode_mqmd(mqmd: Mqmd) -> bytes:
         return characters(value, size, mqmd.charset, field)
 
     values: tuple[Any, ...] = (
-        _STRUC_ID if mqmd.charset == ASCII_FIELDS else _STRUC_ID_EBCDIC,
+        _STRUC_ID if mqmd.charset == ASCII_FIELDS else "MD  ".encode(mqmd.charset),
         mqmd.version,
         mqmd.report,
         mqmd.msg_type,

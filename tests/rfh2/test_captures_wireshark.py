@@ -84,7 +84,7 @@ def test_wireshark_reads_the_same_fields(wire: Wire, tmp_path: Path) -> None:
         values = theirs[mqmd_.msg_id.hex()]
         for name, attribute in TSHARK_FIELDS.items():
             if name in values:
-                assert _same(values[name], getattr(mqmd_, attribute)), (name, values[name], getattr(mqmd_, attribute))
+                assert same(values[name], getattr(mqmd_, attribute)), (name, values[name], getattr(mqmd_, attribute))
         assert int(values["mq.put.length"], 0) == len(message.body)
         header = message.decode().rfh2
         assert header is not None
@@ -95,10 +95,10 @@ def test_wireshark_reads_the_same_fields(wire: Wire, tmp_path: Path) -> None:
 
 def tshark(path: Path) -> list[dict[str, list[str]]]:
     names = [*TSHARK_FIELDS, "mq.put.length", "mq.rfh.string", "mq.head.length"]
-    known = {line.split("\t")[2] for line in _run("tshark", "-G", "fields").splitlines() if "\tmq." in line}
+    known = {line.split("\t")[2] for line in run("tshark", "-G", "fields").splitlines() if "\tmq." in line}
     wanted = [name for name in names if name in known]
     options = [option for name in wanted for option in ("-e", name)]
-    out = _run("tshark", "-r", str(path), "-Y", "mq.md.version", "-T", "json", *options)
+    out = run("tshark", "-r", str(path), "-Y", "mq.md.version", "-T", "json", *options)
     return [packet["_source"]["layers"] for packet in json.loads(out)]
 
 
@@ -108,13 +108,13 @@ def _occurrences(row: dict[str, list[str]]) -> Iterator[dict[str, str]]:
         yield {name: values[-1] for name, values in row.items()}
 
 
-def _same(theirs: str, ours: object) -> bool:
+def same(theirs: str, ours: object) -> bool:
     if isinstance(ours, bytes):
         return theirs.replace(":", "") == ours.hex()
     if isinstance(ours, int):
         return int(theirs, 0) in (ours, ours % 2**32)
-    return theirs.rstrip() == ours
+    return theirs.rstrip() == str(ours).rstrip()
 
 
-def _run(*command: str) -> str:
+def run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
