@@ -27,7 +27,8 @@ h3 { font-size: 1rem; margin-bottom: .2rem; } li { margin: .15rem 0; } code { fo
 table { border-collapse: collapse; width: 100%; } td, th { padding: .2rem .6rem; text-align: left; }
 td { vertical-align: top; overflow-wrap: anywhere; } tr { border-bottom: 1px solid #ddd; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-.key span { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 1rem; vertical-align: -.1rem; }
+.key .one { white-space: nowrap; margin-right: 1rem; }
+.key .one span { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; vertical-align: -.1rem; }
 summary { cursor: pointer; margin: .4rem 0; color: #2f5f98; } .sum { font-size: 1.1rem; } .none { color: #555; }
 svg text { font: 12px system-ui, sans-serif; fill: #333; }
 """
@@ -73,9 +74,12 @@ def folded(title: str, content: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
-def key(shares: Iterable[tuple[str, str]]) -> str:
+def key(meanings: Iterable[tuple[str, str]]) -> str:
     """What the colours mean: colour and words."""
-    found = "".join(f'<span style="background:{colour}"></span>{escape(words)}' for colour, words in shares)
+    found = "".join(
+        f'<span class="one"><span style="background:{colour}"></span>{escape(words)}</span> '
+        for colour, words in shares
+    )
     return f'<p class="key">{found}</p>'
 
 
