@@ -78,7 +78,7 @@ def key(meanings: Iterable[tuple[str, str]]) -> str:
     """What the colours mean: colour and words."""
     found = "".join(
         f'<span class="one"><span style="background:{colour}"></span>{escape(words)}</span> '
-        for colour, words in shares
+        for colour, words in meanings
     )
     return f'<p class="key">{found}</p>'
 
