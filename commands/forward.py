@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 
 from commands.families.content import Content, Telling, Told
 from commands.families.table import content_of, tell
@@ -60,19 +59,19 @@ class Forwarder:
 
     def _told(self, delivery: Delivery, telling: Telling) -> tuple[Told, bytes]:
         publication, message = delivery.publication, delivery.publication.message
+        # What is retained was published by another command.
+        command = None if delivery.from_retained else self._command
         if telling.format in _IN_HEADERS and len(message.headers) == 1:
             (header,) = message.headers
             if isinstance(header, Rfh1 | Rfh2) and message.body_format not in FORMATS:
                 mqmd = message.mqmd
                 # Only MQRFH has DirectReq.
                 reply_to = (mqmd.reply_to_q, mqmd.reply_to_qmgr) if isinstance(header, Rfh1) else ("", "")
-                told, head = _header_told(header, telling, mqmd.coded_char_set_id, *reply_to)
+                told, head = _header_told((header, telling, mqmd.coded_char_set_id, *reply_to), command)
                 again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
                 return Told(again, told.lost), head + message.body
         content = self._contents.get(id(publication))
         if content is None:
-            # What is retained was published by another command.
-            command = None if delivery.from_retained else self._command
             content = self._contents[id(publication)] = content_of(message, command)
         told = tell(content, telling)
         return told, encode(told.message)
@@ -110,14 +109,28 @@ class Forwarder:
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 
-@lru_cache(maxsize=2048)
-def _header_told(
-    header: Rfh1 | Rfh2, telling: Telling, ccsid: int, reply_to_q: str, reply_to_qmgr: str
-) -> tuple[Told, bytes]:
-    """What becomes of a message's only header, and its bytes. The other arguments: of the descriptor, what may matter.
+# A header, what is told of it, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
+_Key = tuple[Rfh1 | Rfh2, Telling, int, str, str]
+_HEADERS_TOLD: dict[_Key, tuple[Told, bytes]] = {}
+_MOST_HEADERS = 2048
+
+
+def _header_told(key: _Key, command: Command | None) -> tuple[Told, bytes]:
+    """What becomes of a message's only header, and its bytes. command: the one in it, where it is known.
 
     A program puts the same header again and again with other data behind it: what is told is kept.
     """
+    made = _HEADERS_TOLD.get(key)
+    if made is None:
+        if len(_HEADERS_TOLD) >= _MOST_HEADERS:
+            _HEADERS_TOLD.clear()
+        made = _HEADERS_TOLD[key] = _header_told_anew(*key, command)
+    return made
+
+
+def _header_told_anew(
+    header: Rfh1 | Rfh2, telling: Telling, ccsid: int, reply_to_q: str, reply_to_qmgr: str, command: Command | None
+) -> tuple[Told, bytes]:
     mqmd = Mqmd(
         format=header.own_format,
         coded_char_set_id=ccsid,
@@ -125,7 +138,7 @@ def _header_told(
         reply_to_qmgr=reply_to_qmgr,
         order=header.order,
     )
-    told = tell(content_of(Message(mqmd, (header,))), telling)
+    told = tell(content_of(Message(mqmd, (header,)), command), telling)
     return told, encode(told.message)
 
 

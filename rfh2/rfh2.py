@@ -11,7 +11,7 @@ The byte order is read off Version, which is 2 in exactly one of them: captures 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rfh2.ccsid import (
     ASCII_FIELDS,
@@ -87,7 +87,8 @@ class Rfh2:
 
     def with_folders(self, folders: tuple[Folder, ...]) -> Rfh2:
         """This header with other folders."""
-        return replace(self, folders=folders)
+        described = (self.encoding, self.coded_char_set_id, self.format, self.flags)
+        return Rfh2(folders, *described, self.name_value_ccsid, self.order, self.charset)
 
     def encode(self) -> bytes:
         """The bytes of this header. Raises EncodeError."""

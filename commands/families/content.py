@@ -79,7 +79,7 @@ class Frame:
     def with_header(self, header: Header, ccsid: int | None = None) -> Message:
         """The message with *header* in the gap. ccsid: of the header's characters, where it is not that of the gap."""
         announced = self._announced({"format": header.own_format, **({} if ccsid is None else _ccsid(ccsid))})
-        return replace(announced, headers=(*announced.headers, header, *self.after), body=self.body)
+        return Message(announced.mqmd, (*announced.headers, header, *self.after), self.body)
 
     def closed(self) -> Message:
         """The message without the gap."""
@@ -87,7 +87,7 @@ class Frame:
         if self.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
             described |= _ccsid(self.coded_char_set_id)
         announced = self._announced(described)
-        return replace(announced, headers=(*announced.headers, *self.after), body=self.body)
+        return Message(announced.mqmd, (*announced.headers, *self.after), self.body)
 
     def with_body(self, data: bytes, fmt: str) -> Message:
         """The message with *data* from the gap on; what stood behind it follows."""
@@ -97,7 +97,10 @@ class Frame:
     def _announced(self, described: dict[str, Any]) -> Message:
         """What stands before the gap, the last of it describing what stands in it."""
         if not self.before:
-            return Message(replace(self.mqmd, **described))
+            mqmd = self.mqmd
+            # Mostly it describes it already, and replacing one of its many fields is dear.
+            same = all(getattr(mqmd, name) == value for name, value in described.items())
+            return Message(mqmd if same else replace(mqmd, **described))
         *first, last = self.before
         names = {field.name for field in fields(last)}  # type: ignore[arg-type]
         last = replace(last, **{name: value for name, value in described.items() if name in names})  # type: ignore[type-var]

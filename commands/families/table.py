@@ -108,7 +108,8 @@ def content_of(message: Message, command: Command | None = None) -> Content:
             found = read(message, at, publish)
     if found is None:
         return Content(None, frame_before(message))
-    return found if publish is None else replace(found, put_options=_put_options(publish))
+    options = 0 if publish is None else _put_options(publish)
+    return replace(found, put_options=options) if options else found
 
 
 def tell(content: Content, telling: Telling) -> Told:

@@ -70,6 +70,8 @@ def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
 
 def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
     """The value of MQPubStrIntData, "" for none, and what of *data* XML has no room for."""
+    if not data:
+        return "", ()
     fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if has_room_for(value)]
     lost = tuple(BY_TAG[tag].mqps for tag, value in data if not has_room_for(value))
     return write_name_values(fitting), lost
@@ -77,13 +79,15 @@ def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
 
 def extensions_folder(stamps: Pairs, data: str) -> str:
     """The text of the mqpse folder: publication time, sequence number and data (guide 4.4, table 1); "" for none."""
+    if not stamps and not data:
+        return ""
     names = {"PubTime": "Pts", "SeqNum": "Seq"}
     pairs = [(names[tag], in_xml(value)) for tag, value in stamps]
     text = write(EXTENSIONS, [*pairs, *([(DATA, data)] if data else [])])
     for tag, value in pairs:
         if tag == "Seq" and _INT32.fullmatch(value):
             text = text.replace(f"<Seq>{value}<", f'<Seq dt="i4">{value}<')
-    return text if pairs or data else ""
+    return text
 
 
 def _data_of(text: str) -> Pairs | None:
