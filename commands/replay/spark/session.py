@@ -9,12 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from commands.replay.spark.java import provide_java
 from commands.replay.spark.source import CaptureDataSource
+from commands.replay.spark.talk import launched
 
 LOCAL: Final = "local[*]"
+_APP: Final = "qpubsub"
 _ARROW_ROWS: Final = 2000
 
 _LOGGING: Final = """rootLogger.level = error
@@ -35,7 +38,6 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
     """
     provide_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("qpubsub").master(master)
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -53,11 +55,17 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
         # A laptop's name need not resolve; and Spark's own number of partitions is one for clusters.
         here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         chosen = {**here, "spark.sql.shuffle.partitions": str(2 * cores), **chosen}
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    conf = SparkConf().setAppName(_APP).setMaster(master).setAll(list(chosen.items()))
+    if SparkContext._active_spark_context is None and SparkContext._gateway is None and not _is_submitted():
+        SparkContext(conf=conf, gateway=launched(conf))
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     register(spark)
     return spark
+
+
+def _is_submitted() -> bool:
+    """Whether spark-submit has started this program, and has a Java for it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def register(spark: SparkSession) -> None:
