@@ -10,7 +10,7 @@ from rfh2.constants import MQFMT_STRING
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
-from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem
+from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem, number
 from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.folders import Folder, Value
@@ -112,9 +112,11 @@ def _folder(folder: Folder) -> Json:
 
 
 def as_json(value: Value) -> Any:
-    """A folder's value as JSON has it: bytes as hex."""
+    """A folder's value as JSON has it: bytes as hex, great numbers as strings."""
     if isinstance(value, str):
         return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):

@@ -22,6 +22,14 @@ Json = dict[str, Any]
 """A form as plain values, before it is checked, or where nothing has to be."""
 
 
+_EXACT = 1 << 53
+
+
+def number(value: int) -> int | str:
+    """*value* as JSON has it: a string beyond 2^53, for other programs read numbers as floating point."""
+    return value if -_EXACT <= value <= _EXACT else str(value)
+
+
 class _Form(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
@@ -66,8 +74,8 @@ class DecodedFolder(_Form):
 class DecodedHeader(_Form):
     """One header. fields: its fixed part in IBM's names. byte_order, charset: in which that is written.
 
-    folders: of an MQRFH2; pairs, raw: of an MQRFH; mqmd: of an MQXQH; pcf: of an MQEPH, to be read only; hex: what
-    follows the fixed part of any other.
+    folders: of an MQRFH2; pairs, raw: of an MQRFH; mqmd: of an MQXQH; pcf: of an MQEPH; hex: what follows the fixed
+    part of an MQEPH and of any other.
     """
 
     type: str
@@ -87,7 +95,7 @@ class DecodedHeader(_Form):
 class DecodedBody(_Form):
     """What follows the last header that could be decoded. text: None where it is no text, or not of its CCSID.
 
-    pcf: what a body in a PCF format holds, to be read only.
+    pcf: what a body in a PCF format holds.
     """
 
     offset: int | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
+from rfh2.explain.form import number
 from rfh2.explain.reading import PartialMessage
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES
@@ -44,16 +45,16 @@ def describe_pcf(pcf: Pcf) -> dict[str, Any]:
 
 
 def describe_parameter(parameter: Parameter) -> dict[str, Any]:
-    """The JSON form of a parameter: its number, its name where it is known, its value; bytes as hex."""
-    named = {"Parameter": parameter.parameter, "name": PARAMETER_NAMES.get(parameter.parameter)}
-    return named | {"value": _value(parameter)}
+    """The JSON form of a parameter: number, Type, name where that is known, value; bytes as hex."""
+    name = PARAMETER_NAMES.get(parameter.parameter)
+    return {"Parameter": parameter.parameter, "Type": parameter.type, "name": name, "value": _value(parameter)}
 
 
 def _value(parameter: Parameter) -> Any:
     if isinstance(parameter, Cfin | Cfin64):
-        return parameter.value
+        return number(parameter.value)
     if isinstance(parameter, Cfil | Cfil64):
-        return list(parameter.values)
+        return [number(value) for value in parameter.values]
     if isinstance(parameter, Cfgr):
         return [describe_parameter(member) for member in parameter.members]
     if isinstance(parameter, Cfbs):

@@ -27,8 +27,10 @@ from rfh2.errors import EncodeError
 from rfh2.explain.describe import describe
 from rfh2.explain.fields import descriptor_layout, write_fields
 from rfh2.explain.form import DecodedBody, DecodedMessage, FieldValue
+from rfh2.explain.pcf_form import body_pcf
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.rebuild_header import Before, Rebuilt, from_hex, rebuild_header
+from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.prologue import STEPPED_OVER
@@ -198,6 +200,10 @@ class _Rebuilding:
         was = self.was_form.body if self.known else DecodedBody(text=None, hex=None)
         assert was is not None
         edited_hex, edited_text = form.hex != was.hex, form.text != was.text
+        if form.pcf is not None and (not self.known or form.pcf != was.pcf):
+            given = from_hex(form.hex, "body") if edited_hex and form.hex is not None else None
+            found = body_pcf(self.was) if self.known else None
+            return pcf_data(form.pcf, found, given, ccsid, keep_both=self.known)
         if edited_hex and form.hex is not None:
             data = from_hex(form.hex, "body")
             if not edited_text or form.text is None or _decoded(data, ccsid, encoding) == form.text:

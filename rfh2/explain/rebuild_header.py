@@ -9,12 +9,15 @@ from typing import Any, Final
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, byte_order, field_codec, is_ebcdic, name_value_codec, text_codec
 from rfh2.constants import MQENC_NATIVE
 from rfh2.dlh import Dlh
+from rfh2.eph import Eph
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.describe import describe_folder
 from rfh2.explain.fields import BYTE_STRINGS, COMPUTED, layout_of, write_fields
 from rfh2.explain.folder_text import UNTYPED, folder_text, leaf_text, padded
-from rfh2.explain.form import DecodedFolder, DecodedHeader, FieldValue
+from rfh2.explain.form import DecodedFolder, DecodedHeader, FieldValue, number
+from rfh2.explain.pcf_form import embedded_pcf
 from rfh2.explain.reading import Located
+from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.folders import Folder
 from rfh2.layouts import MQMD1, Layout
 from rfh2.mde import Mde
@@ -109,9 +112,13 @@ def _tail(form: DecodedHeader, before: Before | None, rebuilt: Rebuilt, ccsid: i
         return _string(form, before, rebuilt, ccsid)
     if form.type == "MQXQH":
         return _embedded(form, before, rebuilt)
-    if form.hex is None or (before is not None and form.hex == before.form.hex):
-        return rebuilt.tail
-    return from_hex(form.hex, form.type)
+    edited_hex = form.hex is not None and (before is None or form.hex != before.form.hex)
+    given = from_hex(form.hex, form.type) if edited_hex and form.hex is not None else None
+    if form.pcf is not None and before is not None and form.pcf != before.form.pcf:
+        header = before.located.header
+        found = embedded_pcf(header) if isinstance(header, Eph) else None
+        return pcf_data(form.pcf, found, given, ccsid, keep_both=True)
+    return rebuilt.tail if given is None else given
 
 
 def _opaque(form: DecodedHeader, before: Before | None) -> Rebuilt:
@@ -236,10 +243,14 @@ def _normal(values: dict[str, Any] | None) -> Any:
     out: dict[str, Any] = {}
     for tag, value in values.items():
         items = [_normal(item) for item in value] if isinstance(value, list) else [_normal(value)]
-        items = ["" if item == {} else item for item in items]
+        items = ["" if item == {} else _scalar(item) for item in items]
         if items:
             out[tag] = items[0] if len(items) == 1 else items
     return out
+
+
+def _scalar(item: Any) -> Any:
+    return number(item) if isinstance(item, int) and not isinstance(item, bool) else item
 
 
 def _string(form: DecodedHeader, before: Before | None, rebuilt: Rebuilt, ccsid: int) -> bytes:
