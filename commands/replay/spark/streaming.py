@@ -112,7 +112,8 @@ def digest_of(setting: Setting) -> str:
 class _Place(NamedTuple):
     """Where a queue manager is. last: the seq of the last message processed. now: its moment, in microseconds.
 
-    digest: of all that was processed. highest: the highest seq that has come. setting: the digest of the setting.
+    digest: of all that was processed, so that two places are one only where the same messages led there. highest: the
+    highest seq that has come. setting: the digest of the setting.
     """
 
     last: int
@@ -219,7 +220,8 @@ class _Replay(StatefulProcessor):
                 now = from_microseconds(message.at)
             outcome = broker.process(Arrival(seq, now, message.queue, message.md, message.body, message.user))
             changes.take(seq, outcome.effects)
-            told.update(seq.to_bytes(8, "big"))
+            told.update(b"%d %d " % (seq, len(message.body)))
+            told.update(message.body)
             for n, put in enumerate(outcome.puts):
                 completion = None if put.completion is None else put.completion.value
                 where = (put.qmgr, put.queue, put.topic, put.sub_name)
