@@ -51,6 +51,7 @@ Examples:
   qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\
       --reply-to-q SUB.Q --msg-type request
   qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello
+  qpubsub encode --command RegSub --pcf --topic 'Sport/*' --q-name SUB.Q
 
 \b
 Exit codes: 0 done, 1 a message could not be encoded (the others were), 2 usage.
@@ -73,9 +74,12 @@ def _message_options(function: F) -> F:
         click.option("--pub-time", metavar="YYYYMMDDHHMMSSTH", help="PubTime."),
         click.option("--seq-num", metavar="N", help="SeqNum."),
         click.option("--usr", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property; TYPE int, float, boolean."),
+        click.option("--jms", multiple=True, metavar="NAME[:TYPE]=VALUE", help="The same, in the jms folder."),
+        click.option("--mcd", multiple=True, metavar="NAME=VALUE", help="The same, in the mcd folder: Msd=jms_text."),
         click.option("--data", default="", metavar="TEXT", help="The data, as MQSTR in UTF-8."),
         click.option("--ccsid", default=1208, show_default=True, metavar="N", help="CCSID of the data."),
         click.option("--rfh1", is_flag=True, help="An MQRFH instead of an MQRFH2."),
+        click.option("--pcf", is_flag=True, help="PCF instead of an MQRFH2."),
         click.option("--big-endian", is_flag=True, help="Integers as on AIX and z/OS."),
         click.option("--queue", default="", metavar="QUEUE", help="Where it is put; else where such commands belong."),
         click.option("--qmgr", metavar="QMGR", help="Queue manager that it is put to."),
@@ -130,6 +134,8 @@ def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str 
     if word is not None:
         if files:
             raise click.UsageError("--command makes a message; it reads no FILE")
+        if given["rfh1"] and given["pcf"]:
+            raise click.UsageError("--rfh1 and --pcf exclude each other")
         write_captures([_made(word, given)], console.stdout, to)
         return ExitCode.DONE
     context = click.get_current_context()
@@ -218,11 +224,14 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
             given["topics"],
             given["options"],
             tags,
-            dict(_property(text) for text in given["usr"]),
+            dict(_property("--usr", text) for text in given["usr"]),
             given["data"],
             given["ccsid"],
             order="big" if given["big_endian"] else "little",
             rfh1=given["rfh1"],
+            pcf=given["pcf"],
+            mcd=dict(_property("--mcd", text) for text in given["mcd"]),
+            jms=dict(_property("--jms", text) for text in given["jms"]),
             mqmd=mqmd,
             queue=given["queue"],
             qmgr=given["qmgr"],
@@ -243,12 +252,12 @@ def _identifier(text: str, option: str) -> bytes:
     return data.ljust(24, b"\0")
 
 
-def _property(text: str) -> tuple[str, Any]:
+def _property(option: str, text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     name, _, kind = name.partition(":")
     if not equals or not name or kind not in _TYPES:
-        raise click.UsageError(f"--usr {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
+        raise click.UsageError(f"{option} {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
     try:
         return name, _TYPES[kind](value)
     except (ValueError, KeyError) as error:
-        raise click.UsageError(f"--usr {text}: {value!r} is no {kind}") from error
+        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error

@@ -1,4 +1,4 @@
-"""A command message made from what a person types: folder, or string of names and values, and descriptor."""
+"""A command message made from what a person types: folders, string of names and values or PCF, and descriptor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from commands.families import pcf
+from commands.families.names import BY_TAG, COMMAND_IDS
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder, text_codec
@@ -18,6 +20,8 @@ from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
 from rfh2.mqps import MQPS_DELETE_PUBLICATION, MQPS_PUBLISH
+from rfh2.pcf import Pcf
+from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
@@ -33,8 +37,9 @@ class Wanted:
     """What a person asks for.
 
     word: the command. topics, options: in order. tags: further tags of psc by name (``QName``, ``SubName``); those
-    without a value are left out. usr: properties, typed by their Python type. data: text, in *ccsid* and *format*.
-    rfh1: an MQRFH instead of an MQRFH2. queue: where it is put, empty for where the command belongs.
+    without a value are left out. mcd, jms, usr: properties in those folders, typed by their Python type. data: text, in
+    *ccsid* and *format*. rfh1, pcf: an MQRFH, or PCF, instead of an MQRFH2. queue: where it is put, empty for where the
+    command belongs.
     """
 
     word: str
@@ -47,12 +52,20 @@ class Wanted:
     format: str = MQFMT_STRING
     order: ByteOrder = "little"
     rfh1: bool = False
+    pcf: bool = False
     mqmd: Mqmd = field(default_factory=Mqmd)
     queue: str = ""
     qmgr: str | None = None
     user: str | None = None
     time: datetime | None = None
     seq: int = 1
+    mcd: Mapping[str, Any] = field(default_factory=dict)
+    jms: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> dict[str, Mapping[str, Any]]:
+        """The folders beside psc, as far as there is something in them."""
+        return {name: values for name, values in (("mcd", self.mcd), ("jms", self.jms), ("usr", self.usr)) if values}
 
 
 def command_message(wanted: Wanted) -> CapturedMessage:
@@ -61,16 +74,20 @@ def command_message(wanted: Wanted) -> CapturedMessage:
     Nothing is checked but what has no bytes: a message that a queue manager refuses can be made, to see it refused.
     Raises EncodeError.
     """
-    header = _rfh1(wanted) if wanted.rfh1 else _rfh2(wanted)
-    mqmd = replace(wanted.mqmd, format=header.own_format, encoding=_ENCODINGS[wanted.order], order=wanted.order)
-    message = Message(mqmd, (header,), _data(wanted))
+    mqmd = replace(wanted.mqmd, encoding=_ENCODINGS[wanted.order], order=wanted.order)
+    if wanted.pcf:
+        mqmd = replace(mqmd, format=pcf.FORMAT)
+        message = Message(mqmd, (), _pcf(wanted).encode())
+    else:
+        header = _rfh1(wanted) if wanted.rfh1 else _rfh2(wanted)
+        message = Message(replace(mqmd, format=header.own_format), (header,), _data(wanted))
     return CapturedMessage(
         seq=wanted.seq,
         time=wanted.time,
         qmgr=wanted.qmgr,
         queue=wanted.queue or (DEFAULT_STREAM if wanted.word in _ON_STREAM else CONTROL_QUEUE),
         user=wanted.user,
-        md_hex=mqmd.encode().hex(),
+        md_hex=message.mqmd.encode().hex(),
         body_hex=encode(message).hex(),
     )
 
@@ -83,25 +100,53 @@ def _pairs(wanted: Wanted, not_taken: tuple[str, ...]) -> list[tuple[str, str]]:
     pairs += [(tag, value) for tag, value in wanted.tags.items() if value is not None]
     for tag, _ in pairs:
         if tag in not_taken:
-            raise EncodeError(f"{tag} does not exist in an {'MQRFH' if wanted.rfh1 else 'MQRFH2'}")
+            kind = "PCF" if wanted.pcf else "an MQRFH" if wanted.rfh1 else "an MQRFH2"
+            raise EncodeError(f"{tag} does not exist in {kind}")
     return pairs
 
 
 def _rfh2(wanted: Wanted) -> Header:
     folders = [Folder.of(write("psc", _pairs(wanted, _RFH1_ONLY)))]
-    if wanted.usr:
-        folders.append(Folder.of(folder_text("usr", wanted.usr)))
+    folders += [Folder.of(folder_text(name, values)) for name, values in wanted.folders.items()]
     described = _described(wanted)
     return Rfh2(tuple(folders), *described, order=wanted.order)
 
 
 def _rfh1(wanted: Wanted) -> Header:
-    if wanted.usr:
-        raise EncodeError("an MQRFH has no usr folder")
+    _no_folders(wanted, "an MQRFH")
     pairs = [(_mqps(tag), value) for tag, value in _pairs(wanted, _RFH2_ONLY)]
     encoding, ccsid, fmt = _described(wanted)
     blank = Rfh1(encoding=encoding, coded_char_set_id=ccsid, format=fmt, order=wanted.order)
     return blank.with_pairs(pairs)
+
+
+def _pcf(wanted: Wanted) -> Pcf:
+    """The command as PCF; data stands behind its parameters."""
+    _no_folders(wanted, "PCF")
+    parameters: list[Parameter] = []
+    for tag, value in _pairs(replace(wanted, options=()), _RFH2_ONLY)[1:]:
+        known = BY_TAG[tag]
+        parameters.append(Cfin(known.pcf, _number(tag, value)) if known.integer else Cfst.of(known.pcf, value))
+    if wanted.options:
+        known = BY_TAG[_OPTION_TAGS.get(wanted.word, "RegOpt")]
+        assert known.options is not None
+        found = known.options.read(wanted.options)
+        if found.unknown:
+            raise EncodeError(f"{found.unknown[0]} is no option that PCF has a bit for")
+        parameters.insert(0, Cfin(known.pcf, known.options.mask(found.words)))
+    return Pcf(COMMAND_IDS[wanted.word], tuple(parameters), order=wanted.order, rest=_data(wanted))
+
+
+def _number(tag: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError as error:
+        raise EncodeError(f"{tag}: {value!r} is not a number, as PCF has it") from error
+
+
+def _no_folders(wanted: Wanted, kind: str) -> None:
+    for name in wanted.folders:
+        raise EncodeError(f"{kind} has no {name} folder")
 
 
 def _mqps(tag: str) -> str:

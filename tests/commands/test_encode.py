@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from commands.cli.encode import command as encode_command
-from rfh2 import CapturedMessage, Mqmd
+from commands.model import Publish, PubOpt, RegisterSubscriber, RegOpt
+from commands.parse import parse
+from rfh2 import CapturedMessage, Mqmd, decode_pcf
 from rfh2.captures import FORMATS, read_captures
 from rfh2.mqps import COMMANDS
 from rfh2.rfh1 import Rfh1
@@ -131,6 +133,59 @@ def test_a_publication_from_options() -> None:
     assert decoded.rfh2.folders[1].values() == {"Colour": "red", "Size": 3, "On": True, "Rate": 1.5}
 
 
+def test_folders_from_options() -> None:
+    decoded = made(
+        *("--command", "Publish", "--topic", "a", "--usr", "n:int=1", "--jms", "Dst=topic://a", "--jms", "Pri:int=4"),
+        *("--mcd", "Msd=jms_text"),
+    ).decode()
+    assert decoded.rfh2 is not None
+    found = [(folder.name, folder.values()) for folder in decoded.rfh2.folders[1:]]
+    assert found == [("mcd", {"Msd": "jms_text"}), ("jms", {"Dst": "topic://a", "Pri": 4}), ("usr", {"n": 1})]
+
+
+@pytest.mark.parametrize("order", ["--big-endian", None])
+def test_pcf_from_options(order: str | None) -> None:
+    message = made(
+        *("--command", "RegSub", "--topic", "a/*", "--topic", "b", "--option", "CorrelAsId", "--option", "Local"),
+        *("--q-name", "Q", "--stream-name", "S", "--sub-name", "N", "--pcf", *filter(None, [order])),
+    )
+    decoded = message.decode()
+    assert (decoded.mqmd.format, message.queue) == ("MQPCF", "SYSTEM.BROKER.CONTROL.QUEUE")
+    command = parse(decoded)
+    assert isinstance(command, RegisterSubscriber)
+    assert command.topics == ("a/*", "b")
+    assert (command.q_name, command.stream_name, command.sub_name) == ("Q", "S", "N")
+    assert command.options == (RegOpt.CORREL_AS_ID, RegOpt.LOCAL)
+
+
+def test_a_publication_as_pcf() -> None:
+    message = made(
+        "--command", "Publish", "--topic", "a", "--seq-num", "7", "--option", "RetainPub", "--pcf", "--data", "x"
+    )
+    pcf = decode_pcf(message.body)
+    assert (pcf.command, pcf.rest) == (63, b"x")
+    command = parse(message.decode())
+    assert isinstance(command, Publish)
+    assert (command.options, command.seq_num) == ((PubOpt.RETAIN_PUB,), "7")
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        pytest.param(("--pcf", "--filter", "a=1"), "Filter does not exist in PCF", id="tag"),
+        pytest.param(("--pcf", "--usr", "a=1"), "PCF has no usr folder", id="folder"),
+        pytest.param(("--pcf", "--option", "Odd"), "Odd is no option", id="option"),
+        pytest.param(("--pcf", "--seq-num", "x"), "SeqNum: 'x' is not a number", id="number"),
+        pytest.param(("--rfh1", "--jms", "a=1"), "an MQRFH has no jms folder", id="jms"),
+        pytest.param(("--rfh1", "--pcf"), "exclude each other", id="both"),
+    ],
+)
+def test_what_a_header_has_no_place_for(args: tuple[str, ...], why: str) -> None:
+    ran = run("encode", "--command", "Publish", "--topic", "a", *args)
+    assert ran.code == 2
+    assert why in ran.talk
+
+
 def test_an_mqrfh_from_options() -> None:
     decoded = made(
         "--command", "DeletePub", "--topic", "a b", "--option", "Local", "--stream-name", "S", "--rfh1"
@@ -184,7 +239,7 @@ def test_the_examples_in_the_help_work() -> None:
 
     text = (encode_command.epilog or "").replace("\\\n", " ")
     examples = [shlex.split(one) for one in text.splitlines() if one.strip().startswith("qpubsub encode --command")]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         message = made(*example[2:])
         problems = json.loads(run("decode", "--json", stdin=message.model_dump_json()).out)["problems"]
