@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from rfh2.captured import CapturedMessage
+from rfh2.captures.compressed import MAGIC_BYTES, decompressed, is_compressed, name_inside
 from rfh2.captures.detect import HEAD_BYTES, detect
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.prefixed import prefixed
@@ -102,7 +104,12 @@ def _records(
 
 
 def _prepared(stream: BinaryIO, source: str, fmt: str) -> tuple[CaptureFormat, BinaryIO]:
-    """The format, and *stream* from its beginning in the shape that the format's reader needs."""
+    """The format, and *stream* from its beginning in the shape that the format's reader needs, decompressed.
+
+    With ``raw``, compressed data is a message's data like any other.
+    """
+    if fmt != "raw" and is_compressed(magic := _magic(stream)):
+        stream, source = decompressed(magic, stream), name_inside(source)
     seekable = stream.seekable()
     if fmt == "auto":
         start = stream.tell() if seekable else 0
@@ -120,6 +127,16 @@ def _prepared(stream: BinaryIO, source: str, fmt: str) -> tuple[CaptureFormat, B
         spool.seek(0)
         return chosen, spool
     return chosen, stream
+
+
+def _magic(stream: BinaryIO) -> bytes:
+    """The very first bytes of *stream*, left in it; nothing of a stream that cannot give them back."""
+    if stream.seekable():
+        start = stream.tell()
+        found = stream.read(MAGIC_BYTES)
+        stream.seek(start)
+        return found
+    return stream.peek(MAGIC_BYTES)[:MAGIC_BYTES] if isinstance(stream, io.BufferedReader) else b""
 
 
 def _head(stream: BinaryIO) -> bytes:
