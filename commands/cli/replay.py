@@ -84,7 +84,7 @@ ENGINES: Final = ("local", "spark")
     "idle_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="With --hold: or until nothing has come for so long.",
+    help="With --hold and --follow: or until nothing has come for so long.",
 )
 @click.pass_obj
 def command(
@@ -197,8 +197,8 @@ def _following(
 ) -> ExitCode:
     if target.suffix not in (".jsonl", ".parquet"):
         raise click.UsageError(f"--output {target}: the name has to end in .jsonl or .parquet")
-    if idle_s is not None and not hold:
-        raise click.UsageError("--idle needs --hold")
+    if idle_s is not None and not (hold and follow):
+        raise click.UsageError("--idle needs --hold and --follow")
     try:
         from commands.cli import following  # noqa: PLC0415
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load

@@ -127,16 +127,23 @@ class Following:
             "format": self.form,
             "suffix": self.target.suffix,
             "setting": digest_of(Setting(self.setup, self.semantics)),
-            "timers": self.idle_s is not None and self.hold > 0,
+            "timers": self._has_timers,
         }
+
+    @property
+    def _has_timers(self) -> bool:
+        return self.idle_s is not None and self.hold > 0
 
     @contextmanager
     def running(self, spark: SparkSession, tell: Callable[[Batch], None], *, once: bool) -> Iterator[StreamingQuery]:
         """The query while it runs; it is stopped in the end.
 
         tell: told what each batch came to, from another thread. once: whether the query ends by itself, when it has
-        done what is there now. Raises what ``check`` does; FollowError where another process has the checkpoint.
+        done what is there now; not with idle_s, which is about what is yet to come. Raises what ``check`` does;
+        FollowError where another process has the checkpoint; ValueError for once with idle_s.
         """
+        if once and self._has_timers:
+            raise ValueError("a replay with idle_s does not end by itself")
         with ExitStack() as stack:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
             try:

@@ -73,7 +73,8 @@ def replay_stream(
     captured: a streaming DataFrame with the columns of CAPTURED, or of READ. setup, semantics: as for ``replayed``; the
     same for as long as the checkpoint is used, else the query fails with SettingChangedError. hold: how much higher the
     seq of a message must be that lets one go. idle_s: seconds without a message of its queue manager after which
-    whatever waits is let go; None for never. Raises SchemaError; QPubSubError where the setup fails.
+    whatever waits is let go; None for never. A query with both never ends by itself: it is not for the trigger
+    ``availableNow``. Raises SchemaError; QPubSubError where the setup fails.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
     setting = Setting(setup, semantics)

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from commands.cli import main
 from commands.replay import LocalReplay
 from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
 from commands.replay.workload import Knobs, Workload, setup_script
@@ -138,6 +140,35 @@ def test_a_source_has_to_be_there(following: Following) -> None:
 def test_a_setup_that_fails_is_told_before_spark_starts(following: Following) -> None:
     with pytest.raises(QPubSubError, match="line 1"):
         replace(following, setup="DEFINE NONSENSE(X)").check()
+
+
+def test_what_waits_for_silence_has_no_end(following: Following) -> None:
+    endless = replace(following, hold=1, idle_s=1.0)
+    session: Any = None
+    with (
+        pytest.raises(ValueError, match="does not end by itself"),
+        endless.running(session, lambda _batch: None, once=True),
+    ):
+        pass
+
+
+IDLE = ["--hold", "5", "--idle", "3"]
+USAGES = [
+    ("follow-without-checkpoint", ["--engine", "spark", "--follow"], "need --checkpoint"),
+    ("checkpoint-of-the-local-engine", ["--checkpoint", "place"], "needs --engine spark"),
+    ("idle-without-follow", ["--engine", "spark", "--checkpoint", "place", *IDLE], "--idle needs"),
+    ("idle-without-hold", ["--engine", "spark", "--checkpoint", "place", "--follow", "--idle", "3"], "--idle needs"),
+    ("strange-output", ["--engine", "spark", "--checkpoint", "place", "--output", "puts.xml"], "has to end in"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), [case[1:] for case in USAGES], ids=[case[0] for case in USAGES])
+def test_usage(tmp_path: Path, arguments: list[str], why: str) -> None:
+    result = CliRunner().invoke(
+        main, ["replay", "--input", str(tmp_path), "--output", str(tmp_path / "puts.jsonl"), *arguments]
+    )
+    assert (result.exit_code, why in result.output) == (2, True)
+    assert list(tmp_path.iterdir()) == []
 
 
 # Running

@@ -6,7 +6,7 @@ That a broker goes on from rows as it would have gone on itself is shown without
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -105,31 +105,29 @@ def test_another_setup_is_refused(stream: Stream) -> None:
 
 
 def test_what_waits_for_hold_is_let_go_when_nothing_comes(spark: SparkSession, tmp_path: Path) -> None:
-    """Two batches, the later messages first; then silence."""
-    stream = Stream(spark, tmp_path, SETUP, hold=1000, idle_s=8.0)
-    stream.put(CAPTURE[200:])
-    query = (
-        stream.puts()
-        .writeStream.format("parquet")
-        .option("path", str(tmp_path / "out"))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(processingTime="1 second")
-        .start()
-    )
-    try:
-        _until((tmp_path / "checkpoint" / "commits" / "0").exists)
-        stream.put(CAPTURE[:200])
-        _until(lambda: bool(list((tmp_path / "out").glob("*.parquet"))) and bool(stream.rows()))
-    finally:
-        query.stop()
+    """Three batches, the last messages first; then silence."""
+    stream = Stream(spark, tmp_path, SETUP, hold=1000, idle_s=3600.0)
+    stream.put(CAPTURE[300:])
+    _run_until(stream, (tmp_path / "checkpoint" / "commits" / "0").exists)
+    stream.put(CAPTURE[:200])
+    stream.put(CAPTURE[200:300])
+    stream.settings["idle_s"] = 1.0
+    _run_until(stream, lambda: len(stream.rows()) >= len(expected(CAPTURE)))
     assert not difference(stream.rows(), expected(CAPTURE))
 
 
-def _until(true: Any) -> None:
-    deadline = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+def _run_until(stream: Stream, true: Callable[[], bool]) -> None:
+    """Let a query run that has no end of its own."""
+    writer = stream.puts().writeStream.format("parquet").option("path", str(stream.directory / "out"))
+    writer = writer.option("checkpointLocation", str(stream.directory / "checkpoint"))
+    query = writer.trigger(processingTime="1 second").start()
+    try:
+        deadline = time.monotonic() + 120
+        while not true():
+            assert time.monotonic() < deadline
+            time.sleep(1)
+    finally:
+        query.stop()
 
 
 def test_wrong_columns_and_setups_are_told_at_once(spark: SparkSession, tmp_path: Path) -> None:
