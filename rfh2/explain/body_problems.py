@@ -10,6 +10,7 @@ from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.errors import DecodeError
 from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
+from rfh2.explain.lookalikes import look_alike, lost_header
 from rfh2.explain.reading import PartialMessage
 from rfh2.pcf import FORMATS as PCF_FORMATS
 from rfh2.pcf import decode_pcf
@@ -23,6 +24,8 @@ def body_problems(partial: PartialMessage) -> Iterator[Problem]:
     message, at = partial.message, partial.rest_offset
     if not message.body:
         return
+    if not partial.headers:
+        yield from _nothing_known(partial)
     if message.body_format == MQFMT_STRING:
         yield from _text(partial)
     elif message.body_format in PCF_FORMATS:
@@ -33,6 +36,16 @@ def body_problems(partial: PartialMessage) -> Iterator[Problem]:
     elif message.body_format not in DECODERS and (found := sniffed(message.body)) is not None:
         why = f"the data begins like the header that Format {found[0]} announces, but Format is {message.body_format!r}"
         yield problem("unannounced-header", at, why)
+
+
+def _nothing_known(partial: PartialMessage) -> Iterator[Problem]:
+    """A message without a header: without a descriptor too, it may be no message; with one, its header may be lost."""
+    if partial.captured.md is None:
+        looks = look_alike(partial.rest)
+        hint = f"; it looks like {looks}" if looks else ""
+        yield problem("unrecognised-data", 0, f"neither an MQMD nor a header that is known: taken for data{hint}")
+    elif (looks := lost_header(partial.rest)) is not None and partial.message.body_format in ("", MQFMT_STRING):
+        yield problem("lost-header", 0, f"the data looks like {looks}")
 
 
 def _text(partial: PartialMessage) -> Iterator[Problem]:

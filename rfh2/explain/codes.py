@@ -59,6 +59,8 @@ CODES: Final[dict[str, Severity]] = {
     "undecodable-text": "error",
     "byte-order-mark-contradicts": "warning",
     "unannounced-header": "warning",
+    "unrecognised-data": "warning",
+    "lost-header": "warning",
     "bad-pcf": "error",
     # The command
     "second-psc": "error",

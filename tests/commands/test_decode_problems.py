@@ -176,6 +176,9 @@ CASES: list[tuple[str, Callable[[], CapturedMessage], list[tuple[str, int]]]] = 
         lambda: put(PUB, data=put(psc()).body, format=""),
         [("unannounced-header", 96)],
     ),
+    ("0-nothing-known", lambda: chained(None, data=b"hello", queue="Q"), [("unrecognised-data", 0)]),
+    ("0-a-folder-alone", lambda: chained(md(format="MQSTR"), data=PUB.encode(), queue="Q"), [("lost-header", 0)]),
+    ("0-text", lambda: chained(md(format="MQSTR"), data=b"hello <psc>", queue="Q"), []),
     ("5.1-pcf", lambda: chained(md(format="MQADMIN"), data=PCF.encode()[:-1], queue="ADMIN.Q"), [("bad-pcf", 64)]),
     # The command
     ("2.5-regsub", lambda: rfh1("MQPSCommand RegSub MQPSTopic a MQPSRegOpts 33"), [("refused-command", 32)]),
