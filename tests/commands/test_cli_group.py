@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -195,7 +196,9 @@ def test_progress_on_a_terminal_is_wiped_away(terminal: tuple[Console, int]) -> 
     to, seen = terminal
     with to.progress("messages put", 10) as advance:
         advance(3)
-    text = os.read(seen, 1000).decode()
+    text = ""
+    while not text.endswith("\x1b[K") and select.select([seen], [], [], 10)[0]:
+        text += os.read(seen, 1000).decode()
 
     assert text.startswith("\rmessages put: 3 of 10")
     assert text.endswith("\r\x1b[K")
