@@ -96,9 +96,10 @@ def _here(
 ) -> tuple[Report, int]:
     if output is not None:
         try:
-            from commands.replay.analysis.files import write_tables  # noqa: PLC0415 - pyarrow is an extra
+            from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
         except ImportError as error:
             raise click.ClickException("Parquet needs pyarrow: pip install 'qpubsub[parquet]'") from error
+        check_place(output)
     reading = Reading(console, source, form)
     try:
         analysis = _analysed(console, reading.messages(), script, semantics)

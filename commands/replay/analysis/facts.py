@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -140,10 +141,10 @@ def _topics(seen: _Seen) -> Iterator[Fact]:
         size = len(operation.publication.message.body)
         sums = (1, size, 0, int(operation.retain), 0)
         yield Fact(TOPICS.name, (seen.qmgr, operation.topic_string), sums, seq, at, (queue,))
-    for delivery in seen.deliveries:
-        read = int(delivery.from_retained)
-        sums = (0, 0, 1 - read, 0, read)
-        yield Fact(TOPICS.name, (seen.qmgr, delivery.topic_string), sums, seq, at, (queue,))
+    given = Counter((delivery.topic_string, delivery.from_retained) for delivery in seen.deliveries)
+    for (topic, read), count in given.items():
+        sums = (0, 0, 0, 0, count) if read else (0, 0, count, 0, 0)
+        yield Fact(TOPICS.name, (seen.qmgr, topic), sums, seq, at, (queue,))
 
 
 def _subscriptions(seen: _Seen) -> Iterator[Fact]:

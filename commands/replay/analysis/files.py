@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from datetime import datetime
+from errno import EEXIST
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ def arrow_table_schema(table: Table) -> pa.Schema:
 def write_tables(rows: Callable[[Table | View], list[Row]], directory: Path) -> None:
     """Write every table and every view into *directory*, which takes the place of what is there.
 
-    Raises FileExistsError where that holds anything but such tables.
+    Raises what ``check_place`` does.
     """
     partial = fresh_beside(directory)
     for of in (*TABLES, *VIEWS):
@@ -33,11 +34,16 @@ def write_tables(rows: Callable[[Table | View], list[Row]], directory: Path) -> 
     put_in_place(partial, directory)
 
 
-def fresh_beside(directory: Path) -> Path:
-    """An empty directory to be put in the place of *directory*. Raises FileExistsError as ``write_tables`` does."""
+def check_place(directory: Path) -> None:
+    """Raises FileExistsError where *directory* holds anything but tables of an analysis."""
     names = {f"{of.name}.parquet" for of in (*TABLES, *VIEWS)}
     if directory.exists() and not {path.name for path in directory.iterdir()} <= names:
-        raise FileExistsError(17, "there is something else in it", str(directory))
+        raise FileExistsError(EEXIST, "there is something else in it", str(directory))
+
+
+def fresh_beside(directory: Path) -> Path:
+    """An empty directory to be put in the place of *directory*. Raises what ``check_place`` does."""
+    check_place(directory)
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
