@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from commands.cli.console import Console, ExitCode
-from commands.cli.reading import Reading
+from commands.cli.reading import Reading, tell_problems
 from commands.replay.analysis import LocalAnalysis, Report
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
@@ -19,7 +19,6 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
 
 ENGINES: Final = ("local", "spark")
-_MOST_TOLD: Final = 20
 _MOST_ROWS: Final = 1000
 
 
@@ -135,8 +134,5 @@ def _on_spark(
         report, capture = analyse(spark, source, form, script, semantics, output, _MOST_ROWS)
     finally:
         spark.stop()
-    for line in capture.told[:_MOST_TOLD]:
-        console.warn(line)
-    if capture.problems > _MOST_TOLD:
-        console.warn(f"and more: {capture.problems} records could not be read")
+    tell_problems(console, capture.told, capture.problems)
     return report, capture.problems

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import click
 
 from commands.cli.console import Console, ExitCode
-from commands.cli.reading import Reading
+from commands.cli.reading import Reading, tell_problems
 from commands.replay.differences import Difference, Report
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
@@ -21,7 +21,6 @@ from rfh2.captures import FORMATS
 
 ENGINES: Final = ("local", "spark")
 _BATCH_ROWS: Final = 10_000
-_MOST_TOLD: Final = 20
 
 
 class _Sink(Protocol):
@@ -134,10 +133,7 @@ def _on_spark(
         report, capture = compare(spark, source, form, script, output)
     finally:
         spark.stop()
-    for line in capture.told[:_MOST_TOLD]:
-        console.warn(line)
-    if capture.problems > _MOST_TOLD:
-        console.warn(f"and more: {capture.problems} records could not be read")
+    tell_problems(console, capture.told, capture.problems)
     return report, capture.problems
 
 

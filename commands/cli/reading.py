@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from commands.cli.console import Console
 from commands.replay.local import natural_queue
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
+
+
+_MOST_TOLD: Final = 20
+
+
+def tell_problems(console: Console, told: Sequence[str], problems: int) -> None:
+    """Tell the first problems of a capture that another engine has read. told: some in words; problems: how many."""
+    for line in told[:_MOST_TOLD]:
+        console.warn(line)
+    if problems > _MOST_TOLD:
+        console.warn(f"and more: {problems} records could not be read")
 
 
 class Reading:
