@@ -53,5 +53,7 @@ def problem_lines(problems: list[Problem], paint: Paint) -> Iterator[str]:
     """One line a problem."""
     for problem in problems:
         role = Role.ERROR if problem.severity == "error" else Role.WARNING
-        where = f"MQMD byte {problem.offset}" if problem.part == "mqmd" else f"byte {problem.offset}"
-        yield f"{paint(role, problem.severity)} {problem.code} at {where}: {visible(problem.message)}"
+        where = f" at MQMD byte {problem.offset}" if problem.part == "mqmd" else f" at byte {problem.offset}"
+        if problem.code == "unreadable-record":
+            where = ""  # the message says where: not every capture counts in bytes
+        yield f"{paint(role, problem.severity)} {problem.code}{where}: {visible(problem.message)}"

@@ -34,6 +34,7 @@ _GET = re.compile(rb"\s*MQGET of message number \d+")
 _GET_FAILED = re.compile(rb"\s*MQGET \d+, failed with (.*)\Z")
 _END = re.compile(rb"\s*(?:No more messages|MQCLOSE|MQDISC|MQDLTMH)\b")
 _SECTION = re.compile(rb"\*{4}\s*(Message descriptor|Message properties|Message)\s*\*{4}")
+_DESCRIPTOR = re.compile(rb"\*{4}\s*Message descriptor\s*\*{4}")
 _LENGTH = re.compile(rb"\s*length - (\d+)(?: of (\d+))? bytes")
 _OFFSET = re.compile(rb"[0-9A-F]{8}:")
 _TWO_STRINGS = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
@@ -52,15 +53,20 @@ class _Part(Enum):
 
 
 def is_amqsbcg(text: bytes) -> bool:
-    """Whether *text*, without blank lines before it, begins as a listing does."""
-    return _START.match(text) is not None
+    """Whether *text*, without blank lines before it, begins as a listing does, or as a message in one."""
+    return any(pattern.match(text) is not None for pattern in (_START, _GET, _DESCRIPTOR))
 
 
 def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
-    """Each message of the listing, at the line that says that it was got."""
+    """Each message of the listing, at the line that says that it was got; where that is not there, at its descriptor.
+
+    A listing in which no message begins, and that does not say that the queue is empty either, gives a problem.
+    """
     queue = ""
     message: _Message | None = None
+    last, is_listing = 0, False
     for number, line in numbered_lines(stream):
+        last = number
         if line is None:
             message = message or _Message(number, queue)
             message.fail(number, "a line too long to be one of a listing")
@@ -71,7 +77,9 @@ def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
         opened = _OPEN.match(line)
         failed = _GET_FAILED.match(line)
         got = _GET.match(line)
-        if message is not None and (opened or failed or got or _END.match(line) or _START.match(line)):
+        ended = _END.match(line)
+        is_listing = is_listing or bool(failed or got or ended)
+        if message is not None and (opened or failed or got or ended or _START.match(line)):
             yield message.item(reading)
             message = None
         if opened:
@@ -83,8 +91,13 @@ def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
             message = _Message(number, queue)
         elif message is not None:
             message.add(number, line)
+        elif _DESCRIPTOR.match(line):
+            message, is_listing = _Message(number, queue), True
+            message.add(number, line)
     if message is not None:
         yield message.item(reading)
+    elif last and not is_listing:
+        yield 1, reading.problem(1, "no message begins here as amqsbcg lists it", "line")
 
 
 class _Message:

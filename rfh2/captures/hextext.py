@@ -152,7 +152,8 @@ class _Block:
 
 
 def _hex_column(rest: bytes, *, colon: bool) -> bytes:
-    for opening, closing in ((b"  |", b"|"), (b"  >", b"<")):
+    # One blank will do: what was pasted through a ticket or a mail often has no more.
+    for opening, closing in ((b" |", b"|"), (b" >", b"<")):
         if not colon and opening in rest and rest.endswith(closing):
             return rest[: rest.index(opening)]
     # Without bars the text is what stands behind two blanks, or behind amqsbcg's quote.

@@ -21,6 +21,9 @@ _BASE64: Final = re.compile(rb"[A-Za-z0-9+/\s]{24,}={0,2}\s*")
 _WORDS: Final = re.compile(rb"[0-9A-Fa-f]{7,8} +[0-9A-Fa-f]{4}(?: +[0-9A-Fa-f]{4}){2,} *\r?\n")
 _OCTAL: Final = re.compile(rb"[0-7]{7}(?: +[0-7]{6})+ *\r?\n")
 _C_ARRAY: Final = re.compile(rb"[^{]{0,200}\{?\s*0x[0-9A-Fa-f]{2}\s*,\s*0x[0-9A-Fa-f]{2}\s*,")
+_DUMP: Final = re.compile(rb"^\W*0{4,16}:?[ \t]+(?:[0-9A-Fa-f]{2} ?){8}", re.MULTILINE)
+_LISTING: Final = re.compile(rb"AMQSBCG\w? - starts here|\*{4}\s*Message descriptor\s*\*{4}")
+_ZERO_X: Final = re.compile(rb"\s*(?:0x[0-9A-Fa-f]{2}[\s,]+){8}")
 _LITERAL: Final = re.compile(rb"b['\"]")
 _FOLDER: Final = re.compile(rb"\s*<(psc|pscr|mcd|jms|usr|mqps|mq_usr|mqext)>")
 _STRING: Final = re.compile(rb"\s*\"?MQPS[A-Z]")
@@ -82,6 +85,10 @@ def _pattern(pattern: re.Pattern[bytes], words: str) -> Callable[[bytes], str | 
     return lambda data: words if pattern.match(data) is not None else None
 
 
+def _within(pattern: re.Pattern[bytes], words: str) -> Callable[[bytes], str | None]:
+    return lambda data: words if pattern.search(data) is not None else None
+
+
 def _further_on(data: bytes) -> str | None:
     found = _STRUCTURE.search(data)
     if found is None:
@@ -104,7 +111,10 @@ _TESTS: Final = (
     _pattern(_OCTAL, "a dump of octal words: use od -tx1, hexdump -C or xxd"),
     _base64,
     _pattern(_LITERAL, "a literal of Python: write the bytes themselves"),
+    _pattern(_ZERO_X, "hex text with 0x before each byte: write the digits alone"),
     _pattern(_C_ARRAY, "an array of C: write the bytes themselves, or their hex"),
     _further_on,
+    _within(_LISTING, "a listing of amqsbcg with other text around it, or before each line: leave only its own lines"),
+    _within(_DUMP, "a hex dump with other text around it, or before each line: leave only its own lines"),
     _pattern(_UTF16, "text in UTF-16"),
 )

@@ -106,6 +106,7 @@ HEX = [
     ("xxd-text-looks-like-hex", b"00000000: 4142 4344  4142 4344\n", [b"ABCD"]),
     ("xxd-text-has-a-bar", b"00000000: 207c 207c  | | \n", [b" | |"]),
     ("hexdump-text-has-a-bar", b"00000000  20 7c 20 7c  |  | | |\n00000004\n", [b" | |"]),
+    ("hexdump-blanks-squeezed", b"00000000 20 7c 20 7c | | ||\n00000004\n", [b" | |"]),
     ("hexdump-repeats", b"00000000  01 01  |..|\n*\n00000006  02  |.|\n00000007\n", [b"\1\1\1\1\1\1\2"]),
     ("hexdump-repeats-to-the-end", b"00000000  01 01  |..|\n*\n00000008\n", [b"\1" * 8]),
     ("od-octal", b"0000000 " + b"41 " * 16 + b"\n0000020 42\n0000021\n", [b"A" * 16 + b"B"]),
@@ -364,6 +365,19 @@ def test_a_multi_byte_character_may_cross_the_end_of_a_line() -> None:
 def test_a_listing_without_properties_says_so() -> None:
     text = BCG.replace(b"****   Message  ", b"****Message properties****\n\n  None\n \n****   Message  ")
     assert bodies(read(text, "amqsbcg")) == [BODY]
+
+
+@pytest.mark.parametrize("start", [b" MQGET of", b"****Message descriptor"])
+def test_a_listing_from_which_the_beginning_was_cut(start: bytes) -> None:
+    assert bodies(read(BCG[BCG.index(start) :].lstrip(), "auto")) == [BODY]
+
+
+def test_an_empty_queue_is_no_problem_but_a_listing_of_nothing_is() -> None:
+    empty = BCG[: BCG.index(b" MQGET of")] + BCG[BCG.index(b" No more messages") :]
+    assert read(empty, "amqsbcg") == []
+    (record,) = read(b"> " + BCG.replace(b"\n", b"\n> "), "amqsbcg")
+    assert record.problem is not None
+    assert str(record.problem) == "capture, line 1: no message begins here as amqsbcg lists it"
 
 
 def test_the_old_program_printed_no_reason() -> None:
