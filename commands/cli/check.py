@@ -90,7 +90,7 @@ def _of_mq(
     places: Places, address: Address, config: QueuesConfig, state: LoadedState, queues: bool
 ) -> Iterator[Finding]:
     objects, subscriptions, _ = state
-    user = config.user or address.user or getpass.getuser()
+    user = address.user or config.user or getpass.getuser()
     with closing(MqCheck(address, config, user)) as check:
         connected = check.connect()
         yield connected

@@ -114,6 +114,8 @@ class Places:
     def tree_config(self) -> QueuesConfig:
         """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""
         topics = self.config.topics
+        if self.topics is not None and self.topics.user is not None:
+            topics = topics.model_copy(update={"user": self.topics.user})
         own = {name: getattr(topics, name) for name in ("user", "password_file", "password_env")}
         if all(value is None for value in own.values()):
             return self.config.queues

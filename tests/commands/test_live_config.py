@@ -89,6 +89,24 @@ def test_no_file_means_the_defaults_and_a_missing_one_is_an_error(tmp_path: Path
         read_config(tmp_path / "missing.toml")
 
 
+USERS = [
+    ("the file's", "ibmmq://h/QM1", "ibmmq://h/QM1", "", "queues"),
+    ("the tree's own", "ibmmq://h/QM1", "ibmmq://h/QM1", 'user = "topics"\n', "topics"),
+    ("the URL's wins", "ibmmq://h/QM1", "ibmmq://url@h/QM1", 'user = "topics"\n', "url"),
+    ("the URL's wins over the queues'", "ibmmq://h/QM1", "ibmmq://url@h/QM1", "", "url"),
+]
+
+
+@pytest.mark.parametrize(("queues", "topics", "more", "user"), [u[1:] for u in USERS], ids=[u[0] for u in USERS])
+def test_who_the_bridge_is_to_ibm_mqs_tree(tmp_path: Path, queues: str, topics: str, more: str, user: str) -> None:
+    config = read_config(_write(tmp_path, f'[queues]\nuser = "queues"\npassword_env = "Q"\n[topics]\n{more}'))
+    places = Places.of(tmp_path, "QM1", config, queues, topics)
+    at = places.topics
+    assert at is not None
+    assert (at.user or places.tree_config().user) == user
+    assert places.tree_config().password_env == ("Q" if user == "queues" else None), "nobody else's password"
+
+
 def test_mqtt_has_no_queues(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has no queues"):
         Places.of(tmp_path, "QM1", Config(), "mqtt://broker", None)

@@ -118,5 +118,5 @@ class MqttCheck:
         return Finding(subject, True, "allowed")
 
     def _acl(self, topics: str) -> tuple[str, ...]:
-        user = self._config.user or self._address.user
+        user = self._address.user or self._config.user
         return (f"user {user}" if user else "# before any user line", f"topic readwrite {topics}")

@@ -81,11 +81,7 @@ class Connection:
         with contextlib.suppress(AttributeError):
             cno.ApplName = self._application.encode()
             cno.Version = max(cno.Version, mq.CMQC.MQCNO_VERSION_7)
-        if config.ccdt is not None:
-            cno.CCDTUrl = config.ccdt
-            cno.Version = max(cno.Version, mq.CMQC.MQCNO_VERSION_6)
-            cno.Options |= mq.CMQC.MQCNO_CLIENT_BINDING
-        elif address.host:
+        if address.host:
             channel = address.channel or config.channel
             if channel is None:
                 raise ConfigError("--queues, --topics", "the channel is missing: ibmmq://host/QMGR?channel=NAME")
@@ -93,12 +89,18 @@ class Connection:
             if config.cipher is not None:
                 cd.SSLCipherSpec = config.cipher
             arguments["cd"] = cd
+            # Without it a server that is installed here would look for a queue manager of that name here.
+            cno.Options |= mq.CMQC.MQCNO_CLIENT_BINDING
+        elif config.ccdt is not None:
+            cno.CCDTUrl = config.ccdt
+            cno.Version = max(cno.Version, mq.CMQC.MQCNO_VERSION_6)
+            cno.Options |= mq.CMQC.MQCNO_CLIENT_BINDING
         if config.key_repository is not None:
             sco = mq.SCO(KeyRepository=config.key_repository)
             if config.certificate_label is not None:
                 sco.CertificateLabel = config.certificate_label
             arguments["sco"] = sco
-        user, password = config.user or address.user, config.password()
+        user, password = address.user or config.user, config.password()
         if user is not None and password is not None:
             csp = mq.CSP()
             csp.CSPUserId, csp.CSPPassword = user, password

@@ -159,7 +159,7 @@ class MqttClient:
         client.max_queued_messages_set(0)
         client.max_inflight_messages_set(1_000)
         client.reconnect_delay_set(1, 30)
-        user = config.user or address.user
+        user = address.user or config.user
         if user is not None:
             client.username_pw_set(user, config.password())
         if address.secure:
