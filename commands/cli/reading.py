@@ -11,7 +11,6 @@ from commands.replay.local import natural_queue
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 
-
 _MOST_TOLD: Final = 20
 
 
