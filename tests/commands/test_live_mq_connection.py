@@ -1,4 +1,4 @@
-"""How the bridge asks IBM MQ's client to connect: by parameters, by a CCDT, as the environment says; TLS, user, password.
+"""How the bridge asks IBM MQ's client to connect: by parameters, a CCDT, the environment; TLS, user, password.
 
 The package's own structures, with a queue manager that notes what it is given: there is nothing to connect to by these.
 """
