@@ -199,3 +199,33 @@ def test_a_message_that_another_program_takes_between_look_and_get_is_passed_ove
         assert message is not None
         assert world.mq.tell()["faults"] == []
         assert message.body.endswith(b"taken")
+
+
+@pytest.mark.parametrize("limit", [7, 8, 9, 10, 11, 12])
+def test_2024_a_unit_of_work_is_as_large_as_maxumsgs_lets_it_be(world: World, limit: int) -> None:
+    """A get, a response and two deliveries to a command: whichever call it is that finds no room, all is done once."""
+    world.register("S")
+    world.register("T")
+    world.processor().drain()
+    for n in range(10):
+        world.publish("a", str(n).encode(), report=1, msg_type=1, reply_to_q="REPLY")
+    world.mq.tell(define={"max_umsgs": limit})
+    world.processor().drain()
+    wanted = [str(n).encode() for n in range(10)]
+    assert (world.data("S"), world.data("T")) == (wanted, wanted)
+    assert (world.mq.depth("REPLY"), world.mq.depth(DEAD), world.mq.depth(STREAM)) == (10, 0, 0)
+
+
+def test_2024_what_is_too_large_alone_waits_for_an_administrator(world: World) -> None:
+    for queue in ("S", "T", "BACK"):
+        world.register(queue)
+    world.processor().drain()
+    world.publish("a", b"wide")
+    world.mq.tell(define={"max_umsgs": 3})
+    for _ in range(2):
+        with pytest.raises(UndeliverableError, match="MAXUMSGS is too low"):
+            world.processor().drain()
+    assert (world.mq.depth("S"), world.mq.depth(STREAM), world.mq.depth(DEAD)) == (0, 1, 0)
+    world.mq.tell(define={"max_umsgs": 100})
+    world.processor().drain()
+    assert [world.data(queue) for queue in ("S", "T", "BACK")] == [[b"wide"]] * 3

@@ -13,11 +13,13 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
+from commands.delivering import UndeliverableError
 from commands.live.config import QueuesConfig
 from commands.live.ibmmq.attributes import QueueAttributes, Queues
 from commands.live.ibmmq.connection import Connection, Got
 from commands.live.ibmmq.lanes import Lanes
 from commands.live.ibmmq.reasons import (
+    MQRC_SYNCPOINT_LIMIT_REACHED,
     MQRC_UNKNOWN_OBJECT_NAME,
     BackedOutError,
     ConnectionLostError,
@@ -75,7 +77,7 @@ class MqUnit:
             names = tuple(queues)
             if self._lanes is None or self._lanes[0] != names:
                 self._lanes = (names, Lanes(self._connection, list(self._readable(names))))
-            while (taken := self._lanes[1].take()) is not None:
+            while (taken := self._take(self._lanes[1])) is not None:
                 queue, got = taken
                 message = self._stored(queue, got)
                 if not self._set_aside(queue, message):
@@ -102,8 +104,14 @@ class MqUnit:
         """The same, to a queue of queue manager *qmgr*, or of this one where it is ""."""
         described = default_descriptor(body) if md is None else md
         options = _SYNCPOINT | _CONTEXT[self._config.context]
-        with self._calling(queue):
-            self._connection.put1(queue, qmgr, self._completed(described, user, application), body, options)
+        try:
+            with self._calling(queue):
+                self._connection.put1(queue, qmgr, self._completed(described, user, application), body, options)
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                # Those before this command alone, then; where it is the first, only an administrator can help.
+                raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
+            raise
         return 0
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
@@ -211,6 +219,15 @@ class MqUnit:
             raise StoreError("this unit of work is over; begin another one")
 
     # Getting
+
+    @staticmethod
+    def _take(lanes: Lanes) -> tuple[str, Got] | None:
+        try:
+            return lanes.take()
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                return None  # this unit of work is as large as it may be; the next one goes on
+            raise
 
     @property
     def inputs(self) -> list[Any]:

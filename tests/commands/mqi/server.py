@@ -366,6 +366,7 @@ class Server:
             self.faults.hold_s = wanted["hold_s"]
         for name, attributes in wanted.get("alter", {}).items():
             self.queues.setdefault(name, Queue(name)).attributes.update(attributes)
+        self.definitions.update(wanted.get("define", {}))
         if wanted.get("clear_faults"):
             self.faults.rows.clear()
         shown = {
@@ -546,6 +547,7 @@ class Server:
     def place(self, conn: Conn, queue: Queue, md: MD, body: bytes, options: int, may_set: bool) -> bytes:
         message = self.arrive(conn, queue, md, body, options, may_set)
         if options & 2:
+            self.require_room(conn)
             conn.puts.append((queue, message))
         elif queue.name == COMMAND_QUEUE:
             self.command(message)
@@ -611,6 +613,7 @@ class Server:
             if browse:
                 handle.cursor = message.number
             elif options & 2:
+                self.require_room(conn)
                 message.holder = conn
                 conn.gets.append((queue, message))
             else:
@@ -628,6 +631,11 @@ class Server:
         return message.body
 
     # Units of work
+
+    def require_room(self, conn: Conn) -> None:
+        """MAXUMSGS."""
+        if len(conn.gets) + len(conn.puts) >= self.definitions.get("max_umsgs", 10_000):
+            raise ReasonError(2024)
 
     def commit_parts(self, gets: list[tuple[Queue, Message]], puts: list[tuple[Queue, Message]]) -> None:
         for queue, message in gets:
