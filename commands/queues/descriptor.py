@@ -83,6 +83,18 @@ class Arrived:
 
 _arrived = maker(Arrived)
 
+# The same descriptor comes again and again, but for its MsgId, CorrelId, PutDate and PutTime. What one comes to that
+# needs no edit is remembered by all the rest of it, by the user and by the application.
+_Key = tuple[bytes, bytes, bytes, str | None, str]
+_AS_IT_CAME: dict[_Key, tuple[int, bool, str | None, int | None]] = {}
+_MOST_KEPT: Final = 4096
+_BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
+_BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
+_BEHIND: Final = slice(_SPANS["PutTime"].stop, None)
+_FIRST_OF_DATE, _FIRST_OF_TIME = _SPANS["PutDate"].start, _SPANS["PutTime"].start
+# The first byte tells that these two are not blank, in ASCII and in EBCDIC.
+_DIGITS: Final = frozenset(b"0123456789" + "0123456789".encode(EBCDIC_FIELDS))
+
 
 def default_descriptor(body: bytes) -> bytes:
     """The descriptor of a message that has none: the defaults, its Format as the first header in *body* shows it."""
@@ -110,6 +122,29 @@ def arrive(
     manager has or had. time: of arrival, UTC. user, application: who puts; for the fields that *md* leaves blank.
     Raises MessageRefusedError with 2026, 2013, 2050 or 2047 for a descriptor that MQPUT would refuse.
     """
+    key = (md[_BEFORE_IDS], md[_BETWEEN], md[_BEHIND], user, application)
+    as_it_came = _AS_IT_CAME.get(key)
+    if as_it_came is not None and _is_stamped(md):
+        return _arrived(md, *as_it_came)
+    arrived = _worked_out(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
+    if arrived.md is md and _is_stamped(md):
+        if len(_AS_IT_CAME) >= _MOST_KEPT:
+            _AS_IT_CAME.clear()
+        _AS_IT_CAME[key] = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
+    return arrived
+
+
+def _worked_out(
+    md: bytes,
+    queue: str,
+    def_priority: int,
+    def_persistent: bool,
+    qmgr: str,
+    unique: int,
+    time: datetime,
+    user: str | None,
+    application: str,
+) -> Arrived:
     struc_id, charset, blank = _ASCII if md[:4] == _ASCII[0] else _EBCDIC
     found = _VERSIONS.get(md[4:8])
     if md[:4] != struc_id or found is None or len(md) < found[2]:
@@ -155,6 +190,11 @@ def arrive(
         md = bytes(kept)
     lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
     return _arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+
+
+def _is_stamped(md: bytes) -> bool:
+    """Whether MsgId, PutDate and PutTime are there, at first sight."""
+    return md[_FIRST_OF_DATE] in _DIGITS and md[_FIRST_OF_TIME] in _DIGITS and md[_SPANS["MsgId"]] != _NO_MSG_ID
 
 
 def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:

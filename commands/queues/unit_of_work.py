@@ -87,6 +87,8 @@ class SqliteUnitOfWork:
         "_pending",
         "_savepoint",
         "_seq",
+        "_time",
+        "_time_us",
         "_version",
         "database",
     )
@@ -103,6 +105,8 @@ class SqliteUnitOfWork:
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
+        self._time: datetime | None = None  # of the last put, and in microseconds: many puts have one time
+        self._time_us = 0
         (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
         cache.at(self._version)
         self._open = True
@@ -179,7 +183,9 @@ class SqliteUnitOfWork:
             user=user,
             application=application,
         )
-        time_us = to_microseconds(time)
+        if time is not self._time:
+            self._time, self._time_us = time, to_microseconds(time)
+        time_us = self._time_us
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
         else:

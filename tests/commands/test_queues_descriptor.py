@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.queues import descriptor
 from commands.queues.descriptor import Arrived, arrive, default_descriptor, leave
 from commands.queues.errors import MessageRefusedError
 from rfh2.layouts import MQMD1, MQMD2
@@ -158,6 +159,36 @@ def test_only_the_named_fields_change(size: int, data: st.DataObject) -> None:
             assert kept[offset : offset + length] == md[offset : offset + length], name
     assert kept[MQMD1.size :] == md[MQMD1.size :]
     assert arrived(kept).md == kept
+
+
+PUTS = st.tuples(
+    st.fixed_dictionaries(
+        {
+            "msg_id": st.sampled_from([bytes(24), b"\1" * 24, b"\2" * 24]),
+            "correl_id": st.sampled_from([bytes(24), b"\1" * 24]),
+            "priority": st.sampled_from([-1, 0, 12]),
+            "persistence": st.sampled_from([0, 1, 2]),
+            "expiry": st.sampled_from([-1, 5]),
+            "user_identifier": st.sampled_from(["", "app"]),
+            "put_appl_name": st.sampled_from(["", "app"]),
+            "put_date": st.sampled_from(["", "20081231", "\0"]),
+            "put_time": st.sampled_from(["", "23595999"]),
+            "reply_to_q": st.sampled_from(["", "R"]),
+            "version": st.sampled_from([1, 2]),
+            "charset": st.sampled_from(["latin-1", "cp500"]),
+        }
+    ),
+    st.fixed_dictionaries({"user": st.sampled_from([None, "", "ann"]), "application": st.sampled_from(["", "p"])}),
+)
+
+
+@given(st.lists(PUTS, max_size=30))
+def test_what_is_remembered_is_what_would_be_worked_out(puts: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+    made = [(replace(FULL, **fields).encode(), changed) for fields, changed in puts]
+    remembered = [arrived(md, **changed) for md, changed in made]
+    for (md, changed), found in zip(made, remembered, strict=True):
+        descriptor._AS_IT_CAME.clear()
+        assert arrived(md, **changed) == found
 
 
 def test_a_message_without_a_descriptor_gets_the_defaults_and_the_format_of_its_header() -> None:
