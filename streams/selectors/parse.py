@@ -7,6 +7,7 @@ back. A bound on nesting remains, because the tree is walked by recursion, and o
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from lark import Lark, Token
@@ -54,8 +55,9 @@ def parse(text: str) -> tuple[Condition, frozenset[str]]:
 
 @cache
 def _parser() -> Lark:
+    grammar = (files("streams.selectors") / "grammar.lark").read_text(encoding="utf-8")
     # Basic lexer: a keyword is a keyword everywhere, also where a name is expected
-    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", lexer="basic", transformer=Builder())
+    return Lark(grammar, parser="lalr", lexer="basic", transformer=Builder())
 
 
 class _Nesting:

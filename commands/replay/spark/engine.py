@@ -1,7 +1,7 @@
-"""The replay of a capture on Spark, file to file, in slices: what ``qpubsub replay --engine spark`` does.
+"""The replay of a capture on Spark, file to file, range by range: what ``qpubsub replay --engine spark`` does.
 
 The output is a directory. Until it is whole it stands beside its place, with ``.partial`` behind its name, and holds
-what is done so far: the capture in order, and each finished slice. A replay that was interrupted goes on there, where
+what is done so far: the capture in order, and each finished range. A replay that was interrupted goes on there, where
 input, setup and version are the same; else it begins anew.
 """
 
@@ -9,27 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from commands.replay.local import DEFAULT_QMGR, Counts
 from commands.replay.spark.landing import Landed, landed
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.put_files import Written, kinds_of, write_puts
+from commands.replay.spark.put_files import Written, earlier_written, kinds_of, write_puts
+from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.setting import Setting
 from commands.replay.spark.survey import surveyed
 from commands.replay.spark.twopass import first_pass
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _RANGES_PER_CORE: Final = 8
-_MESSAGES_PER_RANGE: Final = 100_000
+_FEW_MESSAGES: Final = 100_000
+_MOST_MESSAGES: Final = 500_000
 
 
 @dataclass(frozen=True)
@@ -66,32 +71,69 @@ class Done:
 def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: Callable[[str], None]) -> Done:
     """Replay, and put the puts in place.
 
-    advance: told of each slice how many messages it had. say: told when an earlier replay is taken up. Raises what
-    ``Order.check`` does.
+    advance: told how many messages more are done. say: told when an earlier replay is taken up. Raises what
+    ``Order.check`` does; RepeatedSeqError where two messages of a queue manager have the same seq.
     """
     form = order.target.suffix.removeprefix(".")
     work = order.target.with_name(f"{order.target.name}.partial")
+    puts = work / "puts"
     mark = _mark(order)
     done = _earlier(work, mark)
     if done:
-        say(f"going on with the replay in {work}: {len(done)} slices are done")
+        messages = sum(written.messages for written in done.values())
+        say(f"going on with the replay in {work}: {messages:,} messages are done")
+        advance(messages)
+    work.mkdir(parents=True, exist_ok=True)
+    _write(work / "order.json", mark)
     cores = spark.sparkContext.defaultParallelism
     capture = landed(spark, order.source, order.form, work)
-    ranges = order.ranges or max(cores, -(-capture.files.count // _MESSAGES_PER_RANGE))
+    ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
     ready = surveyed(spark, capture.files, Setting(order.setup, order.semantics), ranges, work / "survey")
     lane = first_pass(ready, order.semantics)
     found = keep_found(ready, [lane], work / "found")
-    slices = _slices(ready.ranges, cores)
-    (work / "order.json").write_text(json.dumps(mark))
-    for number, span in enumerate(slices):
-        if number not in done:
-            directory = work / "puts" / f"{number:05}"
-            shutil.rmtree(directory, ignore_errors=True)
-            done[number] = write_puts(ready.shared, lane, found, span, directory, form)
-            _finish(directory, done[number])
-        advance(sum(written.messages for written in done[number]))
-    _put_in_place(work, order.target, form, done)
-    return _summed([written for number in sorted(done) for written in done[number]], capture)
+    left = [number for number in range(ready.ranges) if number not in done]
+    for at in range(0, len(left), cores * _RANGES_PER_CORE):
+        with _in_words():
+            some = write_puts(ready, lane, found, left[at : at + cores * _RANGES_PER_CORE], puts, form)
+        for written in some:
+            done[written.number] = written
+            advance(written.messages)
+    in_order = [done[number] for number in sorted(done)]
+    _put_in_place(work, order.target, form, in_order)
+    return _summed(in_order, capture)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """A fault of the capture that a task found is told as one, and not as a failure of Spark."""
+    try:
+        yield
+    except PythonException as error:
+        found = re.search(rf"{RepeatedSeqError.__name__}: (.*)", str(error))
+        if found is None:
+            raise
+        raise RepeatedSeqError(found[1]) from error
+
+
+def _fitting(count: int, cores: int) -> int:
+    """How many ranges: several for each core, of a size at which it pays to begin anew, and to have done one."""
+    wanted = max(cores * _RANGES_PER_CORE, -(-count // _MOST_MESSAGES))
+    return max(cores, min(wanted, -(-count // _FEW_MESSAGES)))
+
+
+def _ranges(place: Path, wanted: int) -> int:
+    """How many ranges; as many as there were when the replay began, on however many cores that was."""
+    if place.exists():
+        return int(json.loads(place.read_text()))
+    _write(place, wanted)
+    return wanted
+
+
+def _write(place: Path, what: object) -> None:
+    """It is renamed into being, so that it is whole or not there."""
+    partial = place.with_name(f".{place.name}")
+    partial.write_text(json.dumps(what))
+    partial.replace(place)
 
 
 def _mark(order: Order) -> dict[str, Any]:
@@ -101,8 +143,8 @@ def _mark(order: Order) -> dict[str, Any]:
     return {"version": _VERSION, "digest": hashlib.sha256(told.encode()).hexdigest()}
 
 
-def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, list[Written]]:
-    """The slices that an earlier replay has finished; where it was another one, nothing of it is left."""
+def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, Written]:
+    """The ranges that an earlier replay has finished; where it was another one, nothing of it is left."""
     try:
         same = json.loads((work / "order.json").read_text()) == mark
     except (OSError, ValueError):
@@ -110,36 +152,23 @@ def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, list[Written]]:
     if not same:
         shutil.rmtree(work, ignore_errors=True)
         return {}
-    reports = sorted((work / "puts").glob("*/report.json"))
-    return {int(path.parent.name): [Written(**each) for each in json.loads(path.read_text())] for path in reports}
+    return {written.number: written for written in earlier_written(work / "puts")}
 
 
-def _slices(ranges: int, cores: int) -> list[tuple[int, int]]:
-    each = max(1, cores * _RANGES_PER_CORE)
-    return [(start, min(start + each, ranges)) for start in range(0, ranges, each)]
-
-
-def _finish(directory: Path, written: list[Written]) -> None:
-    """Say that a slice is whole; the report is renamed into being, so that it is there or not."""
-    partial = directory / ".report.json"
-    partial.write_text(json.dumps([asdict(each) for each in written]))
-    partial.replace(directory / "report.json")
-
-
-def _put_in_place(work: Path, target: Path, form: str, done: dict[int, list[Written]]) -> None:
-    """The finished slices, as files in the order of seq, take the place of whatever stood there."""
+def _put_in_place(work: Path, target: Path, form: str, done: list[Written]) -> None:
+    """The files, in the order of seq, take the place of whatever stood there."""
     whole = work / "whole"
     whole.mkdir(exist_ok=True)
-    number = 0
-    for at in sorted(done):
-        for written in done[at]:
-            path = work / "puts" / f"{at:05}" / written.name
-            if path.exists():
-                path.rename(whole / f"part-{number:05}.{form}")
-            number += 1
+    for number, written in enumerate(done):
+        path = work / "puts" / written.name
+        # One that is not there was moved before an interruption.
+        if written.name and path.exists():
+            path.rename(whole / f"part-{number:05}.{form}")
     old = target.with_name(f"{target.name}.old")
     if target.exists():
         target.rename(old)
+    # From here on there is nothing to go on with: who tried would put nothing in the place of everything.
+    (work / "order.json").unlink()
     whole.rename(target)
     shutil.rmtree(work)
     if old.is_dir():

@@ -7,7 +7,7 @@ driver see the same file system.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -58,16 +58,10 @@ class FilesInOrder:
         """
         first = bisect_left(self.groups, start, key=lambda group: group.most)
         last = bisect_left(self.groups, end, key=lambda group: group.least)
-        for path, groups in groupby(self.groups[first:last], lambda group: group.path):
-            with parquet.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
-                for group in groups:
-                    for batch in _in_order(file, group.number):
-                        within = batch
-                        if group.least < start or group.most >= end:
-                            seq = batch.column("seq")
-                            within = batch.filter(pc.and_(pc.greater_equal(seq, start), pc.less(seq, end)))
-                        if within.num_rows:
-                            yield within
+        groups = self.groups[first:last]
+        found = _read(groups, start, end)
+        shared = any(before.most == after.least for before, after in pairwise(groups))
+        return _sorted_across(found) if shared else found
 
     def ranges(self, wanted: int) -> tuple[int, ...]:
         """Where each of *wanted* ranges of about the same size begins, and where the last one ends, by the footers.
@@ -87,6 +81,39 @@ class FilesInOrder:
                 starts.append(at)
             before += rows
         return (*starts, self.groups[-1].most + 1)
+
+
+def _read(groups: Sequence[Group], start: int, end: int) -> Iterator[pa.RecordBatch]:
+    for path, of_file in groupby(groups, lambda group: group.path):
+        with parquet.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
+            for group in of_file:
+                for batch in _in_order(file, group.number):
+                    within = batch
+                    if group.least < start or group.most >= end:
+                        seq = batch.column("seq")
+                        within = batch.filter(pc.and_(pc.greater_equal(seq, start), pc.less(seq, end)))
+                    if within.num_rows:
+                        yield within
+
+
+def _sorted_across(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """*batches*, where the messages of one seq may be in several: the last seq of each waits for the next one."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        both = batch if held is None else _sorted(pa.Table.from_batches([held, batch]))
+        seqs = both.column("seq").to_numpy()
+        done = int(np.searchsorted(seqs, seqs[-1]))
+        if done:
+            yield both.slice(0, done)
+        held = both.slice(done)
+    if held is not None:
+        yield held
+
+
+def _sorted(table: pa.Table) -> pa.RecordBatch:
+    ordered = table.sort_by([("seq", "ascending"), ("qmgr", "ascending")]).combine_chunks()
+    (batch,) = ordered.to_batches()
+    return batch
 
 
 def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | None:
@@ -152,8 +179,8 @@ def _in_order(file: parquet.ParquetFile, number: int) -> Iterator[pa.RecordBatch
         yield from map(_mended, given)
     else:
         table = file.read_row_group(number, columns=list(_NAMES), use_threads=False)
-        mended = pa.Table.from_batches(list(map(_mended, table.to_batches())), SCHEMA)
-        yield from mended.sort_by([("seq", "ascending"), ("qmgr", "ascending")]).to_batches(_BATCH_ROWS)
+        mended = _sorted(pa.Table.from_batches(list(map(_mended, table.to_batches())), SCHEMA))
+        yield from (mended.slice(at, _BATCH_ROWS) for at in range(0, mended.num_rows, _BATCH_ROWS))
 
 
 def _mended(batch: pa.RecordBatch) -> pa.RecordBatch:

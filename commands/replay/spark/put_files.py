@@ -1,7 +1,7 @@
 """Puts straight from the tasks of the second pass into files, one for each range: nothing of them passes through Java.
 
-A task writes under a name of its own, so that one that is tried again does no harm, and reports what it wrote; the
-driver gives the files that count their names. All tasks and the driver see the same file system.
+A task writes under a name of its own, so that one that is tried again does no harm. When it is done the file gets its
+name, and then the report on it: a range with a report is whole. All tasks and the driver see the same file system.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import pyarrow as pa
-from pyspark import Broadcast
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker import Arrival
@@ -28,7 +26,7 @@ from commands.replay.repeats import Again
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
 from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files
-from commands.replay.spark.survey import InFiles
+from commands.replay.spark.survey import PreparedInFiles
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])
@@ -38,10 +36,13 @@ _MOST_TOLD: Final = 20
 
 @dataclass
 class Written:
-    """What one task wrote. told: the first few messages that could not be decoded, in words; undecodable: how many."""
+    """What one task wrote. number: of the range. name: of the file; empty where the range has no messages.
 
+    told: the first few messages that could not be decoded, in words; undecodable: how many.
+    """
+
+    number: int
     name: str = ""
-    first_seq: int = 0
     messages: int = 0
     errors: int = 0
     undecodable: int = 0
@@ -51,18 +52,23 @@ class Written:
 
 
 def write_puts(
-    shared: Broadcast[InFiles], lane: Lane, found: Found, span: tuple[int, int], directory: Path, form: str
+    ready: PreparedInFiles, lane: Lane, found: Found, numbers: Sequence[int], directory: Path, form: str
 ) -> list[Written]:
-    """Write the puts of the ranges in *span* into *directory*; what was written, in the order of seq.
+    """Write the puts of the ranges of these numbers into *directory*; what was written, in their order.
 
     form: one of FORMATS.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = str(directory)
-    spark = SparkSession.active()
-    reports = second_pass_in_files(spark, shared, [lane], found, lambda: _FileKeeper(path, form), _REPORT, span)
-    written = [Written(**json.loads(row["report"])) for row in reports.collect()]
-    return sorted((each for each in written if each.name), key=lambda each: each.first_seq)
+    reports = second_pass_in_files(
+        ready, [lane], found, lambda number: _FileKeeper(number, path, form), _REPORT, numbers
+    )
+    return [Written(**json.loads(row["report"])) for row in reports.collect()]
+
+
+def earlier_written(directory: Path) -> list[Written]:
+    """What is whole in *directory*."""
+    return [Written(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))]
 
 
 class _FileKeeper(PutsKeeper):
@@ -70,12 +76,12 @@ class _FileKeeper(PutsKeeper):
 
     is_full = False
 
-    def __init__(self, directory: str, form: str) -> None:
-        self._path = Path(directory) / f".{uuid.uuid4().hex}.{form}"
+    def __init__(self, number: int, directory: str, form: str) -> None:
+        self._directory, self._form = Path(directory), form
+        self._partial = self._directory / f".{uuid.uuid4().hex}"
         self._file: BinaryIO | None = None
         self._sink: PutLines | PutsParquet | None = None
-        self._form = form
-        self._written = Written()
+        self._written = Written(number)
         self._kinds: Counter[str] = Counter()
         self._passed_over: Counter[str] = Counter()
 
@@ -83,7 +89,7 @@ class _FileKeeper(PutsKeeper):
         """Take what one message came to."""
         ((outcome, _),) = results
         written = self._written
-        sink = self._sink or self._opened(arrival)
+        sink = self._sink or self._opened()
         written.messages += 1
         if outcome.completion is None:
             self._passed_over[arrival.queue] += 1
@@ -100,16 +106,15 @@ class _FileKeeper(PutsKeeper):
 
     def keep_again(self, arrival: Arrival, again: Again) -> None:
         """Take the puts of a publication like one before."""
-        sink = self._sink or self._opened(arrival)
+        sink = self._sink or self._opened()
         self._written.messages += 1
         if again.mds:
             sink.add_again(arrival.seq, again)
             self._kinds[PutKind.PUBLICATION.value] += len(again.mds)
 
-    def _opened(self, first: Arrival) -> PutLines | PutsParquet:
-        self._file = self._path.open("wb")
+    def _opened(self) -> PutLines | PutsParquet:
+        self._file = self._partial.open("wb")
         self._sink = PutLines(self._file) if self._form == "jsonl" else PutsParquet(self._file)
-        self._written.name, self._written.first_seq = self._path.name, first.seq
         return self._sink
 
     def take(self) -> Iterator[pa.RecordBatch]:
@@ -118,17 +123,27 @@ class _FileKeeper(PutsKeeper):
 
     def end(self) -> Iterator[pa.RecordBatch]:
         """The report."""
-        if self._sink is None or self._file is None:
-            return
-        self._sink.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
         written = self._written
+        if self._sink is not None and self._file is not None:
+            self._sink.close()
+            _to_disk(self._file)
+            written.name = f"{written.number:05}.{self._form}"
+            self._partial.replace(self._directory / written.name)
         written.kinds, written.passed_over = dict(self._kinds), dict(self._passed_over)
-        yield pa.RecordBatch.from_pylist([{"report": json.dumps(asdict(written))}], schema=_ARROW_REPORT)
+        report = json.dumps(asdict(written))
+        with self._partial.open("wb") as file:
+            file.write(report.encode())
+            _to_disk(file)
+        self._partial.replace(self._directory / f"{written.number:05}.json")
+        yield pa.RecordBatch.from_pylist([{"report": report}], schema=_ARROW_REPORT)
 
 
-def kinds_of(written: list[Written]) -> dict[PutKind, int]:
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+
+
+def kinds_of(written: Iterable[Written]) -> dict[PutKind, int]:
     """How many puts of each kind were written."""
     return {kind: sum(each.kinds.get(kind.value, 0) for each in written) for kind in PutKind}

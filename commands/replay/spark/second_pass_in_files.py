@@ -13,15 +13,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
 from commands.replay.spark.second_pass import Keeper, Lane, Task, looked_up
-from commands.replay.spark.survey import InFiles, each_range
+from commands.replay.spark.survey import PreparedInFiles, each_range
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
@@ -54,22 +53,25 @@ def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found
 
 
 def second_pass_in_files(
-    spark: SparkSession,
-    shared: Broadcast[InFiles],
+    ready: PreparedInFiles,
     lanes: Sequence[Lane],
     found: Found,
-    keeper: Callable[[], Keeper],
+    keeper: Callable[[int], Keeper],
     schema: StructType,
-    span: tuple[int, int],
+    numbers: Sequence[int],
 ) -> DataFrame:
-    """What keepers keep of the ranges from one to before another, in the order of seq; as ``second_pass``."""
+    """What keepers keep of the ranges of these numbers, in that order; as ``second_pass``.
+
+    keeper: makes one for each range.
+    """
+    shared = ready.shared
     told = [(lane.setting, lane.journals) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        task = Task([(setting, journals.value) for setting, journals in told], keeper())
+        task = Task([(setting, journals.value) for setting, journals in told], keeper(number))
         return task.run(_merged(shared.value.messages(number), found.of_range(number)))
 
-    return each_range(spark, span, work, schema)
+    return each_range(ready.messages.sparkSession, numbers, work, schema)
 
 
 def _merged(

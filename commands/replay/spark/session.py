@@ -13,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from commands.replay.spark.java import provide_java
+from commands.replay.spark.shipping import ship
 from commands.replay.spark.source import CaptureDataSource
 from commands.replay.spark.talk import launched
 
@@ -33,8 +34,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSession:
     """A session, the running one if there is one, that knows the format ``qpubsub``.
 
-    master: as spark-submit takes it. memory: of the driver, which in local mode does all the work of Java. settings:
-    more of Spark's own, with ``__`` for a dot. Raises JavaMissingError.
+    To a cluster, which is any master but a local one, the package goes along (``shipping``). master: as spark-submit
+    takes it. memory: of the driver, which in local mode does all the work of Java. settings: more of Spark's own, with
+    ``__`` for a dot. Raises JavaMissingError.
     """
     provide_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -59,6 +61,8 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
     if SparkContext._active_spark_context is None and SparkContext._gateway is None and not _is_submitted():
         SparkContext(conf=conf, gateway=launched(conf))
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if local is None:
+        ship(spark)
     register(spark)
     return spark
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -90,7 +90,7 @@ class PreparedInFiles(Prepared):
     def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
         """As it is there; messages of other queue managers are among them."""
         shared, spark = self.shared, self.messages.sparkSession
-        return each_range(spark, (0, self.ranges), lambda number: work(shared.value.retaining(number)), schema)
+        return each_range(spark, range(self.ranges), lambda number: work(shared.value.retaining(number)), schema)
 
     def fetched(self, places: DataFrame) -> DataFrame:
         """As it is there; but each is looked for where it is, and not all are sent to where they are looked for."""
@@ -152,17 +152,16 @@ def surveyed(
 
 
 def each_range(
-    spark: SparkSession, span: tuple[int, int], work: Callable[[int], Iterator[pa.RecordBatch]], schema: StructType
+    spark: SparkSession, numbers: Sequence[int], work: Callable[[int], Iterator[pa.RecordBatch]], schema: StructType
 ) -> DataFrame:
-    """What *work* gives for each range of *span*, each in a task of its own, in order."""
+    """What *work* gives for each of these ranges, each in a task of its own, in order."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield from work(number)
+            for at in batch.column("id").to_pylist():
+                yield from work(numbers[at])
 
-    first, end = span
-    return spark.range(first, end, 1, max(end - first, 1)).mapInArrow(run, schema)
+    return spark.range(0, len(numbers), 1, max(len(numbers), 1)).mapInArrow(run, schema)
 
 
 def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> DataFrame:
@@ -173,7 +172,7 @@ def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> Da
         for batch in shared.value.messages(number):
             yield batch.append_column("range", pa.array([number] * batch.num_rows, pa.int32()))
 
-    return each_range(spark, (0, count), work, schema)
+    return each_range(spark, range(count), work, schema)
 
 
 def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: Setting) -> list[dict[str, Any]]:
@@ -189,8 +188,8 @@ def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: Setting) -> li
             part.close()
         yield pa.RecordBatch.from_pylist([{"facts": json.dumps(surveyor.facts())}], schema=_ARROW_FACTS)
 
-    span = (0, len(raw.value.starts) - 1)
-    return [json.loads(row["facts"]) for row in each_range(spark, span, work, _FACTS).collect()]
+    numbers = range(len(raw.value.starts) - 1)
+    return [json.loads(row["facts"]) for row in each_range(spark, numbers, work, _FACTS).collect()]
 
 
 def _part(number: int) -> str:

@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from commands.replay import LocalReplay
 from commands.replay.spark import engine
 from commands.replay.spark.engine import Done, Order, run
+from commands.replay.spark.put_files import write_puts
+from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.workload import Knobs, Workload, setup_script
 from rfh2.captures import write_captures
 from rfh2.errors import CaptureError, QPubSubError
@@ -82,23 +84,45 @@ def test_parquet_has_the_rows(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=60)
-    real, calls = engine.write_puts, []
+    real, calls = write_puts, []
 
-    def failing(shared, lane, found, span, *where):  # type: ignore[no-untyped-def]
-        calls.append(span)
+    def failing(ready, lane, found, numbers, *where):  # type: ignore[no-untyped-def]
+        calls.append(numbers)
         if len(calls) == 3:
+            # What was finished before the end came is done, though nobody was told.
+            real(ready, lane, found, numbers[:4], *where)
             raise KeyboardInterrupt
-        return real(shared, lane, found, span, *where)
+        return real(ready, lane, found, numbers, *where)
 
     monkeypatch.setattr(engine, "write_puts", failing)
     with pytest.raises(KeyboardInterrupt):
         _replay(spark, order)
     assert not order.target.exists()
-    done, _, said = _replay(spark, order)
-    assert calls.count(calls[0]) == calls.count(calls[1]) == 1
-    assert said == [f"going on with the replay in {order.target}.partial: 2 slices are done"]
+    done, advanced, said = _replay(spark, order)
+    assert len(said) == 1
+    assert f"going on with the replay in {order.target}.partial: " in said[0]
+    assert calls[3] == calls[2][4:] + list(range(calls[2][-1] + 1, calls[3][-1] + 1))
     assert _lines(order.target) == _local_lines()
-    assert done.counts.messages == KNOBS.messages
+    assert sum(advanced) == done.counts.messages == KNOBS.messages
+
+
+def test_an_end_while_clearing_up_loses_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=3)
+
+    def ended(_path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", ended)
+    with pytest.raises(KeyboardInterrupt):
+        _replay(spark, order)
+    monkeypatch.undo()
+    assert _lines(order.target) == _local_lines()
+    _replay(spark, order)
+    assert _lines(order.target) == _local_lines()
+    assert not list(tmp_path.glob("*.partial"))
 
 
 def test_another_replay_begins_anew(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +152,13 @@ def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Pat
     assert done.problems == 1
     assert "1.jsonl, line 301: invalid JSON" in done.told[0]
     assert _lines(tmp_path / "puts.jsonl") == _local_lines()
+
+
+def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    source = _capture(tmp_path / "in")
+    (source / "3.jsonl").write_text((source / "1.jsonl").read_text().splitlines()[0] + "\n")
+    with pytest.raises(RepeatedSeqError, match=r"^seq 301 occurs twice in queue manager QM1$"):
+        _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
 
 
 def test_orders_are_checked_before_anything_starts(tmp_path: Path) -> None:

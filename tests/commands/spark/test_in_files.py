@@ -109,6 +109,15 @@ def test_times_as_spark_used_to_write_them(tmp_path: Path) -> None:
     assert batch.column("time").to_pylist() == [START]
 
 
+def test_the_messages_of_one_seq_are_in_the_order_of_queue_managers_wherever_they_are(tmp_path: Path) -> None:
+    for at, group in enumerate(["1C 2C 3C", "3A", "3B 3D 4B", "4A 5A"]):
+        written(tmp_path / f"{at}.parquet", [rows_of(int(text[0]), qmgr=text[1])[0] for text in group.split()])
+    found = in_order(sorted(tmp_path.iterdir()))
+    assert found is not None
+    assert " ".join(f"{seq}{qmgr}" for seq, qmgr in seqs(found, 0, 9)) == "1C 2C 3A 3B 3C 3D 4A 4B 5A"
+    assert " ".join(f"{seq}{qmgr}" for seq, qmgr in seqs(found, 3, 4)) == "3A 3B 3C 3D"
+
+
 @settings(deadline=None)
 @given(
     groups=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=5), max_size=4),

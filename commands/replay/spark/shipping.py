@@ -1,0 +1,48 @@
+"""The package on its way to the executors of a cluster: as a zip archive that Spark hands to every one of them.
+
+What the package needs (the dependencies of the extra ``spark``) has to be where the executors' Python looks for it; of
+the package itself they run the driver's version, whatever is installed there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import zipfile
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+_PACKAGES: Final = ("rfh2", "streams", "commands", "migrate")
+_KINDS: Final = (".py", ".lark")
+# Archives are the same for the same files: no date of the day is in them.
+_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def packed(path: Path) -> Path:
+    """Write the package as a zip archive that Python imports from; *path* ends in ``.zip``."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in _PACKAGES:
+            _pack(archive, files(name), name)
+    return path
+
+
+def _pack(archive: zipfile.ZipFile, directory: Traversable, name: str) -> None:
+    for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
+        inside = f"{name}/{entry.name}"
+        if entry.is_dir():
+            _pack(archive, entry, inside)
+        elif entry.name.endswith(_KINDS):
+            archive.writestr(zipfile.ZipInfo(inside, _LONG_AGO), entry.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def ship(spark: SparkSession) -> None:
+    """Hand the package to the executors of a session, those that are still to come too."""
+    # The driver gives it to every executor that starts, however late.
+    directory = tempfile.mkdtemp(prefix="qpubsub-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    spark.sparkContext.addPyFile(str(packed(Path(directory, "qpubsub.zip"))))

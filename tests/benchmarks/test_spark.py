@@ -1,0 +1,278 @@
+"""Replay on Spark: what it costs above the decoder, how it grows, what a billion messages would take.
+
+Shown with ``--benchmark-enable -s``. ``QPUBSUB_SPARK_MESSAGES`` says how many messages (100,000); captures are made
+once and kept in ``QPUBSUB_SPARK_CAPTURES``, a directory, where it is given. Everything is measured on the clock on the
+wall and as processor time of all processes, since the machine may have other work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from commands.replay.spark import decoded, session
+from commands.replay.spark import engine as replay_engine
+from commands.replay.spark.decoded import decoded_batch
+from commands.replay.spark.engine import Order, run
+from commands.replay.spark.schemas import CAPTURED, DECODED
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captures import write_captures
+
+pytestmark = pytest.mark.slow
+
+MESSAGES = int(os.environ.get("QPUBSUB_SPARK_MESSAGES", "100000"))
+FILE_MESSAGES = 500_000
+CORES = 2
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    made = session(f"local[{CORES}]")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    given = os.environ.get("QPUBSUB_SPARK_CAPTURES")
+    return Path(given) if given else tmp_path_factory.mktemp("captures")
+
+
+def _capture(directory: Path, count: int) -> tuple[Path, str]:
+    """A workload in Parquet files, and its setup."""
+    knobs = Knobs(messages=count)
+    place = directory / f"{count}"
+    if not place.exists():
+        partial = directory / f".{count}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for number, start in enumerate(range(0, count, FILE_MESSAGES)):
+            with (partial / f"{number:05}.parquet").open("wb") as file:
+                rows = Workload(knobs).rows(start, min(start + FILE_MESSAGES, count))
+                write_captures(rows, file, "parquet")  # type: ignore[arg-type]
+        partial.rename(place)
+    return place, setup_script(knobs)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the run. cpu_s: with its children that have ended."""
+
+    name: str
+    parent: int
+    cpu_s: float
+    rss: int
+
+    @property
+    def is_java(self) -> bool:
+        return self.name == "java"
+
+
+def _processes() -> dict[int, Process]:
+    """This process and all below it."""
+    every: dict[int, Process] = {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                before, _, fields = (place / "stat").read_text().rpartition(")")
+            except OSError:
+                continue
+            f = fields.split()
+            name = before.partition("(")[2]
+            cpu_s = sum(map(int, f[11:15])) / TICKS
+            every[int(place.name)] = Process(name, int(f[1]), cpu_s, int(f[21]) * PAGE_BYTES)
+    mine = {os.getpid()}
+    while more := {pid for pid, process in every.items() if process.parent in mine} - mine:
+        mine |= more
+    return {pid: process for pid, process in every.items() if pid in mine}
+
+
+class Watch:
+    """Watches the memory of this process and all below it, from time to time."""
+
+    def __init__(self) -> None:
+        self.java = self.worker = self.all = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.5):
+            found = _processes()
+            found.pop(os.getpid(), None)
+            self.java = max([self.java, *(p.rss for p in found.values() if p.is_java)])
+            self.worker = max([self.worker, *(p.rss for p in found.values() if not p.is_java)])
+            self.all = max(self.all, sum(p.rss for p in found.values()))
+
+
+@dataclass(frozen=True)
+class Took:
+    """What some work took. java_s, python_s: of processor time."""
+
+    count: int
+    wall_s: float
+    java_s: float
+    python_s: float
+
+    @classmethod
+    def by(cls, count: int, work: Callable[[], object]) -> Took:
+        before, begun = _processes(), time.perf_counter()
+        work()
+        wall_s, after = time.perf_counter() - begun, _processes()
+        java_s, python_s = (
+            sum(p.cpu_s for p in after.values() if p.is_java is java)
+            - sum(p.cpu_s for p in before.values() if p.is_java is java)
+            for java in (True, False)
+        )
+        return cls(count, wall_s, java_s, python_s)
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.wall_s
+
+    @property
+    def cpu_us(self) -> float:
+        return (self.java_s + self.python_s) / self.count * 1e6
+
+    def told(self, name: str) -> str:
+        parts = f"Java {self.java_s / self.count * 1e6:.1f}, Python {self.python_s / self.count * 1e6:.1f}"
+        return f"{name:<34}{self.rate:>9,.0f} /s  {self.cpu_us:6.1f} us of processor time ({parts})"
+
+
+def _best(runs: Iterable[Took]) -> Took:
+    return min(runs, key=lambda took: took.wall_s)
+
+
+def _hand_written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a program would write who has our decoder and nothing else."""
+    for batch in batches:
+        yield decoded_batch(batch)
+
+
+def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path) -> None:
+    """``decoded`` beside a mapInArrow with the same decoder, and beside one Python process without Spark."""
+    source, _ = _capture(captures, MESSAGES)
+    files = sorted(source.iterdir())
+
+    def ours() -> None:
+        decoded(spark.read.parquet(str(source))).write.format("noop").mode("overwrite").save()
+
+    def hand_written() -> None:
+        columns = spark.read.schema(CAPTURED).parquet(str(source))
+        columns.mapInArrow(_hand_written, DECODED).write.format("noop").mode("overwrite").save()
+
+    def alone() -> None:
+        for path in files:
+            for batch in parquet.ParquetFile(path).iter_batches(2000, columns=CAPTURED.names):
+                decoded_batch(batch)
+
+    works = {"decoded": ours, "mapInArrow by hand": hand_written, "one Python process": alone}
+    runs: dict[str, list[Took]] = {name: [] for name in works}
+
+    def measured() -> None:
+        for name, work in works.items():
+            runs[name].append(Took.by(MESSAGES, work))
+
+    measured()
+    runs = {name: [] for name in works}
+    benchmark.pedantic(measured, rounds=3)  # type: ignore[no-untyped-call]
+    best = {name: _best(found) for name, found in runs.items()}
+    print(f"\n{MESSAGES:,} messages, local[{CORES}]")
+    for name, took in best.items():
+        print(took.told(name))
+    ours_took, by_hand, plain = best.values()
+    print(f"ratio to it by hand {ours_took.rate / by_hand.rate:.2f}, to one process {ours_took.rate / plain.rate:.2f}")
+    assert ours_took.count == sum(parquet.ParquetFile(path).metadata.num_rows for path in files)
+
+
+PHASES = {
+    "landed": "looking at the files",
+    "surveyed": "survey",
+    "first_pass": "control plane",
+    "keep_found": "retained lookups",
+    "write_puts": "second pass",
+}
+
+
+def _replayed(spark: SparkSession, source: Path, setup: str, target: Path, count: int) -> tuple[Took, dict[str, Took]]:
+    phases: dict[str, list[Took]] = {name: [] for name in PHASES}
+    real = {name: getattr(replay_engine, name) for name in PHASES}
+
+    def timed(name: str) -> Callable[..., object]:
+        def work(*given: object, **more: object) -> object:
+            results: list[object] = []
+            phases[name].append(Took.by(count, lambda: results.append(real[name](*given, **more))))
+            return results[0]
+
+        return work
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in PHASES:
+            patch.setattr(replay_engine, name, timed(name))
+        order = Order(source, "auto", target, setup)
+        took = Took.by(count, lambda: run(spark, order, lambda _: None, lambda _: None))
+    shutil.rmtree(target)
+    return took, {name: _sum(found) for name, found in phases.items()}
+
+
+def _sum(found: list[Took]) -> Took:
+    each = [(took.wall_s, took.java_s, took.python_s) for took in found]
+    return Took(found[0].count, *map(sum, zip(*each, strict=True)))
+
+
+def test_replay(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path, tmp_path: Path) -> None:
+    """The whole replay beside decoding, of a third of the messages and of all; its memory, and where time goes."""
+    counts = (MESSAGES // 3, MESSAGES)
+    given = {count: _capture(captures, count) for count in counts}
+    runs: dict[int, list[tuple[Took, dict[str, Took]]]] = {count: [] for count in counts}
+    decodings: list[Took] = []
+    source = given[MESSAGES][0]
+
+    def decode() -> None:
+        decoded(spark.read.parquet(str(source))).write.format("noop").mode("overwrite").save()
+
+    def measured() -> None:
+        for count, (place, setup) in given.items():
+            runs[count].append(_replayed(spark, place, setup, tmp_path / "puts.parquet", count))
+        decodings.append(Took.by(MESSAGES, decode))
+
+    decode()
+    with Watch() as watch:
+        benchmark.pedantic(measured, rounds=1 if MESSAGES > 1_000_000 else 3)  # type: ignore[no-untyped-call]
+    decoding = _best(decodings)
+    print(f"\n{decoding.told('decoded')}")
+    for count, found in runs.items():
+        took, phases = min(found, key=lambda pair: pair[0].wall_s)
+        print(took.told(f"replay of {count:,}"))
+        for name, phase in phases.items():
+            print(phase.told(f"  {PHASES[name]}") + f", {phase.wall_s:.1f} s")
+    whole = min((took for took, _ in runs[MESSAGES]), key=lambda took: took.wall_s)
+    part = min((took for took, _ in runs[counts[0]]), key=lambda took: took.wall_s)
+    print(
+        f"ratio to decoding {whole.rate / decoding.rate:.2f}, in processor time {decoding.cpu_us / whole.cpu_us:.2f}; "
+        f"three times the messages took {whole.wall_s / part.wall_s:.1f} times as long"
+    )
+    print(f"memory: Java {watch.java >> 20:,} MB, one worker {watch.worker >> 20:,} MB, all {watch.all >> 20:,} MB")
