@@ -44,6 +44,7 @@ _FRONTS: dict[bytes, tuple[ByteOrder, bool, dict[int, str], struct.Struct]] = {
     for order in BYTE_ORDERS
 }
 _LONG: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">i"), "little": struct.Struct("<i")}
+_PACKERS = {order: (MQRFH2.fast[order].pack, _LONG[order].pack) for order in BYTE_ORDERS}
 
 # Real headers have a handful. Without a bound a header of nulls would be a folder of no bytes for each four of its own.
 MAX_FOLDERS = 10_000
@@ -95,19 +96,19 @@ class Rfh2:
         if self.name_value_ccsid not in NAME_VALUE_CCSIDS:
             raise EncodeError(f"NameValueCCSID {self.name_value_ccsid} is not one of {NAME_VALUE_CCSIDS}")
         order, charset = self.order, self.charset
-        packed = _LONG[order].pack
+        pack, packed = _PACKERS[order]
         length = FIXED_LENGTH
         parts = [b""]
         for folder in self.folders:
             data = folder.data
             size = len(data)
             length += 4 + size
-            parts += (packed(size), data)
+            parts += packed(size), data
         struc_id = STRUC_ID if charset == ASCII_FIELDS else "RFH ".encode(charset)
         fmt = characters(self.format, 8, charset, "Format")
         encoding, ccsid, nv_ccsid = self.encoding, self.coded_char_set_id, self.name_value_ccsid
         try:
-            parts[0] = MQRFH2.fast[order].pack(struc_id, 2, length, encoding, ccsid, fmt, self.flags, nv_ccsid)
+            parts[0] = pack(struc_id, 2, length, encoding, ccsid, fmt, self.flags, nv_ccsid)
         except struct.error as error:
             raise EncodeError(f"MQRFH2: {error}") from error
         return b"".join(parts)
