@@ -17,6 +17,7 @@ from typing import Final
 from commands.authority import RecordedAuthority
 from commands.context import Context, Place
 from commands.explain.command_text import CommandText, Pair, command_text, is_response
+from commands.explain.suggestions import suggestion
 from commands.model import Command
 from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.parse import parse
@@ -149,7 +150,10 @@ def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | N
 
 def _refusal(error: CommandError, found: Pair | None, text: CommandText) -> Problem:
     at = text.offset if found is None else found.offset
-    return problem(_code(error, found, text), at, _answered(error.why, error.reason), reason=error.reason)
+    code = _code(error, found, text)
+    meant = None if found is None else suggestion(code, found)
+    why = error.why if meant is None else f"{error.why} (perhaps {meant})"
+    return problem(code, at, _answered(why, error.reason), reason=error.reason)
 
 
 def _code(error: CommandError, found: Pair | None, text: CommandText) -> str:

@@ -274,6 +274,24 @@ def test_every_code_is_documented_with_its_severity() -> None:
     assert len(rows) == len(CODES)
 
 
+@pytest.mark.parametrize(
+    ("message", "meant"),
+    [
+        pytest.param(put(psc("RegSub", "<Topic>a</Topic><RegOpt>CorrelAsID</RegOpt>")), "CorrelAsId", id="case"),
+        pytest.param(put(psc("RegSub", "<Topic>a</Topic><RegOpt>InformIfRetaind</RegOpt>")), "InformIfRet", id="near"),
+        pytest.param(put(psc("Subscribe")), None, id="nothing-near"),
+        pytest.param(put(psc("Regsub")), "RegSub", id="command"),
+        pytest.param(put(psc("RegSub", "<topic>a</topic>")), "Topic", id="tag"),
+        pytest.param(put(psc("RegSub", "<Topic>a</Topic><QMgr>Q</QMgr>")), "QMgrName", id="tag-near"),
+        pytest.param(rfh1("MQPSCommand RegSub MQPSTopik a"), "MQPSTopic", id="name"),
+        pytest.param(rfh1("MQPSCommand RegSub MQPSTopic a MQPSRegOpts Lokal"), "Local", id="option-of-an-mqrfh"),
+    ],
+)
+def test_what_may_have_been_meant(message: CapturedMessage, meant: str | None) -> None:
+    told = [found for each in explained(message).problems for found in re.findall(r"\(perhaps (\w+)\)", each.message)]
+    assert told == ([] if meant is None else [meant])
+
+
 def test_pcf_that_cannot_be_decoded() -> None:
     found = explained(chained(md(format="MQADMIN"), data=PCF.encode()[:-1], queue="ADMIN.Q")).problems
     assert [(problem.code, problem.severity, problem.part) for problem in found] == [("bad-pcf", "error", "body")]
