@@ -78,8 +78,7 @@ def command(
         else:
             if tally.messages:
                 console.data("")
-            for line in _view(record, how, tally, explain):
-                console.data(line)
+            console.data("\n".join(_view(record, how, tally, explain)))
     console.say(tally.text())
     return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
 
