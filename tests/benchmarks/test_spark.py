@@ -72,21 +72,17 @@ def _capture(directory: Path, count: int) -> tuple[Path, str]:
 
 @dataclass(frozen=True)
 class Process:
-    """One process of the run. cpu_s: with its children that have ended."""
+    """One process of the run. cpu_s: its own processor time."""
 
-    name: str
+    is_java: bool
     parent: int
     cpu_s: float
     rss: int
 
-    @property
-    def is_java(self) -> bool:
-        return self.name == "java"
 
-
-def _processes() -> dict[int, Process]:
-    """This process and all below it."""
-    every: dict[int, Process] = {}
+def _processes() -> dict[tuple[int, str], Process]:
+    """This process and all below it, by number and start."""
+    every: dict[tuple[int, str], Process] = {}
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             try:
@@ -94,24 +90,26 @@ def _processes() -> dict[int, Process]:
             except OSError:
                 continue
             f = fields.split()
-            name = before.partition("(")[2]
-            cpu_s = sum(map(int, f[11:15])) / TICKS
-            every[int(place.name)] = Process(name, int(f[1]), cpu_s, int(f[21]) * PAGE_BYTES)
+            cpu_s = (int(f[11]) + int(f[12])) / TICKS
+            is_java = before.endswith("(java")
+            every[int(place.name), f[19]] = Process(is_java, int(f[1]), cpu_s, int(f[21]) * PAGE_BYTES)
     mine = {os.getpid()}
-    while more := {pid for pid, process in every.items() if process.parent in mine} - mine:
+    while more := {pid for (pid, _), process in every.items() if process.parent in mine} - mine:
         mine |= more
-    return {pid: process for pid, process in every.items() if pid in mine}
+    return {key: process for key, process in every.items() if key[0] in mine}
 
 
-class Watch:
-    """Watches the memory of this process and all below it, from time to time."""
+class Meter:
+    """Looks at this process and all below it, from time to time: workers come and go."""
 
     def __init__(self) -> None:
-        self.java = self.worker = self.all = 0
+        self._lock = threading.Lock()
+        self._seen: dict[tuple[int, str], Process] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch)
+        self.java_peak = self.worker_peak = self.all_peak = 0
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Meter:
         self._thread.start()
         return self
 
@@ -119,13 +117,30 @@ class Watch:
         self._stop.set()
         self._thread.join()
 
+    def cpu_s(self) -> tuple[float, float]:
+        """Processor time so far, of Java and of Python."""
+        self._look()
+        java, python = ([p.cpu_s for p in self._seen.values() if p.is_java is kind] for kind in (True, False))
+        return sum(java), sum(python)
+
     def _watch(self) -> None:
-        while not self._stop.wait(0.5):
+        while not self._stop.wait(0.3):
+            self._look()
+
+    def _look(self) -> None:
+        with self._lock:
             found = _processes()
-            found.pop(os.getpid(), None)
-            self.java = max([self.java, *(p.rss for p in found.values() if p.is_java)])
-            self.worker = max([self.worker, *(p.rss for p in found.values() if not p.is_java)])
-            self.all = max(self.all, sum(p.rss for p in found.values()))
+            self._seen.update(found)
+            below = [process for (pid, _), process in found.items() if pid != os.getpid()]
+            self.java_peak = max([self.java_peak, *(p.rss for p in below if p.is_java)])
+            self.worker_peak = max([self.worker_peak, *(p.rss for p in below if not p.is_java)])
+            self.all_peak = max(self.all_peak, sum(p.rss for p in below))
+
+
+@pytest.fixture(scope="module")
+def meter() -> Iterator[Meter]:
+    with Meter() as found:
+        yield found
 
 
 @dataclass(frozen=True)
@@ -138,16 +153,11 @@ class Took:
     python_s: float
 
     @classmethod
-    def by(cls, count: int, work: Callable[[], object]) -> Took:
-        before, begun = _processes(), time.perf_counter()
+    def by(cls, meter: Meter, count: int, work: Callable[[], object]) -> Took:
+        before, begun = meter.cpu_s(), time.perf_counter()
         work()
-        wall_s, after = time.perf_counter() - begun, _processes()
-        java_s, python_s = (
-            sum(p.cpu_s for p in after.values() if p.is_java is java)
-            - sum(p.cpu_s for p in before.values() if p.is_java is java)
-            for java in (True, False)
-        )
-        return cls(count, wall_s, java_s, python_s)
+        wall_s, after = time.perf_counter() - begun, meter.cpu_s()
+        return cls(count, wall_s, after[0] - before[0], after[1] - before[1])
 
     @property
     def rate(self) -> float:
@@ -172,7 +182,7 @@ def _hand_written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         yield decoded_batch(batch)
 
 
-def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path) -> None:
+def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path, meter: Meter) -> None:
     """``decoded`` beside a mapInArrow with the same decoder, and beside one Python process without Spark."""
     source, _ = _capture(captures, MESSAGES)
     files = sorted(source.iterdir())
@@ -194,7 +204,7 @@ def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Pa
 
     def measured() -> None:
         for name, work in works.items():
-            runs[name].append(Took.by(MESSAGES, work))
+            runs[name].append(Took.by(meter, MESSAGES, work))
 
     measured()
     runs = {name: [] for name in works}
@@ -205,6 +215,8 @@ def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Pa
         print(took.told(name))
     ours_took, by_hand, plain = best.values()
     print(f"ratio to it by hand {ours_took.rate / by_hand.rate:.2f}, to one process {ours_took.rate / plain.rate:.2f}")
+    by_cpu = by_hand.cpu_us / ours_took.cpu_us, CORES * plain.cpu_us / ours_took.cpu_us
+    print("by processor time {:.2f}, {:.2f} where all cores are ours".format(*by_cpu))
     assert ours_took.count == sum(parquet.ParquetFile(path).metadata.num_rows for path in files)
 
 
@@ -217,14 +229,16 @@ PHASES = {
 }
 
 
-def _replayed(spark: SparkSession, source: Path, setup: str, target: Path, count: int) -> tuple[Took, dict[str, Took]]:
+def _replayed(
+    meter: Meter, spark: SparkSession, source: Path, setup: str, target: Path, count: int
+) -> tuple[Took, dict[str, Took]]:
     phases: dict[str, list[Took]] = {name: [] for name in PHASES}
     real = {name: getattr(replay_engine, name) for name in PHASES}
 
     def timed(name: str) -> Callable[..., object]:
         def work(*given: object, **more: object) -> object:
             results: list[object] = []
-            phases[name].append(Took.by(count, lambda: results.append(real[name](*given, **more))))
+            phases[name].append(Took.by(meter, count, lambda: results.append(real[name](*given, **more))))
             return results[0]
 
         return work
@@ -233,7 +247,7 @@ def _replayed(spark: SparkSession, source: Path, setup: str, target: Path, count
         for name in PHASES:
             patch.setattr(replay_engine, name, timed(name))
         order = Order(source, "auto", target, setup)
-        took = Took.by(count, lambda: run(spark, order, lambda _: None, lambda _: None))
+        took = Took.by(meter, count, lambda: run(spark, order, lambda _: None, lambda _: None))
     shutil.rmtree(target)
     return took, {name: _sum(found) for name, found in phases.items()}
 
@@ -243,7 +257,7 @@ def _sum(found: list[Took]) -> Took:
     return Took(found[0].count, *map(sum, zip(*each, strict=True)))
 
 
-def test_replay(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path, tmp_path: Path) -> None:
+def test_replay(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path, meter: Meter, tmp_path: Path) -> None:
     """The whole replay beside decoding, of a third of the messages and of all; its memory, and where time goes."""
     counts = (MESSAGES // 3, MESSAGES)
     given = {count: _capture(captures, count) for count in counts}
@@ -256,12 +270,11 @@ def test_replay(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path
 
     def measured() -> None:
         for count, (place, setup) in given.items():
-            runs[count].append(_replayed(spark, place, setup, tmp_path / "puts.parquet", count))
-        decodings.append(Took.by(MESSAGES, decode))
+            runs[count].append(_replayed(meter, spark, place, setup, tmp_path / "puts.parquet", count))
+        decodings.append(Took.by(meter, MESSAGES, decode))
 
     decode()
-    with Watch() as watch:
-        benchmark.pedantic(measured, rounds=1 if MESSAGES > 1_000_000 else 3)  # type: ignore[no-untyped-call]
+    benchmark.pedantic(measured, rounds=1 if MESSAGES > 1_000_000 else 3)  # type: ignore[no-untyped-call]
     decoding = _best(decodings)
     print(f"\n{decoding.told('decoded')}")
     for count, found in runs.items():
@@ -275,4 +288,5 @@ def test_replay(benchmark: BenchmarkFixture, spark: SparkSession, captures: Path
         f"ratio to decoding {whole.rate / decoding.rate:.2f}, in processor time {decoding.cpu_us / whole.cpu_us:.2f}; "
         f"three times the messages took {whole.wall_s / part.wall_s:.1f} times as long"
     )
-    print(f"memory: Java {watch.java >> 20:,} MB, one worker {watch.worker >> 20:,} MB, all {watch.all >> 20:,} MB")
+    peaks = (meter.java_peak, meter.worker_peak, meter.all_peak)
+    print("memory: Java {:,} MB, one worker {:,} MB, all {:,} MB".format(*(peak >> 20 for peak in peaks)))

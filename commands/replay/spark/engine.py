@@ -14,7 +14,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,6 +74,8 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     advance: told how many messages more are done. say: told when an earlier replay is taken up. Raises what
     ``Order.check`` does; RepeatedSeqError where two messages of a queue manager have the same seq.
     """
+    # Executors have working directories of their own.
+    order = replace(order, source=order.source.absolute(), target=order.target.absolute())
     form = order.target.suffix.removeprefix(".")
     work = order.target.with_name(f"{order.target.name}.partial")
     puts = work / "puts"

@@ -39,6 +39,8 @@ def landed(spark: SparkSession, source: Path, form: str, directory: Path) -> Lan
 
     Raises CaptureError for a path that is missing.
     """
+    # Executors have working directories of their own.
+    source, directory = source.absolute(), directory.absolute()
     given = files_of([str(source)])
     if given and form in ("auto", "parquet") and (files := in_order(given)) is not None:
         return Landed(files, _messages(spark, given), 0, ())
