@@ -68,7 +68,7 @@ def command(
     A message that cannot be decoded to its end is shown as far as it can be, and the rest of its bytes as they are.
 
     With --json, the object of a message holds all of it: "qpubsub encode" makes the captured message of it again, byte
-    for byte, or with what you edited. Whole numbers beyond 2^53 are strings in it, for many programs round such numbers.
+    for byte, or with what you edited. Whole numbers beyond 2^53 are strings, for many programs round them.
     """
     how = View(_paint(console), None if all_bytes else 256, brief)
     tally = _Tally()
