@@ -21,6 +21,7 @@ from commands.live.config import ConfigError, TopicsConfig
 from commands.live.mqtt.client import Granted, MqttClient
 from commands.live.mqtt.outflow import Outflow
 from commands.live.mqtt.packets import Packet
+from commands.live.mqtt.snapshots import Snapshots
 from commands.live.outward import publishing
 from commands.live.urls import parse_address
 from commands.queues.port import StoredMessage
@@ -288,6 +289,28 @@ def _hears(bridge: Bridge, broker: Mosquitto) -> None:
     native.publish("in/x", "heard")
     until(lambda: bridge.data("S") == [b"heard"], what="the publication")
     native.close()
+
+
+@needs_mosquitto
+def test_what_many_filters_select_is_asked_for_at_once_and_comes_once(broker: Mosquitto) -> None:
+    native = Native(broker, "native")
+    for n in range(30):
+        native.publish(f"a/{n}", str(n), retain=True)
+    native.publish("b/c", "b", retain=True)
+    native.publish("a/3", "", retain=True)
+    snapshots = Snapshots(parse_address(broker.url, "--topics"), TopicsConfig(), "trial")
+    try:
+        found = snapshots.take("a/#", "a/+", *(f"a/{n}" for n in range(30)), "b/#", "nothing/here")
+        assert {p.topic: p.payload for p in found} == {
+            **{f"a/{n}": str(n).encode() for n in range(30) if n != 3},
+            "b/c": b"b",
+        }
+        assert len(found) == 30
+        native.publish("b/c", "later", retain=True)
+        assert [(p.topic, p.payload) for p in snapshots.take("b/c")] == [("b/c", b"later")]
+    finally:
+        snapshots.stop()
+        native.close()
 
 
 # Retained publications that expire

@@ -38,11 +38,11 @@ from commands.live.mqtt.client import (
     Ticket,
     TreeUnreachableError,
 )
-from commands.live.mqtt.filters import Filters
+from commands.live.mqtt.filters import Filters, FilterTree
 from commands.live.mqtt.outflow import Outflow
 from commands.live.mqtt.packets import native_of
 from commands.live.mqtt.snapshots import Snapshots
-from commands.live.mqtt.topics import filter_of, selects, why_not_topic
+from commands.live.mqtt.topics import filter_of, why_not_topic
 from commands.live.outward import clearing, publishing
 from commands.live.retained import as_operation, differences
 from commands.live.settling import PARDON_S, Looks, settled
@@ -68,7 +68,7 @@ _log = logging.getLogger("qpubsub.mqtt")
 
 # Publications of QoS 0 that may wait here for the queue manager; those of QoS 1 are bounded by Receive Maximum.
 _WAITING_QOS0: Final = 20_000
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 1_000
 
 
 class MqttLink:
@@ -264,11 +264,11 @@ class MqttLink:
         """What the broker retains there and the topic space does not know."""
         wanted = topic_filter.removeprefix(self._config.prefix)
         known = space.retained(wanted, WildcardScheme.TOPIC, now)
-        return [as_operation(n, self._config.native_user, now) for n in self._differences(topic_filter, known)]
+        return [as_operation(n, self._config.native_user, now) for n in self._differences([topic_filter], known)]
 
-    def _differences(self, topic_filter: str, known: Iterable[RetainedPublication]) -> list[NativePublication]:
+    def _differences(self, filters: Sequence[str], known: Iterable[RetainedPublication]) -> list[NativePublication]:
         config = self._config
-        found = self._snapshots.take(topic_filter)
+        found = self._snapshots.take(*filters)
         natives = [native_of(p, config.prefix, self.client_id, config.default_format) for p in found]
         topics = {packet.topic.removeprefix(config.prefix) for packet in found}
         return differences([native for native in natives if native is not None], topics, known)
@@ -413,12 +413,12 @@ class MqttLink:
                 accepted.append(topic_filter)
             except RefusedError as error:
                 self._refuse(topic_filter, error)
-        known = self._edge.retained()
-        news: list[NativePublication] = []
-        for topic_filter in accepted:
-            wanted = topic_filter.removeprefix(self._config.prefix)
-            here = [retained for retained in known if selects(wanted, retained.topic_string)]
-            news += self._differences(topic_filter, here)
+        # There may be as many filters as there are retained publications: neither is looked at for each of the other.
+        wanted = FilterTree()
+        for number, topic_filter in enumerate(accepted):
+            wanted.add(topic_filter.removeprefix(self._config.prefix), number)
+        here = [retained for retained in self._edge.retained() if wanted.match(retained.topic_string)]
+        news = self._differences(accepted, here) if accepted else []
         if news:
             intake = self._edge.intake()
             try:

@@ -39,23 +39,25 @@ class Snapshots:
         self._fenced_by = 0
         self._started = False
 
-    def take(self, topic_filter: str) -> list[Packet]:
-        """What is retained under *topic_filter*. Raises TreeUnreachableError, RefusedError."""
+    def take(self, *topic_filters: str) -> list[Packet]:
+        """What is retained under any of *topic_filters*, each once. Raises TreeUnreachableError, RefusedError."""
         with self._lock:
             self._connected()
             while not self._came.empty():
                 self._came.get()
             connection = self._client.connection
-            ticket = self._client.subscribe(topic_filter, None, 1, RETAIN_NOW)
+            asked = [(each, self._client.subscribe(each, None, 1, RETAIN_NOW)) for each in topic_filters]
             self._number += 1
             fence = str(self._number).encode()
             self._send_fence(fence)
-            if not ticket.wait(self._patience_s):
-                raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
-            if ticket.refused:
-                raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
+            for topic_filter, ticket in asked:
+                if not ticket.wait(self._patience_s):
+                    raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
+                if ticket.refused:
+                    raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
             found = self._until(fence, connection)
-            self._client.unsubscribe(topic_filter)
+            for topic_filter in topic_filters:
+                self._client.unsubscribe(topic_filter)
             return found
 
     def prepare(self) -> None:
