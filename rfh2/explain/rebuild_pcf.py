@@ -38,7 +38,7 @@ def rebuild_pcf(form: Mapping[str, Any], was: Pcf | None, order: ByteOrder = "li
         command=_number(form.get("Command", was.command), "Command"),
         comp_code=_number(form.get("CompCode", was.comp_code), "CompCode"),
         reason=_number(form.get("Reason", was.reason), "Reason"),
-        parameters=_parameters(form.get("parameters", []), was.parameters),
+        parameters=_parameters(_list(form.get("parameters", []), "parameters"), was.parameters),
     )
 
 
@@ -60,6 +60,8 @@ def pcf_data(form: Mapping[str, Any], was: Pcf | None, given: bytes | None, ccsi
 
 
 def _parameters(forms: Sequence[Mapping[str, Any]], were: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    if not all(isinstance(form, Mapping) for form in forms):
+        raise EncodeError("PCF parameters: each is an object with Parameter and value")
     left = list(were)
     return tuple([_parameter(form, _taken(form, left)) for form in forms])
 
@@ -79,7 +81,7 @@ def _parameter(form: Mapping[str, Any], was: Parameter | None) -> Parameter:
         return was
     value = form.get("value")
     kind = form.get("Type", _type_of(value)) if was is None else was.type
-    make = _MAKERS.get(kind)
+    make = _MAKERS.get(kind) if isinstance(kind, int) else None
     if make is None:
         raise EncodeError(f"PCF parameter {number} of Type {kind} cannot be edited; edit the hex")
     return make(number, value, was)
@@ -177,7 +179,7 @@ def _text(value: Any, number: int) -> str:
     return value
 
 
-def _list(value: Any, number: int) -> list[Any]:
+def _list(value: Any, number: int | str) -> list[Any]:
     if not isinstance(value, list):
         raise EncodeError(f"PCF parameter {number}: {value!r} is not a list")
     return value

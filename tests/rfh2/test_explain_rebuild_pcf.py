@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rfh2 import CapturedMessage, EncodeError, Eph, Message, Mqmd, Pcf, decode_pcf, encode
 from rfh2.ccsid import BYTE_ORDERS, ByteOrder
 from rfh2.explain.describe import described
 from rfh2.explain.form import DecodedMessage, json_line
+from rfh2.explain.pcf_form import describe_pcf
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
+from rfh2.explain.rebuild_pcf import rebuild_pcf
 from rfh2.pcf_parameters import Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfin64, Cfsl, Cfst, Parameter, UnknownParameter
 from tests.rfh2.explained import captured, message
 
@@ -116,6 +121,25 @@ def test_what_cannot_be_written_is_refused(edit: Callable[[Any], object], why: s
         back(form)
 
 
+_ANY = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["Parameter", "Type", "value", "name"]), inner, max_size=4),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(("Type", "Command", "CompCode", "parameters"), _ANY)), _ANY)
+def test_any_edit_gives_bytes_or_is_refused(form: Json, parameter: Any) -> None:
+    whole = describe_pcf(pcf()) | form
+    for edit in (form, whole, whole | {"parameters": [parameter]}):
+        for was in (None, pcf()):
+            with suppress(EncodeError):
+                rebuild_pcf(edit, was).encode()
+
+
 def test_pcf_and_hex_must_not_differ() -> None:
     form = shown(in_body())
     form["body"]["pcf"]["parameters"][1]["value"] = 3
@@ -150,8 +174,8 @@ def test_an_mqeph_is_edited(order: ByteOrder) -> None:
 
 
 def test_great_numbers_survive_programs_that_read_numbers_as_floating_point() -> None:
-    for given in (message("<usr><n dt='i8'>9007199254740993</n><m dt='i4'>7</m></usr>"), in_body()):
-        assert back(shown(given), parse_int=float) == given
+    for whole in (message("<usr><n dt='i8'>9007199254740993</n><m dt='i4'>7</m></usr>"), in_body()):
+        assert back(shown(whole), parse_int=float) == whole
 
 
 def test_a_great_number_is_edited_as_a_string() -> None:
