@@ -16,7 +16,7 @@ from commands.deadletter import dead_letter
 from commands.puts import Completion, Outgoing, PutKind
 from commands.queues.errors import QueueError
 from commands.queues.port import PutsRemotely, UnitOfWork
-from commands.replay.repeats import Again
+from commands.repeats import Again
 from commands.stamps import Origin
 from commands.transmission import transmitted
 from rfh2.constants import MQPER_PERSISTENT

@@ -28,7 +28,7 @@ from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.puts import Completion, Outgoing, Put
 from commands.queues.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
-from commands.replay.repeats import Again, NotingSpace, Repeats
+from commands.repeats import Again, NotingSpace, Repeats
 from commands.selection import selects
 from commands.tally import Tally
 from commands.topics_port import TopicLink, is_native

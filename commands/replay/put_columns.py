@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.puts import Outgoing, PutKind
-from commands.replay.repeats import Again
+from commands.repeats import Again
 
 SCHEMA: Final = pa.schema(
     [

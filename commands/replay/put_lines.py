@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from commands.puts import Outgoing, Put
-from commands.replay.repeats import Again
+from commands.repeats import Again
 
 
 class PutLines:

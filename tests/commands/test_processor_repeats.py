@@ -14,7 +14,7 @@ from commands.objects import LocalQueue, Objects, QueueManager
 from commands.processor import Processor
 from commands.queues import Durability, QueueManagerStore
 from commands.queues.reading import definitions_in
-from commands.replay.repeats import Again, Repeats
+from commands.repeats import Again, Repeats
 from commands.replay.workload import Knobs, Workload, setup_script
 from rfh2 import Mqmd
 from rfh2.captured import CapturedMessage

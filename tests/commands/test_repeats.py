@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commands import repeats
 from commands.broker import Arrival, Broker
 from commands.context import Semantics
 from commands.explain.build import Wanted, command_message
 from commands.objects import Objects, QueueManager
 from commands.puts import Put
-from commands.replay import repeats
-from commands.replay.repeats import Again, NotingSpace, Repeats
+from commands.repeats import Again, NotingSpace, Repeats
 from commands.replay.workload import Knobs, Workload, setup_script
 from commands.selection import selects
 from rfh2.captured import CapturedMessage

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from commands.broker import Arrival, Broker, Outcome
 from commands.queues.state import subscription_of, subscription_state
-from commands.replay.repeats import Again, NotingSpace, Repeats
+from commands.repeats import Again, NotingSpace, Repeats
 from commands.replay.spark.setting import Setting
 from streams.operations import ClearRetained, RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme

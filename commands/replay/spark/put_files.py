@@ -20,9 +20,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker import Arrival
 from commands.puts import Completion, PutKind
+from commands.repeats import Again
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
-from commands.replay.repeats import Again
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
 from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.broker import Arrival, Broker
-from commands.replay.repeats import Likeness, is_all_header, likeness
+from commands.repeats import Likeness, is_all_header, likeness
 from commands.replay.spark.control import NotingSpace, Winner
 from commands.replay.spark.journal import Journals, Lookup
 from commands.replay.spark.prepare import Prepared, Work

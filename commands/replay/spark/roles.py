@@ -15,7 +15,7 @@ from commands.broker import EPOCH, Arrival
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.objects import CONTROL_QUEUE
 from commands.parse import parse
-from commands.replay.repeats import Likeness, is_all_header, likeness
+from commands.repeats import Likeness, is_all_header, likeness
 from commands.replay.spark.rows import columns
 from rfh2.errors import QPubSubError
 from rfh2.message import decode

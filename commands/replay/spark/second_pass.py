@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from commands.broker import Arrival, Broker, Outcome
 from commands.objects import CONTROL_QUEUE
-from commands.replay.repeats import Again, NotingSpace
+from commands.repeats import Again, NotingSpace
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.broker import Arrival
+from commands.repeats import Again
 from commands.replay.put_columns import PutColumns
-from commands.replay.repeats import Again
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.retained import found_retained

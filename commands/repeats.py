@@ -4,7 +4,7 @@ Programs publish with the same header again and again. What a broker makes of a 
 
 - the queue, the user, the header, and the descriptor without its MsgId, PutDate and PutTime;
 - the subscriptions that its topics match;
-- objects that the setup made, which nothing that is captured changes.
+- objects of the queue manager, which no message changes; where a person changes them, a new broker is made.
 
 It does not depend on the data, on ``seq`` or on the time; these are put in where they belong. So a publication like one
 before costs a look-up, one match a topic and the copying of its bytes: a small part of the way through the broker.
