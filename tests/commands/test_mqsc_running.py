@@ -144,3 +144,28 @@ def test_a_selector_lets_through_what_it_says(running: Running) -> None:
     )
     running.publish("a")
     assert (running.received("Q"), running.received("R")) == ([], ["a"])
+
+
+def test_what_a_publication_came_to_before_does_not_count(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processor works out no publication that is like one before: but what is defined may have changed."""
+    again = []
+    repeat = Processor._repeat
+    monkeypatch.setattr(Processor, "_repeat", lambda *given: (again.append(1), repeat(*given)))
+
+    def published() -> list[int]:
+        """How many of three publications reach A, B and the dead-letter queue."""
+        for _ in range(3):
+            running.publish("a/b")
+        return [len(running.received(queue)) for queue in ("A", "B", "SYSTEM.DEAD.LETTER.QUEUE")]
+
+    running.mqsc("DEFINE QLOCAL(A)\nDEFINE QLOCAL(B)\nDEFINE SUB(A) TOPICSTR('a/b') DEST(A) PSPROP(RFH2)\n")
+    assert published() == [3, 0, 0]
+    running.mqsc("DEFINE SUB(B) TOPICSTR('a/+') DEST(B) PSPROP(RFH2)\n")
+    assert published() == [3, 3, 0]
+    running.mqsc("DELETE SUB(A)\n")
+    assert published() == [0, 3, 0]
+    running.mqsc("DEFINE TOPIC(T) TOPICSTR('a') PUB(DISABLED)\n")
+    assert published() == [0, 0, 3]
+    running.mqsc("ALTER TOPIC(T) PUB(ENABLED)\n")
+    assert published() == [0, 3, 0]
+    assert len(again) >= 4
