@@ -11,10 +11,13 @@ from commands.cli.stopping import stopping
 from commands.puts import PutKind
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
     from commands.replay.spark.following import Batch, Following
 
 _MOST_TOLD: Final = 20
 _LOOK_S: Final = 1
+_NAP_S: Final = 0.1
 
 
 def follow(console: Console, following: Following, master: str | None, *, once: bool) -> ExitCode:
@@ -41,6 +44,11 @@ def follow(console: Console, following: Following, master: str | None, *, once: 
                     console.say(f"waiting for captures in {following.source}; Ctrl-C ends it")
                 while not stop.is_set() and not query.awaitTermination(_LOOK_S):
                     pass
+                interrupted = stop.is_set()
+                if interrupted:
+                    _settle(console, query, stop)
+                    # Of a batch that is broken off, which is tried again the next time, Spark would tell at length.
+                    spark.sparkContext.setLogLevel("OFF")
     finally:
         spark.stop()
     target = following.target
@@ -53,6 +61,15 @@ def follow(console: Console, following: Following, master: str | None, *, once: 
         )
     made = f"{kinds[PutKind.PUBLICATION]} publications, {kinds[PutKind.RESPONSE]} responses"
     console.say(f"{made}, {kinds[PutKind.DEADLETTER]} dead letters written to {target}")
-    if stop.is_set():
+    if interrupted:
         console.say("the same command goes on from here")
     return ExitCode.PROBLEMS if kinds[PROBLEM] or kinds[LATE] or kinds[PutKind.DEADLETTER] else ExitCode.DONE
+
+
+def _settle(console: Console, query: StreamingQuery, stop: threading.Event) -> None:
+    """Let the batch that is under way come to its end, unless somebody asks again."""
+    stop.clear()
+    if query.status["isTriggerActive"]:
+        console.say("ending after this batch; Ctrl-C breaks it off")
+    while query.isActive and query.status["isTriggerActive"] and not stop.wait(_NAP_S):
+        pass

@@ -284,11 +284,12 @@ def test_the_verb_ends_by_ctrl_c(following: Following, tmp_path: Path) -> None:
     move_in(following.source, "0", CAPTURE[:100])
     _until((following.target / "batch=0000000000").exists, process)
     move_in(following.source, "1", CAPTURE[100:200])
-    _until((following.target / "batch=0000000001").exists, process)
-    # As a terminal does it: every process of the group hears of it.
+    _until((following.checkpoint / "offsets" / "1").exists, process)
+    # In the middle of a batch, and as a terminal does it: every process of the group hears of it.
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told.decode()
     assert "the same command goes on from here" in told.decode()
     assert "Traceback" not in told.decode()
+    assert "java" not in told.decode()
     assert written(following.target) == expected(CAPTURE[:200])
