@@ -55,7 +55,7 @@ def _first(got: list[Row], wanted: list[Row]) -> str:
 
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_equal_to_local(spark: SparkSession, semantics: str) -> None:
-    @settings(QUICK, max_examples=4)
+    @settings(QUICK, max_examples=2)
     @given(capture=captures(most=3), ranges=st.integers(1, 4), chance=st.randoms())
     def check_one(capture: list[CapturedMessage], ranges: int, chance: Any) -> None:
         shuffled = list(capture)
