@@ -12,8 +12,8 @@ syntax allows it nowhere else, and either reading of it (literal, or dropped) co
     100%%           100%                                  100%%
     a%*b            a*b                                   aXb
 
-Matching is greedy and never goes back: between two ``*`` the leftmost place will do, so that no pattern, however it is
-written, costs more than its length times the topic's.
+Matching is greedy and never goes back (streams.fragments says why, and what it costs): the worst that 10,240 characters
+of pattern and 10,240 of topic can do is about 10 ms, and well below 1 ms where the pattern has no ``?``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Final
 
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
+from streams.fragments import Fragment, Wild, fragments_stand_in, literal_texts, read_fragments, texts_stand_in
 from streams.topic_strings import SEPARATOR, check_topic_string
 from streams.topic_wildcards import MULTI_LEVEL
 
@@ -31,35 +32,7 @@ MANY: Final = "*"
 ONE: Final = "?"
 ESCAPE: Final = "%"
 
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A stretch of pattern between two ``*``: literal runs at fixed offsets, any character in the gaps.
-
-    length: in characters, gaps included. runs: (offset, literal text), ascending, none empty.
-    """
-
-    length: int
-    runs: tuple[tuple[int, str], ...]
-
-    def stands_at(self, text: str, start: int) -> bool:
-        """Whether the fragment fits at *start*; the caller has seen that the text is long enough."""
-        return all(text.startswith(run, start + offset) for offset, run in self.runs)
-
-    def find(self, text: str, start: int, end: int) -> int:
-        """The leftmost place in text[start:end] where the fragment fits, or -1."""
-        if not self.runs:
-            return start if start + self.length <= end else -1
-        offset, run = self.runs[0]
-        tail = self.length - offset
-        while True:
-            found = text.find(run, start + offset, end - tail + len(run))
-            if found < 0:
-                return -1
-            start = found - offset
-            if self.stands_at(text, start):
-                return start
-            start += 1
+_WILD: Final = {MANY: Wild.MANY, ONE: Wild.ONE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,35 +73,11 @@ class CharPattern:
 
     def matches(self, topic_string: str) -> bool:
         """Whether a publication on *topic_string* is selected."""
-        plain = self.plain
-        if plain:
-            first, last = plain[0], plain[-1]
-            if (first and not topic_string.startswith(first)) or (last and not topic_string.endswith(last)):
-                return False
-            place, end = len(first), len(topic_string) - len(last)
-            for run in plain[1:-1]:
-                found = topic_string.find(run, place, end)
-                if found < 0:
-                    return False
-                place = found + len(run)
-            return place <= end
+        if self.plain:
+            return texts_stand_in(self.plain, topic_string)
         if not self.is_wild:
             return topic_string == self.literal_prefix
-        return self._matches_fragments(topic_string)
-
-    def _matches_fragments(self, topic_string: str) -> bool:
-        first, last = self.fragments[0], self.fragments[-1]
-        place, end = first.length, len(topic_string) - last.length
-        if len(self.fragments) == 1:
-            return end == 0 and first.stands_at(topic_string, 0)
-        if place > end or not first.stands_at(topic_string, 0) or not last.stands_at(topic_string, end):
-            return False
-        for fragment in self.fragments[1:-1]:
-            found = fragment.find(topic_string, place, end)
-            if found < 0:
-                return False
-            place = found + fragment.length
-        return True
+        return fragments_stand_in(self.fragments, topic_string)
 
 
 def parse_char_pattern(text: str) -> CharPattern:
@@ -140,42 +89,20 @@ def parse_char_pattern(text: str) -> CharPattern:
     check_topic_string(text)
     if MANY not in text and ONE not in text and ESCAPE not in text:
         return CharPattern(text, (Fragment(len(text), ((0, text),)),), text, False, ())
-    fragments: list[Fragment] = []
-    runs: list[tuple[int, str]] = []
-    run: list[str] = []
-    length = 0
-    prefix: str | None = None
-    wild = False
+    fragments = read_fragments(_symbols(text))
+    begin = fragments[0].runs[:1]
+    prefix = begin[0][1] if begin and begin[0][0] == 0 else ""
+    is_wild = len(fragments) > 1 or fragments[0].length > len(prefix)
+    return CharPattern(text, fragments, prefix, is_wild, literal_texts(fragments) if len(fragments) > 1 else ())
+
+
+def _symbols(text: str) -> Iterator[str | Wild]:
     characters = iter(text)
-
-    def end_run() -> None:
-        nonlocal prefix
-        if prefix is None:
-            prefix = "".join(run)
-        if run:
-            runs.append((length - len(run), "".join(run)))
-            run.clear()
-
     for character in characters:
-        if character == MANY:
-            end_run()
-            fragments.append(Fragment(length, tuple(runs)))
-            runs.clear()
-            length = 0
-            wild = True
-            continue
-        if character == ONE:
-            end_run()
-            wild = True
+        if character == ESCAPE:
+            yield _escaped(characters, text)
         else:
-            run.append(_escaped(characters, text) if character == ESCAPE else character)
-        length += 1
-    end_run()
-    fragments.append(Fragment(length, tuple(runs)))
-    plain: tuple[str, ...] = ()
-    if len(fragments) > 1 and all(f.length == sum(len(r) for _, r in f.runs) for f in fragments):
-        plain = tuple("".join(r for _, r in f.runs) for f in fragments)
-    return CharPattern(text, tuple(fragments), prefix or "", wild, plain)
+            yield _WILD.get(character, character)
 
 
 def _escaped(characters: Iterator[str], text: str) -> str:

@@ -84,7 +84,7 @@ def compile_condition(condition: Condition, wanted: bool = True) -> Test:
         case IsIn(operand, values):
             return _is_in(_getter(operand), values, wanted)
         case Like(operand, pattern, escape):
-            return _is_like(_getter(operand), like_pattern(pattern, escape).fullmatch, wanted)
+            return _is_like(_getter(operand), like_pattern(pattern, escape), wanted)
         case IsNull(operand):
             return _is_null(_getter(operand), wanted)
         case Not(inner):
@@ -180,8 +180,8 @@ def _is_null(get: Getter, wanted: bool) -> Test:
     return lambda lookup: (get(lookup) is None) is wanted
 
 
-def _is_like(get: Getter, fullmatch: Callable[[str], object], wanted: bool) -> Test:
-    return lambda lookup: isinstance(value := get(lookup), str) and (fullmatch(value) is not None) is wanted
+def _is_like(get: Getter, is_like: Callable[[str], bool], wanted: bool) -> Test:
+    return lambda lookup: isinstance(value := get(lookup), str) and is_like(value) is wanted
 
 
 def _is_in(get: Getter, values: tuple[Value, ...], wanted: bool) -> Test:

@@ -60,7 +60,7 @@ def truth(condition: Condition, lookup: Lookup) -> Truth:
             return negated(_conjunction(compare(Comparison.NOT_EQUAL, chosen, one) for one in values))
         case Like(operand, pattern, escape):
             subject = value(operand, lookup)
-            return like_pattern(pattern, escape).fullmatch(subject) is not None if isinstance(subject, str) else None
+            return like_pattern(pattern, escape)(subject) if isinstance(subject, str) else None
         case IsNull(operand):
             return value(operand, lookup) is None
         case Not(inner):

@@ -1,37 +1,39 @@
-"""LIKE patterns as regular expressions that never backtrack far (guide 2.4.3).
+"""LIKE patterns (guide 2.4.3): ``%`` is any characters, ``_`` exactly one.
 
-Between two ``%`` stands a run of fixed length, and the leftmost place where it fits is as good as any. So each run but
-the last is searched for once, in an atomic group that is never tried again: ``'a%b%c'`` becomes ``a(?>.*?b).*c``, and a
-match costs at most (length of the value) x (length of the pattern), where ``a.*b.*c`` could cost the value's length to
-the power of the number of ``%``.
+Matched by streams.fragments: without ``_`` in time that grows with the lengths of value and pattern, not with their
+product; with it in one walk along the value at worst, about 0.1 s for each million characters and half a second where
+the pattern is as long as a selection string can be.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
+from streams.fragments import Wild, fragments_stand_in, literal_texts, read_fragments, texts_stand_in
 from streams.selectors.errors import Refusal
+
+_WILD = {"%": Wild.MANY, "_": Wild.ONE}
 
 
 @lru_cache(maxsize=1024)
-def like_pattern(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """What the whole value has to match (``fullmatch``). The escape was checked by check_escapes."""
-    runs = [""]
+def like_pattern(pattern: str, escape: str | None) -> Callable[[str], bool]:
+    """A function that says whether a value is like *pattern*. The escape was checked by check_escapes."""
+    fragments = read_fragments(_symbols(pattern, escape))
+    texts = literal_texts(fragments)
+    match texts:
+        case ():
+            return partial(fragments_stand_in, fragments)
+        case (whole,):
+            return whole.__eq__
+        case _:
+            return partial(texts_stand_in, texts)
+
+
+def _symbols(pattern: str, escape: str | None) -> Iterator[str | Wild]:
     characters = iter(pattern)
     for character in characters:
-        if character == escape:
-            runs[-1] += re.escape(next(characters))
-        elif character == "%":
-            runs.append("")
-        else:
-            runs[-1] += "." if character == "_" else re.escape(character)
-    first, *middle = runs
-    if not middle:
-        return re.compile(first, re.DOTALL)
-    last = middle.pop()
-    searched = "".join(f"(?>.*?{run})" for run in middle if run)
-    return re.compile(f"{first}{searched}.*{last}", re.DOTALL)
+        yield next(characters) if character == escape else _WILD.get(character, character)
 
 
 def check_escapes(pattern: str, escape: str | None, at: int) -> None:
