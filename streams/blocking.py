@@ -17,22 +17,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.topic_strings import SEPARATOR
+from streams.topic_strings import SEPARATOR, at_and_above
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSet:
     """The topic strings of all topic objects with WILDCARD(BLOCK) at one moment; the root ("") blocks nothing.
 
-    first_levels: of these topic strings; a topic with another one lies under no block.
+    first_levels: of these topic strings; a topic with another one lies under no block. lengths: of these topic strings,
+    each once, in descending order.
     """
 
     topic_strings: frozenset[str] = frozenset()
     first_levels: frozenset[str] = field(init=False, repr=False, compare=False)
+    lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         first_levels = frozenset(string.partition(SEPARATOR)[0] for string in self.topic_strings)
         object.__setattr__(self, "first_levels", first_levels)
+        lengths = sorted({len(string) for string in self.topic_strings if string}, reverse=True)
+        object.__setattr__(self, "lengths", tuple(lengths))
 
     def __bool__(self) -> bool:
         return bool(self.topic_strings)
@@ -41,15 +45,8 @@ class BlockSet:
         """How many levels the deepest blocking topic string at or above *topic_string* has; 0 where there is none."""
         if topic_string.partition(SEPARATOR)[0] not in self.first_levels:
             return 0
-        blocking = self.topic_strings
-        if topic_string in blocking and topic_string:
-            return topic_string.count(SEPARATOR) + 1
-        end = topic_string.rfind(SEPARATOR)
-        while end > 0:
-            if topic_string[:end] in blocking:
-                return topic_string.count(SEPARATOR, 0, end) + 1
-            end = topic_string.rfind(SEPARATOR, 0, end)
-        return 0
+        above = at_and_above(topic_string, self.lengths)
+        return next((block.count(SEPARATOR) + 1 for block in above if block in self.topic_strings), 0)
 
     def blocks(self, topic_string: str, literal_depth: int) -> bool:
         """Whether a wildcard subscription that matches *topic_string* is kept from it.

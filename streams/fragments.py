@@ -75,7 +75,10 @@ class Fragment:
         return self._find_walking(text, start, end)
 
     def _find_walking(self, text: str, start: int, end: int) -> int:
-        """The same, whatever the text: bit p of *fitting* is set where the text so far ends with p + 1 of the fragment."""
+        """The same, for a text that leads astray.
+
+        Bit p of *fitting* is set while the last p + 1 characters are what the fragment begins with.
+        """
         gaps = (1 << self.length) - 1
         for offset, run in self.runs:
             gaps ^= ((1 << len(run)) - 1) << offset

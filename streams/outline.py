@@ -33,16 +33,13 @@ class Outline:
         """The label for a person: no control characters, and a word where the level is empty."""
         return visible(self.label) or "(empty level)"
 
-    @property
-    def is_bare(self) -> bool:
-        """Whether nothing is here but what lies below."""
-        return not (self.objects or self.places or self.subscriptions or self.retained or self.hidden)
-
     def walk(self) -> Iterator[Outline]:
         """This node and all below it, top down."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
 
 def outline(
@@ -68,7 +65,7 @@ def outline(
         root.add(topic_string, None, under, depth)
     for place in places:
         root.add(place.topic_string, place, under, depth, counts=False)
-    return _outlined(root, under, under)
+    return _outlined(root, under)
 
 
 def marks(node: Outline) -> list[tuple[str, str]]:
@@ -93,6 +90,11 @@ class _Node:
         self.here: list[TopicObject | Place | Subscription | None] = []
         self.hidden = 0
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is here but what lies below."""
+        return not (self.here or self.hidden)
+
     def add(
         self,
         topic_string: str,
@@ -114,8 +116,28 @@ class _Node:
             node.here.append(thing)
 
 
-def _outlined(node: _Node, label: str, topic_string: str) -> Outline:
-    made = Outline(
+def _outlined(root: _Node, under: str) -> Outline:
+    # A topic may have thousands of levels, and be a chain of as many nodes: hence no recursion, and no topic string is
+    # spelt out for a level that is only on the way to another.
+    top = _shown(root, under, under)
+    waiting = [(root, top)]
+    while waiting:
+        node, above = waiting.pop()
+        begin = above.topic_string + SEPARATOR if under or above is not top else ""
+        for level, below in sorted(node.children.items()):
+            child, levels = below, [level]
+            while child.is_bare and len(child.children) == 1:
+                ((level_below, child),) = child.children.items()
+                levels.append(level_below)
+            label = SEPARATOR.join(levels)
+            made = _shown(child, label, begin + label)
+            above.children.append(made)
+            waiting.append((child, made))
+    return top
+
+
+def _shown(node: _Node, label: str, topic_string: str) -> Outline:
+    return Outline(
         label,
         topic_string,
         [thing for thing in node.here if isinstance(thing, TopicObject)],
@@ -124,18 +146,6 @@ def _outlined(node: _Node, label: str, topic_string: str) -> Outline:
         None in node.here,
         hidden=node.hidden,
     )
-    for level, child in sorted(node.children.items()):
-        below = topic_string + SEPARATOR + level if label or topic_string else level
-        made.children.append(_joined(_outlined(child, level, below)))
-    return made
-
-
-def _joined(node: Outline) -> Outline:
-    while node.is_bare and len(node.children) == 1:
-        (child,) = node.children
-        child.label = node.label + SEPARATOR + child.label
-        node = child
-    return node
 
 
 def _about_object(topic_object: TopicObject) -> str:

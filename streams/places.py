@@ -13,7 +13,7 @@ from typing import Final
 from streams.mapping import Finding, Severity, stream_topic
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
 from streams.topic_objects import TopicObjects, Wildcard
-from streams.topic_strings import SEPARATOR
+from streams.topic_strings import at_and_above
 
 STREAM: Final = "stream"
 SUB_POINT: Final = "subscription point"
@@ -59,25 +59,19 @@ def collisions(streams: Namelist | None, sub_points: Namelist | None, topic_obje
     at: dict[str, list[Place]] = {}
     for place in places(streams, sub_points, topic_objects):
         at.setdefault(place.topic_string, []).append(place)
+    lengths = sorted(set(map(len, at)), reverse=True)
     for topic_string, here in at.items():
         first, *others = here
         found += [_warning("same-place", f"{other} and {first} are both at {topic_string}") for other in others]
-        for above in filter(None, map(at.get, _above(topic_string))):
-            found.append(_warning("nested-place", f"{first} ({topic_string}) lies in {above[0]}"))
+        for above in at_and_above(topic_string, lengths):
+            if above in at and above != topic_string:
+                found.append(_warning("nested-place", f"{first} ({topic_string}) lies in {at[above][0]}"))
     for topic_string in at:
         topic_object = topic_objects.at(topic_string)
         if topic_object is not None and topic_object.wildcard is not Wildcard.BLOCK:
             why = f"topic object {topic_object.name} is not WILDCARD(BLOCK): # and * from outside reach its topics"
             found.append(_warning("not-blocked", why))
     return found
-
-
-def _above(topic_string: str) -> Iterator[str]:
-    """The topic strings above *topic_string*, the nearest first."""
-    end = topic_string.rfind(SEPARATOR)
-    while end > 0:
-        yield topic_string[:end]
-        end = topic_string.rfind(SEPARATOR, 0, end)
 
 
 def _homeless(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> Iterator[Finding]:

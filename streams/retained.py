@@ -19,7 +19,7 @@ from streams.char_wildcards import CharPattern
 from streams.operations import RetainedPublication
 from streams.patterns import Pattern
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, TopicPattern
+from streams.topic_wildcards import LevelWalk, TopicPattern
 
 
 class _Node:
@@ -122,33 +122,26 @@ class RetainedPublications:
         heapq.heapify(self._expiries)
 
     def _topic_walk(self, pattern: TopicPattern) -> Iterator[RetainedPublication]:
-        levels = pattern.levels
-        end = len(levels)
-        # A node may be come to along several readings of the pattern; they are walked together, as one set of
-        # positions, so that each node is seen once.
-        stack: list[tuple[_Node, frozenset[int]]] = [(self._root, _with_skips(levels, (0,)))]
+        walk = LevelWalk(pattern)
+        stack: list[tuple[_Node, int]] = [(self._root, walk.start)]
         while stack:
-            node, positions = stack.pop()
-            if end in positions and node.retained is not None:
+            node, state = stack.pop()
+            if node.retained is not None and walk.is_whole(state):
                 yield node.retained
-            if end - 1 in positions and levels[-1] == MULTI_LEVEL:
+            if walk.is_all_below(state):
                 for child in node.children.values():
                     yield from _subtree(child)
                 continue
-            staying = [p for p in positions if p < end and levels[p] == MULTI_LEVEL]
-            single = [p + 1 for p in positions if p < end and levels[p] == SINGLE_LEVEL]
-            literal: dict[str, list[int]] = {}
-            for p in positions:
-                if p < end and levels[p] not in (MULTI_LEVEL, SINGLE_LEVEL):
-                    literal.setdefault(levels[p], []).append(p + 1)
-            if staying or single:
-                for level, child in node.children.items():
-                    stack.append((child, _with_skips(levels, (*staying, *single, *literal.get(level, ())))))
-            else:
-                for level, following in literal.items():
-                    below = node.children.get(level)
-                    if below is not None:
-                        stack.append((below, _with_skips(levels, following)))
+            only = walk.only_level(state)
+            if only is not None:
+                below = node.children.get(only)
+                if below is not None:
+                    stack.append((below, walk.after(state, only)))
+                continue
+            for level, child in node.children.items():
+                after = walk.after(state, level)
+                if after:
+                    stack.append((child, after))
 
     def _char_walk(self, pattern: CharPattern) -> Iterator[RetainedPublication]:
         *whole, begun = pattern.literal_prefix.split(SEPARATOR)
@@ -162,11 +155,6 @@ class RetainedPublications:
                 for retained in _subtree(child):
                     if pattern.matches(retained.topic_string):
                         yield retained
-
-
-def _with_skips(levels: tuple[str, ...], positions: tuple[int, ...] | list[int]) -> frozenset[int]:
-    """The positions, and those after a '#' that stands for no level."""
-    return frozenset(positions) | {p + 1 for p in positions if p < len(levels) and levels[p] == MULTI_LEVEL}
 
 
 def _subtree(node: _Node) -> Iterator[RetainedPublication]:

@@ -8,7 +8,8 @@ what happens at one place of the tree (streams.blocking).
     Sport/Soccer     FOOTBALL.EUROPEAN, DURSUB(NO)
     Sport/Soccer/TeamX/Results   resolves to DURSUB(NO); Sport/Tennis to DURSUB(YES), from SYSTEM.BASE.TOPIC
 
-Resolving walks up the topic string, one look-up a level; each answer is kept until an object changes.
+Resolving looks at the beginnings of the topic string that are as long as some object's; each answer is kept until an
+object changes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rfh2.errors import CommandError
 from streams.blocking import BlockSet
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_strings import SEPARATOR
+from streams.topic_strings import at_and_above
 from streams.topic_wildcards import check_publication_topic
 
 BASE_TOPIC: Final = "SYSTEM.BASE.TOPIC"
@@ -158,13 +159,15 @@ class TopicObjects:
     string belongs to one object. ``version`` grows with each change, for those who keep what they derived.
     """
 
-    __slots__ = ("_blocks", "_by_name", "_by_topic", "_resolved", "version")
+    __slots__ = ("_blocks", "_by_name", "_by_topic", "_lengths", "_resolved", "version")
 
     def __init__(self, objects: Iterable[TopicObject] = (BASE_DEFAULTS,)) -> None:
         self._by_name: dict[str, TopicObject] = {}
         self._by_topic: dict[str, TopicObject] = {}
         self._resolved: dict[str, ResolvedTopic] = {}
         self._blocks: BlockSet | None = None
+        # Of the topic strings in _by_topic, each once, in descending order.
+        self._lengths: tuple[int, ...] | None = None
         self.version = 0
         for topic_object in objects:
             self.define(topic_object)
@@ -277,16 +280,12 @@ class TopicObjects:
         self.version += 1
         self._resolved.clear()
         self._blocks = None
+        self._lengths = None
 
     def _upwards(self, topic_string: str) -> Iterator[TopicObject]:
-        # A topic string may begin with an empty level, whose own topic string is "": that is not the root, and no
-        # object can be there, so the walk ends before it.
-        end = len(topic_string)
-        while end > 0:
-            topic_object = self._by_topic.get(topic_string[:end])
-            if topic_object is not None:
-                yield topic_object
-            end = topic_string.rfind(SEPARATOR, 0, end)
+        if self._lengths is None:
+            self._lengths = tuple(sorted(set(map(len, self._by_topic)), reverse=True))
+        return filter(None, map(self._by_topic.get, at_and_above(topic_string, self._lengths)))
 
     def _resolve(self, topic_string: str) -> ResolvedTopic:
         chain = list(self._upwards(topic_string))

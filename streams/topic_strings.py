@@ -11,6 +11,7 @@ the whole string has at most 10,240 characters.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRCCF_TOPIC_ERROR
@@ -70,6 +71,18 @@ def remove_prefix(prefix: str, topic_string: str) -> str:
 def is_within(prefix: str, topic_string: str) -> bool:
     """Whether a topic string is *prefix* or lies below it, level by level; everything lies below ""."""
     return not prefix or topic_string == prefix or topic_string.startswith(prefix + SEPARATOR)
+
+
+def at_and_above(topic_string: str, lengths: Iterable[int]) -> Iterator[str]:
+    """The topic string and those of the topics above it that have one of these lengths; the nearest first.
+
+    lengths: in characters, all above 0, in descending order. A topic of thousands of levels has thousands of topics
+    above it, thousands of characters each: who knows how long those are that matter need not spell out the others.
+    """
+    size = len(topic_string)
+    for length in lengths:
+        if length == size or (length < size and topic_string[length] == SEPARATOR):
+            yield topic_string[:length]
 
 
 def check_topic_string(topic_string: str | None) -> str:

@@ -13,16 +13,25 @@ Matching keeps the set of nodes that the levels so far can have led to; it never
 that set at every further level, because its ``#`` takes any number of them. Such nodes, and they alone, make it
 possible to come to a node twice; a tree without any (the usual one) is walked by a simpler loop.
 
-Cost of a match: the nodes on matching paths. Of a change: the levels of the pattern. Nodes that hold nothing are taken
-out again.
+Cost of a match: the nodes on matching paths. Where a topic of very many levels leads from ``more`` node to ``more``
+node, these can be as many at each level as the patterns are long; so a walk that has taken more than _STEPS steps for
+each level and each pattern with a ``more`` node is given up, and those patterns are tried one by one. At worst, then,
+each of them costs a few steps for each level of the topic: about 6 ms where topic and pattern have the 5,120 levels
+that fit in 10,240 characters. Of a change: the levels of the pattern. Nodes that hold nothing are taken out again.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from streams.holdings import Holding, Several, with_added, with_removed
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, TopicPattern
+
+_STEPS: Final = 4
+# What a walk may always take: it is over before trying anything one by one would be.
+_FREE_STEPS: Final = 256
 
 
 class _Node:
@@ -42,12 +51,13 @@ class _Node:
 class TopicTree:
     """Wildcard subscriptions of the topic-based scheme. has_patterns: whether there are any."""
 
-    __slots__ = ("_more_nodes", "_root", "has_patterns")
+    __slots__ = ("_inner", "_root", "has_patterns")
 
     def __init__(self) -> None:
         self._root = _Node()
         self.has_patterns = False
-        self._more_nodes = 0
+        # The patterns with a '#' before their end, by where they end; True for the tail.
+        self._inner: dict[tuple[_Node, bool], TopicPattern] = {}
 
     def is_empty(self) -> bool:
         """Whether nothing is held, and no node is left over."""
@@ -65,6 +75,8 @@ class TopicTree:
             node.tail = with_added(node.tail, subscription)
         else:
             node.here = with_added(node.here, subscription)
+        if MULTI_LEVEL in levels[:-1]:
+            self._inner[node, is_tail] = pattern
 
     def remove(self, pattern: TopicPattern, sub_id: bytes) -> None:
         """Take a subscription out again. Raises KeyError where it is not under this pattern."""
@@ -82,6 +94,8 @@ class TopicTree:
             node.tail = with_removed(node.tail, sub_id)
         else:
             node.here = with_removed(node.here, sub_id)
+        if (node.tail if is_tail else node.here) is None:
+            self._inner.pop((node, is_tail), None)
         for above, level in reversed(path):
             if not node.is_empty():
                 break
@@ -92,8 +106,10 @@ class TopicTree:
     def match(self, topic_string: str) -> list[Subscription | Several]:
         """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
         levels = topic_string.split(SEPARATOR)
-        if self._more_nodes:
-            return self._match_revisiting(levels)
+        return self._match_revisiting(topic_string, levels) if self._inner else self._match_once(levels)
+
+    def _match_once(self, levels: list[str]) -> list[Subscription | Several]:
+        """The patterns that have no '#' but at their end."""
         # What a publication on a new topic costs, so each attribute is read once, and the node that is reached by
         # literal levels alone, mostly the only one, is not put in a list.
         found: list[Subscription | Several] = []
@@ -129,16 +145,20 @@ class TopicTree:
                 found.append(tail)
         return found
 
-    def _match_revisiting(self, levels: list[str]) -> list[Subscription | Several]:
+    def _match_revisiting(self, topic_string: str, levels: list[str]) -> list[Subscription | Several]:
         # Nodes hash by identity; a dict is a set that keeps its order.
         tails: dict[int, Subscription | Several] = {}
         nodes: dict[_Node, None] = {self._root: None}
         staying: dict[_Node, None] = {}
+        steps_left = _FREE_STEPS + _STEPS * len(levels) * len(self._inner)
         for level in [*levels, None]:
             for node in list(nodes):
                 if node.more is not None:
                     staying[node.more] = None
             nodes.update(staying)
+            steps_left -= len(nodes)
+            if steps_left < 0:
+                return self._match_one_by_one(topic_string, levels)
             for node in nodes:
                 if node.tail is not None:
                     tails[id(node.tail)] = node.tail
@@ -154,6 +174,14 @@ class TopicTree:
             nodes = following
         return [*tails.values(), *(node.here for node in nodes if node.here is not None)]
 
+    def _match_one_by_one(self, topic_string: str, levels: list[str]) -> list[Subscription | Several]:
+        found = self._match_once(levels)
+        for (node, is_tail), pattern in self._inner.items():
+            held = node.tail if is_tail else node.here
+            if held is not None and pattern.matches(topic_string):
+                found.append(held)
+        return found
+
     def _child(self, node: _Node, level: str) -> _Node:
         below = _peek(node, level)
         if below is None:
@@ -162,7 +190,6 @@ class TopicTree:
                 node.plus = below
             elif level == MULTI_LEVEL:
                 node.more = below
-                self._more_nodes += 1
             elif node.children is None:
                 node.children = {level: below}
             else:
@@ -174,7 +201,6 @@ class TopicTree:
             node.plus = None
         elif level == MULTI_LEVEL:
             node.more = None
-            self._more_nodes -= 1
         elif node.children is not None:
             del node.children[level]
             if not node.children:

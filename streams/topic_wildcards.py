@@ -63,13 +63,13 @@ class TopicPattern:
         return sum(len(level) + 1 for level in self.levels[: self.literal_depth])
 
     def matches(self, topic_string: str) -> bool:
-        """Whether a publication on *topic_string* is selected; the cost is levels of the topic times wildcards."""
+        """Whether a publication on *topic_string* is selected; the cost is one step for each level of the topic."""
         if not self.is_wild:
             return topic_string == self.text
         levels = self.levels
         if MULTI_LEVEL in levels[:-1]:
-            return self._matches_any_reading(topic_string)
-        topic = topic_string.split(SEPARATOR)
+            return self._matches_walking(topic_string.split(SEPARATOR))
+        topic = topic_string.split(SEPARATOR, len(levels))
         if levels[-1] == MULTI_LEVEL:
             levels = levels[:-1]
             if len(topic) < len(levels):
@@ -81,30 +81,60 @@ class TopicPattern:
                 return False
         return True
 
-    def _matches_any_reading(self, topic_string: str) -> bool:
-        levels = self.levels
-        end = len(levels)
-        # positions: how far into the pattern the topic's levels so far can have led; a '#' is stepped over at once
-        # because it may stand for no level, and stays because it may stand for more.
-        positions = self._closure({0})
-        for level in topic_string.split(SEPARATOR):
-            after: set[int] = set()
-            for position in positions:
-                if position == end:
-                    continue
-                wanted = levels[position]
-                if wanted == MULTI_LEVEL:
-                    after.add(position)
-                elif wanted in (SINGLE_LEVEL, level):
-                    after.add(position + 1)
-            if not after:
+    def _matches_walking(self, topic: list[str]) -> bool:
+        if topic[: self.literal_depth] != list(self.levels[: self.literal_depth]):
+            return False
+        walk = LevelWalk(self)
+        state = walk.start
+        for level in topic:
+            state = walk.after(state, level)
+            if not state:
                 return False
-            positions = self._closure(after)
-        return end in positions
+        return walk.is_whole(state)
 
-    def _closure(self, positions: set[int]) -> set[int]:
-        levels = self.levels
-        return positions | {p + 1 for p in positions if p < len(levels) and levels[p] == MULTI_LEVEL}
+
+class LevelWalk:
+    """A wildcard pattern that is followed along the levels of topics, one by one.
+
+    A state is an integer in which bit p is set where the levels so far can be what the first p levels of the pattern
+    stand for; 0 is a topic that the pattern selects neither here nor anywhere below. A ``#`` is stepped over at once,
+    because it may stand for no level, and stays, because it may stand for more. So a step costs no more than a few
+    operations on an integer of as many bits as the pattern has levels, however many ``#`` there are.
+    """
+
+    __slots__ = ("_end", "_levels", "_literal", "_multi", "_single", "start")
+
+    def __init__(self, pattern: TopicPattern) -> None:
+        self._levels = levels = pattern.levels
+        self._end = len(levels)
+        self._multi = sum(1 << place for place, level in enumerate(levels) if level == MULTI_LEVEL)
+        self._single = sum(1 << place for place, level in enumerate(levels) if level == SINGLE_LEVEL)
+        self._literal: dict[str, int] = {}
+        for place, level in enumerate(levels):
+            if level not in (MULTI_LEVEL, SINGLE_LEVEL):
+                self._literal[level] = self._literal.get(level, self._single) | 1 << place
+        self.start = 1 | (1 & self._multi) << 1
+
+    def after(self, state: int, level: str) -> int:
+        """The state after one level more."""
+        stepped = (state & self._literal.get(level, self._single)) << 1 | state & self._multi
+        return stepped | (stepped & self._multi) << 1
+
+    def is_whole(self, state: int) -> bool:
+        """Whether the levels so far are a topic that the pattern selects."""
+        return bool(state >> self._end)
+
+    def is_all_below(self, state: int) -> bool:
+        """Whether the pattern selects every topic below."""
+        return bool(state >> self._end - 1 & 1) and self._levels[-1] == MULTI_LEVEL
+
+    def only_level(self, state: int) -> str | None:
+        """The one level that can come next, where there is only one; None where several can, or none."""
+        # Until a '#' is met, which then stays, the pattern leads to one place.
+        place = state.bit_length() - 1
+        if state & self._multi or place >= self._end or self._levels[place] == SINGLE_LEVEL:
+            return None
+        return self._levels[place]
 
 
 def parse_topic_pattern(text: str) -> TopicPattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -81,12 +81,14 @@ def _tell(console: Console, statement: Statement, answer: Answer, as_json: bool)
         about = {"number": statement.number, "line": statement.line, "command": statement.text}
         console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))
         return
-    for line in (*echo(statement), *answer.lines):
+    for line in chain(echo(statement), answer.printed()):
         console.data(_visible(line))
 
 
 def _visible(line: str) -> str:
     """A script is somebody's, and what it repeats goes to a terminal: nothing in it is a control sequence there."""
+    if line.isprintable():
+        return line
     return "".join(character if character.isprintable() or character == "\t" else "." for character in line)
 
 

@@ -98,13 +98,20 @@ class Answer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The answer as runmqsc prints it; notes are the bridge's own and stand after it, in parentheses."""
+        """The answer as runmqsc prints it."""
+        return tuple(self.printed())
+
+    def printed(self) -> Iterator[str]:
+        """Its lines, one by one; notes are the bridge's own and stand after it, in parentheses."""
         headline = f"{self.amq}: {self.text}" if self.amq else self.text
-        if self.objects:
-            body = [line for shown in self.objects for line in (headline, *columns(shown))]
-        else:
-            body = [headline, *self.detail]
-        return (*body, *(f"({note})" for note in self.notes))
+        for shown in self.objects:
+            yield headline
+            yield from columns(shown)
+        if not self.objects:
+            yield headline
+            yield from self.detail
+        for note in self.notes:
+            yield f"({note})"
 
     def as_json(self) -> dict[str, Any]:
         """The answer for a program: the values of ``objects`` are text, numbers and lists of text."""
@@ -200,6 +207,8 @@ def columns(shown: Mapping[str, Shown]) -> Iterator[str]:
 def _printed(keyword: str, value: Shown) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
-    text = "".join(c if c.isprintable() else "." for c in str(value))
+    text = str(value)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "." for c in text)
     # runmqsc shows an empty value as one blank, but the topic string of the root as nothing at all.
     return text or ("" if keyword == "TOPICSTR" else " ")

@@ -7,7 +7,8 @@ has left it at once, not after TREELIFE. Publishers hold nothing open, so there 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from commands.mqsc import answers
@@ -22,7 +23,7 @@ from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import TopicPattern, parse_topic_pattern
+from streams.topic_wildcards import LevelWalk, TopicPattern, parse_topic_pattern
 
 # What TPSTATUS shows of a topic beside the tree itself: TOPIC's keywords whose values are inherited.
 _RESOLVED: Final = tuple(
@@ -45,7 +46,7 @@ def display_pubsub(command: Command, administration: Administration) -> Answer:
             "TYPE": "LOCAL",
             "STATUS": _ENGINE_STATUS[qmgr.psmode],
             "SUBCOUNT": len(administration.topic_space.subscriptions()),
-            "TPCOUNT": len(topic_tree(administration)),
+            "TPCOUNT": sum(1 for _ in topic_tree(administration).walk()),
         }
     ]
     if qmgr.parent:
@@ -57,25 +58,68 @@ def display_pubsub(command: Command, administration: Administration) -> Answer:
     return displayed(answers.PUBSUB_DISPLAY, found)
 
 
-def topic_tree(administration: Administration) -> dict[str, list[Subscription]]:
-    """The topics of the tree in order, each with the subscriptions whose topic string it is."""
+class TopicNode:
+    """A topic of the tree: the topics below it, by their last level, and the subscriptions whose topic string it is."""
+
+    __slots__ = ("children", "subscriptions")
+
+    def __init__(self) -> None:
+        self.children: dict[str, TopicNode] = {}
+        self.subscriptions: list[Subscription] = []
+
+    def at(self, topic_string: str) -> TopicNode:
+        """The topic of this topic string below this one; made where it is not there."""
+        node = self
+        for level in topic_string.split(SEPARATOR):
+            below = node.children.get(level)
+            if below is None:
+                below = node.children[level] = TopicNode()
+            node = below
+        return node
+
+    def walk(self) -> Iterator[TopicNode]:
+        """All topics below the root, which this is; an empty first level is no topic, only those below it are."""
+        waiting = [*self.children.values()]
+        unnamed = self.children.get("")
+        while waiting:
+            node = waiting.pop()
+            waiting += node.children.values()
+            if node is not unnamed:
+                yield node
+
+    def select(self, pattern: TopicPattern) -> Iterator[tuple[str, TopicNode]]:
+        """The topics that a pattern selects, in the order of their levels, each with its topic string.
+
+        The strings are made one by one: those of a topic of thousands of levels and of all topics above it are, all
+        together, thousands of times as long as its own.
+        """
+        walk = LevelWalk(pattern)
+        waiting = [("", self, walk.start)]
+        while waiting:
+            topic_string, node, state = waiting.pop()
+            if topic_string and walk.is_whole(state):
+                yield topic_string, node
+            begin = topic_string + SEPARATOR if node is not self else ""
+            for level, child in sorted(node.children.items(), reverse=True):
+                after = walk.after(state, level)
+                if after:
+                    waiting.append((begin + level, child, after))
+
+
+def topic_tree(administration: Administration) -> TopicNode:
+    """The root of the tree of topics that something is known of."""
     now = administration.now
-    nodes: dict[str, list[Subscription]] = {}
+    root = TopicNode()
     for topic_object in administration.objects.topics:
-        nodes[topic_object.topic_string] = []
+        if topic_object.topic_string:
+            root.at(topic_object.topic_string)
     for retained in administration.topic_space.retained_publications():
         expires_at = retained.publication.expires_at
         if expires_at is None or expires_at > now:
-            nodes[retained.topic_string] = []
+            root.at(retained.topic_string)
     for subscription in administration.topic_space.subscriptions():
-        nodes.setdefault(subscription.topic_string, []).append(subscription)
-    for topic_string in tuple(nodes):
-        above = topic_string.rpartition(SEPARATOR)[0]
-        while above and above not in nodes:
-            nodes[above] = []
-            above = above.rpartition(SEPARATOR)[0]
-    nodes.pop("", None)
-    return dict(sorted(nodes.items(), key=lambda node: node[0].split(SEPARATOR)))
+        root.at(subscription.topic_string).subscriptions.append(subscription)
+    return root
 
 
 def display_topic_status(command: Command, administration: Administration) -> Answer:
@@ -83,9 +127,12 @@ def display_topic_status(command: Command, administration: Administration) -> An
     pattern = _pattern(command)
     keyword = command.keyword("TYPE")
     kind = words("TOPIC", "SUB", "PUB").read(keyword) if keyword is not None else "TOPIC"
-    tree = {node: subs for node, subs in topic_tree(administration).items() if pattern.matches(node)}
-    if not tree and not pattern.is_wild:
+    tree = topic_tree(administration).select(pattern)
+    first = next(tree, None)
+    if first is None and not pattern.is_wild:
         raise answers.not_found(pattern.text)
+    if first is not None:
+        tree = chain([first], tree)
     passed = frozenset({"TYPE"})
     if kind == "TOPIC":
         rows: Iterator[Mapping[str, Shown]] = _topic_rows(tree, administration)
@@ -139,7 +186,7 @@ def _pattern(command: Command) -> TopicPattern:
         raise answers.failed_with(error) from error
 
 
-def _topic_rows(tree: Mapping[str, list[Subscription]], administration: Administration) -> Iterator[dict[str, Shown]]:
+def _topic_rows(tree: Iterable[tuple[str, TopicNode]], administration: Administration) -> Iterator[dict[str, Shown]]:
     topics = administration.objects.topics
     now = administration.now
     retained = {
@@ -147,7 +194,7 @@ def _topic_rows(tree: Mapping[str, list[Subscription]], administration: Administ
         for kept in administration.topic_space.retained_publications()
         if kept.publication.expires_at is None or kept.publication.expires_at > now
     }
-    for topic_string, subscriptions in tree.items():
+    for topic_string, node in tree:
         topic_object = topics.at(topic_string)
         resolved = topics.resolve(topic_string)
         row: dict[str, Shown] = {
@@ -155,16 +202,16 @@ def _topic_rows(tree: Mapping[str, list[Subscription]], administration: Administ
             "ADMIN": topic_object.name if topic_object is not None else "",
             "RETAINED": "YES" if topic_string in retained else "NO",
             "PUBCOUNT": 0,
-            "SUBCOUNT": len(subscriptions),
+            "SUBCOUNT": len(node.subscriptions),
         }
         yield row | {
             attribute.keyword: attribute.kind.show(getattr(resolved, attribute.field)) for attribute in _RESOLVED
         }
 
 
-def _sub_rows(tree: Mapping[str, list[Subscription]]) -> Iterator[dict[str, Shown]]:
-    for topic_string, subscriptions in tree.items():
-        for subscription in subscriptions:
+def _sub_rows(tree: Iterable[tuple[str, TopicNode]]) -> Iterator[dict[str, Shown]]:
+    for topic_string, node in tree:
+        for subscription in node.subscriptions:
             yield {
                 "TOPICSTR": topic_string,
                 "SUBID": shown_sub_id(subscription),

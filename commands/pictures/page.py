@@ -36,19 +36,25 @@ def page(root: Outline, title: str) -> str:
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head><body>\n<h1>{escape(title)}</h1><p>{legend}</p>\n"
-        + "\n".join(_node(root, title, small))
+        + "\n".join(_lines(root, title, small))
         + "\n</body></html>\n"
     )
 
 
-def _node(node: Outline, label: str, is_open: bool) -> Iterator[str]:
-    about = f"<code>{escape(label)}</code>" + "".join(
-        f'<span class="mark {kind}">{SIGNS[kind]} {escape(text)}</span>' for kind, text in marks(node)
-    )
-    if not node.children:
-        yield f'<div class="leaf">{about}</div>'
-        return
-    yield f"<details{' open' if is_open else ''}><summary>{about}</summary>"
-    for child in node.children:
-        yield from _node(child, child.shown_label, is_open)
-    yield "</details>"
+def _lines(root: Outline, title: str, is_open: bool) -> Iterator[str]:
+    waiting: list[tuple[Outline, str] | None] = [(root, title)]
+    while waiting:
+        item = waiting.pop()
+        if item is None:
+            yield "</details>"
+            continue
+        node, label = item
+        about = f"<code>{escape(label)}</code>" + "".join(
+            f'<span class="mark {kind}">{SIGNS[kind]} {escape(text)}</span>' for kind, text in marks(node)
+        )
+        if not node.children:
+            yield f'<div class="leaf">{about}</div>'
+            continue
+        yield f"<details{' open' if is_open else ''}><summary>{about}</summary>"
+        waiting.append(None)
+        waiting += [(child, child.shown_label) for child in reversed(node.children)]

@@ -26,8 +26,7 @@ def svg(root: Outline, title: str) -> str:
     """The picture as the text of an SVG file. Signs: square topic object, triangle stream or subscription point,
     circle subscription, diamond retained publication.
     """
-    rows: list[str] = []
-    width = _draw(root, title, 0, rows, [0])[1]
+    rows, width = _draw(root, title)
     height = _ROW * (1 + sum(1 for _ in root.walk()))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + _LEFT:.0f}" height="{height}" '
@@ -36,14 +35,32 @@ def svg(root: Outline, title: str) -> str:
     return "\n".join([head, f"<style>{_STYLE}</style>", *rows, "</svg>"]) + "\n"
 
 
-def _draw(node: Outline, label: str, depth: int, rows: list[str], line: list[int]) -> tuple[int, float]:
-    """Draw *node* and what is below; returns its row, and how far to the right anything reaches."""
-    row = line[0]
-    line[0] += 1
-    x, y = _LEFT + depth * _STEP, row * _ROW + _ROW
-    style = ' class="title"' if depth == 0 else ""
-    rows.append(f'<text x="{x}" y="{y}"{style}>{escape(label)}</text>')
-    right = x + len(label) * _CHARACTER + 14
+def _draw(root: Outline, title: str) -> tuple[list[str], float]:
+    """What is drawn, and how far to the right anything reaches."""
+    rows: list[str] = []
+    width, row = 0.0, 0
+    # A node to be drawn, or the edge to one whose nodes below have all been drawn.
+    waiting: list[tuple[Outline, str, int, str] | str] = [(root, title, 0, "")]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            rows.append(item)
+            continue
+        node, label, depth, above = item
+        x, y = _LEFT + depth * _STEP, row * _ROW + _ROW
+        row += 1
+        if above:
+            waiting.append(f'<path class="edge" d="{above} V{y - 4} H{x - 4}"/>')
+        style = ' class="title"' if depth == 0 else ""
+        rows.append(f'<text x="{x}" y="{y}"{style}>{escape(label)}</text>')
+        width = max(width, _draw_marks(node, x + len(label) * _CHARACTER + 14, y, rows))
+        corner = f"M{x + 6} {y + 6}"
+        waiting += [(child, child.shown_label, depth + 1, corner) for child in reversed(node.children)]
+    return rows, width
+
+
+def _draw_marks(node: Outline, right: float, y: int, rows: list[str]) -> float:
+    """Draw the signs of what is at a node, from *right* on; returns where they end."""
     found = marks(node)
     for kind, text in found[:_MOST_MARKS]:
         rows.append(_sign(kind, right, y) + f'<text class="mark" x="{right + 14:.0f}" y="{y}">{escape(text)}</text>')
@@ -52,12 +69,7 @@ def _draw(node: Outline, label: str, depth: int, rows: list[str], line: list[int
         more = f"and {len(found) - _MOST_MARKS} more"
         rows.append(f'<text class="mark" x="{right:.0f}" y="{y}">{more}</text>')
         right += len(more) * _CHARACTER
-    for child in node.children:
-        at, reach = _draw(child, child.shown_label, depth + 1, rows, line)
-        down = at * _ROW + _ROW - 4
-        rows.append(f'<path class="edge" d="M{x + 6} {y + 6} V{down} H{x + _STEP - 4}"/>')
-        right = max(right, reach)
-    return row, right
+    return right
 
 
 def _sign(kind: str, x: float, y: float) -> str:

@@ -15,14 +15,18 @@ _MARKS_COLUMN = 36
 def text_tree(root: Outline, title: str, colour: bool = False) -> Iterator[str]:
     """The lines of the picture. colour: with the terminal's colours."""
     yield _line(title, root, colour)
-    yield from _below(root, "", colour)
+    waiting = _children(root, "")
+    while waiting:
+        start, indent, node = waiting.pop()
+        yield _line(start, node, colour)
+        waiting += _children(node, indent)
 
 
-def _below(node: Outline, indent: str, colour: bool) -> Iterator[str]:
-    for n, child in enumerate(node.children, 1):
-        last = n == len(node.children)
-        yield _line(f"{indent}{'└── ' if last else '├── '}{child.shown_label}", child, colour)
-        yield from _below(child, indent + ("    " if last else "│   "), colour)
+def _children(node: Outline, indent: str) -> list[tuple[str, str, Outline]]:
+    """The beginning of each child's line, the indent below it, and the child; the first one last."""
+    drawn = [(f"{indent}├── {child.shown_label}", f"{indent}│   ", child) for child in node.children[:-1]]
+    drawn += [(f"{indent}└── {child.shown_label}", f"{indent}    ", child) for child in node.children[-1:]]
+    return drawn[::-1]
 
 
 def _line(start: str, node: Outline, colour: bool) -> str:

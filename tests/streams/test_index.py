@@ -292,7 +292,7 @@ def test_everything_removed_leaves_nothing_behind(subscription: Make) -> None:
     assert not index._chars._common
     assert not index._chars._pieces
     assert not index._chars._always
-    assert index._tree._more_nodes == 0
+    assert not index._tree._inner
 
 
 def test_removing_what_is_not_there_is_a_key_error(subscription: Make) -> None:
