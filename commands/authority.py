@@ -2,18 +2,20 @@
 
 Checking is off until the first record is set: then everything that no record allows is refused. Rights on topics are
 those of topic objects, and go down the tree: what the object at a topic, or any object above it up to
-SYSTEM.BASE.TOPIC, grants is granted, and nothing below can take it away. A user has the rights of his own records, of
-his groups', and of group ``nobody``, which everybody is in; ``mqm``, as user or group, may do everything.
+SYSTEM.BASE.TOPIC, grants is granted, and nothing below can take it away. Of the records of one user or group that fit
+an object's name, the one with the most specific profile alone counts, also where it grants less (commands.profiles). A
+user has what his own record, those of his groups and that of group ``nobody``, which everybody is in, grant between
+them; ``mqm``, as user or group, may do everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import Protocol
 
 from commands.objects import AuthorityRecord, Objects
+from commands.profiles import parse_profile
 
 GroupsOf = Callable[[str], Collection[str]]
 
@@ -76,30 +78,25 @@ class RecordedAuthority:
     def _granted(self, object_type: str, name: str, entities: Collection[tuple[str, str]]) -> set[str]:
         granted: set[str] = set()
         for entity in entities:
-            fitting = [
+            records = (
                 record
                 for record in self._objects.authorities.values()
-                if (record.entity_type, record.entity) == entity
-                and record.object_type == object_type
-                and _fits(record.profile, name)
-            ]
-            granted.update(_most_specific(fitting))
+                if (record.entity_type, record.entity) == entity and record.object_type == object_type
+            )
+            granted |= _most_specific(records, name)
         return granted
 
 
-def _fits(profile: str, name: str) -> bool:
-    """Whether a profile, generic or not, stands for the object of that name; brackets are ordinary characters."""
-    if "*" in profile or "?" in profile:
-        return fnmatchcase(name, profile.replace("[", "[[]"))
-    return profile == name
+def _most_specific(records: Iterable[AuthorityRecord], name: str) -> set[str]:
+    """What one entity's record for *name* grants: the record with the most specific profile alone counts.
 
-
-def _most_specific(records: Iterable[AuthorityRecord]) -> tuple[str, ...]:
-    """The authorities of the record with the longest part before its first wildcard: only that one counts."""
-    found = max(records, key=lambda record: (_literal_length(record.profile), record.profile), default=None)
-    return () if found is None else found.authorities
-
-
-def _literal_length(profile: str) -> int:
-    positions = [at for at in (profile.find("*"), profile.find("?")) if at >= 0]
-    return min(positions) if positions else len(profile) + 1
+    IBM MQ does not say which of ``*A*`` and ``*B*`` is the more specific; of such records, what all of them grant.
+    """
+    fitting = [
+        (profile.specificity, record.authorities)
+        for record in records
+        if (profile := parse_profile(record.profile)) is not None and profile.fits(name)
+    ]
+    least = min((specificity for specificity, _ in fitting), default=None)
+    closest = [set(authorities) for specificity, authorities in fitting if specificity == least]
+    return set.intersection(*closest) if closest else set()

@@ -13,10 +13,11 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done
 from commands.mqsc.attributes import unexpected_keyword
-from commands.mqsc.display import is_generic, matches_name, select
-from commands.mqsc.model import Command, MqscError
+from commands.mqsc.display import matches_name, select
+from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import Shown, object_name, single, value_error, words
 from commands.objects import AuthorityRecord, Objects
+from commands.profiles import is_generic_profile, parse_profile
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")
 _MQI: Final = {
@@ -117,13 +118,18 @@ def _record(command: Command, objects: Objects, existing: bool = False) -> Autho
     who = single(entity).text.strip(" ")
     if not who:
         raise value_error(entity, "the name of a user or a group")
-    if not existing and not _is_generic_profile(name):
-        _check_profile(object_type, object_name(name, topic=object_type == "TOPIC"), objects)
+    if not existing:
+        _check_profile(object_type, name, profile, objects)
     return AuthorityRecord(object_type, name, entity.name, who)
 
 
-def _check_profile(object_type: str, name: str, objects: Objects) -> None:
-    """A full profile name must be that of an object; a queue may still come, unless the queue manager is strict."""
+def _check_profile(object_type: str, name: str, profile: Keyword | None, objects: Objects) -> None:
+    """A full name must be that of an object; a queue may still come, unless the queue manager is strict."""
+    if profile is not None and parse_profile(name) is None:
+        raise value_error(profile, "** stands once, as a whole qualifier: '**', 'A.**', '**.A', 'A.**.B'")
+    if is_generic_profile(name):
+        return
+    name = object_name(name, topic=object_type == "TOPIC")
     there = {
         "TOPIC": name in objects.topics,
         "QUEUE": name in objects.queues or name in objects.aliases or not objects.qmgr.strict,
@@ -132,10 +138,6 @@ def _check_profile(object_type: str, name: str, objects: Objects) -> None:
     }
     if not there[object_type]:
         raise answers.not_found(name)
-
-
-def _is_generic_profile(name: str) -> bool:
-    return is_generic(name) or any(wild in name for wild in "*?")
 
 
 def _authorities(command: Command, word: str, object_type: str) -> set[str]:

@@ -67,6 +67,48 @@ def test_the_most_specific_profile_alone_counts() -> None:
     assert not authority.may_put("kim", "PAY.SECRET.ROLL")
 
 
+# (what a user's records grant PUT by, the queue, whether PUT is granted)
+GRANTS = [
+    pytest.param(["S.*"], "S.A", True, id="one-qualifier"),
+    pytest.param(["S.*"], "S.A.B", False, id="one-qualifier-is-not-two"),
+    pytest.param(["*"], "ONE", True, id="any-name-of-one-qualifier"),
+    pytest.param(["*"], "S.A", False, id="any-one-qualifier-is-not-everything"),
+    pytest.param(["**"], "S.A.B", True, id="everything"),
+    pytest.param(["S.**"], "S", True, id="no-qualifier"),
+    pytest.param(["S.**"], "S.A.B", True, id="two-qualifiers"),
+    pytest.param(["S.**"], "SA", False, id="another-qualifier"),
+    pytest.param(["S.?"], "S.[", True, id="brackets-are-ordinary"),
+    pytest.param(["*.[AB]"], "S.A", False, id="brackets-are-no-wildcard"),
+    pytest.param(["S.**", "-S.*"], "S.A", False, id="the-more-specific-one-takes-away"),
+    pytest.param(["-S.**", "S.*"], "S.A", True, id="the-more-specific-one-gives"),
+    pytest.param(["-S.A"], "S.A", False, id="a-full-name"),
+    pytest.param(["S.*", "-S.A"], "S.A", False, id="a-full-name-is-the-most-specific"),
+    pytest.param(["*A*", "-*B*"], "AB", False, id="of-equals-what-all-grant"),
+    pytest.param(["*A*", "*B*"], "AB", True, id="equals-that-agree"),
+]
+
+
+@pytest.mark.parametrize(("profiles", "queue", "granted"), GRANTS)
+def test_generic_profiles_grant_what_they_fit_and_no_more(profiles: list[str], queue: str, granted: bool) -> None:
+    """A profile after a minus sign has a record without PUT."""
+    setup = "\n".join(
+        f"SET AUTHREC PROFILE('{profile.removeprefix('-')}') OBJTYPE(QUEUE) PRINCIPAL('kim') "
+        f"AUTHADD({'GET' if profile.startswith('-') else 'PUT'})"
+        for profile in profiles
+    )
+    assert _authority(setup).may_put("kim", queue) is granted
+
+
+def test_what_one_entity_lacks_another_of_the_users_may_have() -> None:
+    """The most specific profile is looked for in the records of each entity, not among those of all of them."""
+    setup = """
+    SET AUTHREC PROFILE('PAY.SECRET.*') OBJTYPE(QUEUE) PRINCIPAL('kim') AUTHADD(GET)
+    SET AUTHREC PROFILE('PAY.**') OBJTYPE(QUEUE) GROUP('clerks') AUTHADD(PUT)
+    """
+    assert _authority(setup, {"kim": ["clerks"]}).may_put("kim", "PAY.SECRET.ROLL")
+    assert not _authority(setup).may_put("kim", "PAY.SECRET.ROLL")
+
+
 def _answers(
     setup: str, user: str, queue: str, psc: str, destination: str = "S.Q"
 ) -> list[tuple[object, object, bytes]]:

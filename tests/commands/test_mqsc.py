@@ -291,6 +291,8 @@ REFUSED = [
     ("authrec-nothing", "", "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('g')", "AMQ8421"),
     ("authrec-no-such-topic", "", "SET AUTHREC PROFILE(T) OBJTYPE(TOPIC) GROUP('g') AUTHADD(PUB)", "AMQ8147"),
     ("authrec-put-on-topic", "", "SET AUTHREC PROFILE('*') OBJTYPE(TOPIC) GROUP('g') AUTHADD(PUT)", "AMQ8425"),
+    ("authrec-wild-part", "", "SET AUTHREC PROFILE('A**') OBJTYPE(QUEUE) GROUP('g') AUTHADD(PUT)", "AMQ8425"),
+    ("authrec-wild-twice", "", "SET AUTHREC PROFILE('**.A.**') OBJTYPE(QUEUE) GROUP('g') AUTHADD(PUT)", "AMQ8425"),
     ("authrec-missing", "", "DELETE AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('g')", "AMQ8147"),
 ]
 

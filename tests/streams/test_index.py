@@ -64,6 +64,24 @@ def test_the_index_finds_what_the_guides_words_find(
         assert ids(index.match_uncached(topic)) == expected
 
 
+@mock.patch("streams.topic_tree._FREE_STEPS", 0)
+@mock.patch("streams.topic_tree._STEPS", 0)
+@settings(max_examples=200)
+@given(patterns=st.lists(TOPIC_PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8))
+def test_the_same_where_the_walk_is_given_up(
+    reaches: Reaches, subscription: Make, patterns: list[tuple[str, WildcardScheme]], topics: list[str]
+) -> None:
+    """What a topic of thousands of levels comes to, with few."""
+    index = SubscriptionIndex()
+    for number, (pattern, scheme) in enumerate(patterns):
+        index.add(subscription(number, pattern, wildcard=scheme))
+    for number in range(0, len(patterns), 3):
+        index.remove(subscription(number, patterns[number][0], wildcard=T))
+    for topic in topics:
+        left = [(number, *each) for number, each in enumerate(patterns) if number % 3]
+        assert ids(index.match_uncached(topic)) == [n for n, text, scheme in left if reaches(text, scheme, topic, ())]
+
+
 # (what to do, with what pattern under what blocks, on what topic, to which of those alive)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_where_nearly_everything_matches(reaches: Reaches, subscription: Make, seed: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfh2.errors import CommandError
@@ -105,6 +105,24 @@ def levels(*alphabet: str) -> st.SearchStrategy[str]:
 
 @given(pattern=levels("a", "b", "", "+", "#", "a+"), topic=levels("a", "b", "", "a+"))
 def test_agrees_with_the_guides_words(selects: Selects, pattern: str, topic: str) -> None:
+    assert parse_topic_pattern(pattern).matches(topic) is selects(pattern, WildcardScheme.TOPIC, topic)
+
+
+@st.composite
+def patterns_and_topics(draw: st.DrawFn) -> tuple[str, str]:
+    """A pattern, and a topic made of it with a level too few or too many here and there."""
+    pattern = draw(levels("a", "b", "", "+", "#", "a", "b"))
+    topic: list[str] = []
+    for level in pattern.split("/"):
+        stands_for = {"#": [[], ["a"], ["b", "a"]], "+": [["a"], ["b"], []]}.get(level, [[level], [level], [], ["a"]])
+        topic += draw(st.sampled_from(stands_for))
+    return pattern, "/".join(topic) or "a"
+
+
+@settings(max_examples=200)
+@given(patterns_and_topics())
+def test_agrees_with_the_guides_words_on_topics_that_nearly_fit(selects: Selects, both: tuple[str, str]) -> None:
+    pattern, topic = both
     assert parse_topic_pattern(pattern).matches(topic) is selects(pattern, WildcardScheme.TOPIC, topic)
 
 
