@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,3 +103,26 @@ def test_nothing_is_lost(topics: list[str], retained: list[str], depth: int | No
     nodes = list(outline([], subscriptions, retained, depth=depth).walk())
     shown = sum(len(node.subscriptions) for node in nodes) + sum(node.retained for node in nodes)
     assert shown + sum(node.hidden for node in nodes) == len(topics) + len(retained)
+
+
+DEEP = 1_500
+
+
+@pytest.mark.parametrize("at_each_level", [False, True], ids=["one-chain", "something-at-each-level"])
+def test_a_tree_of_thousands_of_levels_is_drawn(at_each_level: bool) -> None:
+    """2.5.3: there is no limit to the number of levels."""
+    depths = range(1, DEEP + 1) if at_each_level else [DEEP]
+    root = outline([], [_sub("/".join("a" * depth), f"Q{depth}", depth) for depth in depths], [])
+    assert sum(1 for _ in root.walk()) == 1 + len(depths)
+    lines = list(text_tree(root, "QM1"))
+    assert len(lines) == 1 + len(depths)
+    assert lines[-1].endswith(f"● Q{DEEP}")
+    assert svg(root, "QM1").count("<circle") == len(depths)
+    html = page(root, "QM1")
+    assert html.count("<details") == html.count("</details>") == len(depths)
+    assert f"● Q{DEEP}<" in html
+
+
+def test_an_empty_first_level_is_a_level() -> None:
+    root = outline([], [_sub("/a", n=1), _sub("/b", n=2)], [])
+    assert [node.topic_string for node in root.walk()] == ["", "", "/a", "/b"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from random import Random
 from unittest import mock
@@ -20,6 +19,7 @@ from streams.char_wildcards import (
 )
 from streams.subscriptions import WildcardScheme
 from streams.topic_wildcards import parse_topic_pattern
+from tests.streams.nearly_fitting import pattern_and_topic
 
 Selects = Callable[[str, WildcardScheme, str], bool]
 
@@ -115,38 +115,6 @@ def test_widening(pattern: str, widened: str) -> None:
 @st.composite
 def char_patterns(draw: st.DrawFn) -> str:
     return "".join(draw(st.lists(st.sampled_from([*"ab/*?", "%*", "%?", "%%"]), min_size=1, max_size=12)))
-
-
-FRAGMENTS = ["", "", "ab", "a?", "a?b", "?b", "/?", "/ab", "b?", "%*?", "%?a%%"]
-# What is done to a fragment, so that a topic made of them does not fit, or only just does.
-CHANGES: list[Callable[[str], str]] = [
-    lambda text: text + text,
-    lambda text: text[1:],
-    lambda text: text[:-1],
-    lambda text: "a" + text,
-    lambda text: text + "/b",
-]
-
-
-def pattern_and_topic(random: Random) -> tuple[str, str]:
-    """A pattern, and a topic made of its own fragments: some left out, changed, or overlapping what is before them.
-
-    Of topics drawn for themselves hardly one in 60,000 is of a kind that a wrong matcher takes for the right one.
-    """
-    fragments = random.choices(FRAGMENTS, k=random.randint(1, 4))
-    kept = random.choice([1, 0.5, 0, 0])
-    topic = ""
-    for place, fragment in enumerate(fragments):
-        is_inner = 0 < place < len(fragments) - 1
-        if is_inner and random.random() > kept:
-            continue
-        letters = re.findall(r"%.|.", fragment)
-        text = "".join(random.choice("ab/") if one == "?" else one[-1] for one in letters)
-        if random.random() < 0.2:
-            text = random.choice(CHANGES)(text)
-        overlap = max(n for n in range(len(text) + 1) if topic.endswith(text[:n]))
-        topic += text[random.choice([0, overlap]) :]
-    return "*".join(fragments) or "*", topic or "a"
 
 
 TOPICS = st.text(alphabet="ab/*?%\0", min_size=1, max_size=12).filter(lambda topic: topic[0] != "\0")

@@ -187,3 +187,14 @@ def test_a_look_up_walks_only_where_the_pattern_leads(publication: Publish, now:
     assert topics(held.match(parse_pattern("x/#", T), now)) == ["x/1", "x/2"]
     assert topics(held.match(parse_pattern("x*", C), now)) == ["x/1", "x/2"]
     assert topics(held.match(parse_pattern("x/?", C), now)) == ["x/1", "x/2"]
+
+
+def test_a_deep_topic_and_patterns_of_many_wildcards(publication: Publish, now: datetime) -> None:
+    deep, many = "/".join(["a"] * 5_000), "/".join(["#", "a"] * 1_000)
+    held = filled(publication, deep)
+    for pattern in [many, "a/#/a", "+/#/+", "#/" + "/".join(["+"] * 4_000)]:
+        assert [kept.topic_string for kept in held.match(parse_pattern(pattern, T), now)] == [deep]
+    assert not held.match(parse_pattern(many + "/b", T), now)
+    assert [kept.topic_string for kept in held.match(parse_pattern("*/a?a*", C), now)] == [deep]
+    assert held.clear(deep)
+    assert not list(held)
