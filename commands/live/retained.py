@@ -7,13 +7,16 @@ the tree has it or not: a broker may forget.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from commands.live.inward import NativePublication, command_for
+from commands.live.inward import NativePublication, command_for, why_not_command
 from commands.topics_port import NATIVE_MARK
 from rfh2.message import Message, decode
 from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
+
+_log = logging.getLogger("qpubsub.live")
 
 
 def differences(
@@ -30,6 +33,24 @@ def differences(
         if topic not in topics and message.mqmd.appl_origin_data == NATIVE_MARK:
             news.append(NativePublication(topic, b"", retain=True))
     return news
+
+
+def usable(news: Iterable[NativePublication], user: str, now: datetime) -> list[tuple[NativePublication, Operation]]:
+    """Those of *news* that can be made known here, each with its operation; the others are logged and passed over.
+
+    They stay in the tree, and no command that looks there may fail because of them.
+    """
+    found = []
+    for native in news:
+        why = why_not_command(native.topic)
+        try:
+            if why is None:
+                found.append((native, as_operation(native, user, now)))
+        except Exception as error:  # a fault of ours, or a value nobody thought of
+            why = f"it cannot be made a command ({error!r})"
+        if why is not None:
+            _log.warning("a native retained publication is passed over, topic %.200s: %s", native.topic, why)
+    return found
 
 
 def as_operation(native: NativePublication, user: str, now: datetime) -> Operation:
