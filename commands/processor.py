@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -74,6 +75,10 @@ class _StuckError(StoreError):
     def __init__(self, before: int, message: StoredMessage, cause: Exception) -> None:
         super().__init__(before, message, cause)
         self.before, self.message, self.cause = before, message, cause
+
+
+class _LookedError(Exception):
+    pass
 
 
 class Processor:
@@ -187,6 +192,7 @@ class Processor:
                         asks = True  # the command stays, and is processed once the tree was asked
                         if self._changes() != changes:
                             self._broker = None
+                        self._look_ahead(unit)
                     except Exception as error:
                         self._broker = None
                         if message is None or _is_the_stores(error):
@@ -286,6 +292,19 @@ class Processor:
             )
             self._version = unit.state_version
         return self._broker
+
+    def _look_ahead(self, unit: UnitOfWork) -> None:
+        """Have the tree asked for all commands that wait on the control queue at once, not for one after the other."""
+        broker = self._loaded(unit)
+        assert isinstance(self._space, LinkedTopicSpace)
+        with suppress(_LookedError), unit.savepoint():
+            for _ in range(SHARED_BATCH):
+                message = unit.get_next((CONTROL_QUEUE,))
+                if message is None:
+                    break
+                for operation in broker.foreseen(self._arrival(message)):
+                    self._space.foresee(operation)
+            raise _LookedError  # all of them stay
 
     def _changes(self) -> int:
         return self._space.changes if isinstance(self._space, LinkedTopicSpace) else 0

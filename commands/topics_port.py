@@ -119,6 +119,9 @@ class TopicLink(Protocol):
         tree: raises TreeNotAskedError where it has to be asked before.
         """
 
+    def foresee(self, operation: Operation) -> None:
+        """*operation* is about to come: what ``before`` will want to know of it is asked along with the rest."""
+
     def ask(self) -> bool:
         """Ask the tree what ``before`` wanted to know, outside of any unit of work; whether there was anything.
 

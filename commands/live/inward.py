@@ -26,9 +26,9 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 
 _UTF8: Final = 1208
-_TENTHS: Final = 10
+TENTHS: Final = 10
 # The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
-_LONGEST_EXPIRY: Final = 0x7FFF_FFFF
+LONGEST_EXPIRY: Final = 0x7FFF_FFFF
 _FORMAT_BYTES: Final = 8
 
 
@@ -98,7 +98,7 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
     )
     expiry = MQEI_UNLIMITED
     if native.expiry_s is not None:
-        expiry = min(max(int(native.expiry_s * _TENTHS), 1), _LONGEST_EXPIRY)
+        expiry = min(max(int(native.expiry_s * TENTHS), 1), LONGEST_EXPIRY)
     mqmd = Mqmd(
         expiry=expiry,
         coded_char_set_id=_UTF8,

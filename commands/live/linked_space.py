@@ -67,6 +67,10 @@ class LinkedTopicSpace(TopicSpace):
         # What is retained there goes to no one yet: whom it concerned got it, or gets it, when it was published.
         self._owed += [effect for effect in effects if not isinstance(effect, Delivery)]
 
+    def foresee(self, operation: Operation) -> None:
+        """*operation* is about to come: the tree may be asked about it along with the rest."""
+        self._link.foresee(operation)
+
     def expire(self, now: datetime) -> list[Effect]:
         gone = super().expire(now)
         self.changes += len(gone)

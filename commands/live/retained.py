@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from commands.live.inward import NativePublication, command_for, why_not_command
+from commands.live.inward import LONGEST_EXPIRY, TENTHS, NativePublication, command_for, why_not_command
 from commands.topics_port import NATIVE_MARK
 from rfh2.message import Message, decode
 from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
@@ -58,7 +58,8 @@ def as_operation(native: NativePublication, user: str, now: datetime) -> Operati
     if native.clears:
         return ClearRetained(native.topic)
     mqmd, body, _lost = command_for(native, user)
-    expires_at = None if native.expiry_s is None else now + timedelta(seconds=native.expiry_s)
+    longest_s = LONGEST_EXPIRY / TENTHS
+    expires_at = None if native.expiry_s is None else now + timedelta(seconds=min(native.expiry_s, longest_s))
     return PublishToTopic(native.topic, Publication(decode(body, mqmd), now, expires_at), retain=True)
 
 

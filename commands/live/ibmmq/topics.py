@@ -133,6 +133,11 @@ class MqTopicLink:
         news = differences(answer.retained.natives, set(answer.retained.topics), known)
         return [told for _, told in usable(news, self._config.native_user, now)]
 
+    def foresee(self, operation: Operation) -> None:
+        question = self._question(operation)
+        if question is not None and (not question.subscribe or self._interest.needs(question.selection)):
+            self._questions.note(question)
+
     def ask(self) -> bool:
         return self._questions.ask()
 
@@ -235,7 +240,10 @@ class MqTopicLink:
             return _Question(Selection(operation.topic_string, operation.wildcard), subscribe=False)
         return None
 
-    def _asked(self, question: _Question) -> _Answer:
+    def _asked(self, questions: Sequence[_Question]) -> dict[_Question, _Answer]:
+        return {question: self._answer(question) for question in questions}
+
+    def _answer(self, question: _Question) -> _Answer:
         selection = question.selection
         if question.subscribe and not self._interest.ask(selection):
             return _Answer()

@@ -127,13 +127,17 @@ class Sent:
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the answer; whether it came."""
+        if self._info.rc:
+            # The connection broke in that moment; it may have gone out before.
+            self._connection.ended.wait(timeout_s)
+            return False
         self._info.wait_for_publish(timeout_s)
         return bool(self._info.is_published())
 
     @property
     def is_lost(self) -> bool:
         """Whether the connection is gone, so that no answer comes any more."""
-        return self._connection.ended.is_set() and not self._info.is_published()
+        return self._connection.ended.is_set() and (self._info.rc != 0 or not self._info.is_published())
 
     @property
     def is_blamed(self) -> bool:

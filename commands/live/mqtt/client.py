@@ -122,7 +122,7 @@ class MqttClient:
     def publish(self, packet: Packet) -> Sent:
         """Send it by the connection that there is; who is not answered for it sends it again.
 
-        Raises TreeUnreachableError without a connection; it may be sent all the same.
+        Raises TreeUnreachableError without a connection.
         """
         connection = self._connection
         if not self.is_up:
@@ -138,8 +138,6 @@ class MqttClient:
             properties.UserProperty = list(packet.properties)
         qos = packet.qos if self.granted is None else min(packet.qos, self.granted.max_qos)
         info = connection.paho.publish(packet.topic, packet.payload, qos, packet.retain, properties)
-        if info.rc != paho.MQTT_ERR_SUCCESS:
-            raise TreeUnreachableError(self.trouble)
         return Sent(info, connection)
 
     def proved(self) -> None:
@@ -199,9 +197,14 @@ class MqttClient:
     def _asked(
         self, connection: Connection, code: int, mid: int | None, refused: Callable[[], None] | None = None
     ) -> Ticket:
-        if code != paho.MQTT_ERR_SUCCESS or mid is None:
+        if mid is None:
             raise TreeUnreachableError(self.trouble)
         ticket = Ticket(connection, refused)
+        if code != paho.MQTT_ERR_SUCCESS:
+            # The connection broke in that moment, perhaps over this: it may have gone out before.
+            connection.ended.wait(_NAP_S)
+            ticket.lose()
+            return ticket
         with connection.lock:
             early = connection.early.pop(mid, None)
             if early is None and not connection.ended.is_set():

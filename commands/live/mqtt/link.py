@@ -141,6 +141,11 @@ class MqttLink:
         news = self._differences(answer.retained, known)
         return [told for _, told in usable(news, self._config.native_user, now)]
 
+    def foresee(self, operation: Operation) -> None:
+        question = self._question(operation)
+        if question is not None and (not question.subscribe or self._interest.needs(question.topic_filter)):
+            self._questions.note(question)
+
     def ask(self) -> bool:
         return self._questions.ask()
 
@@ -287,25 +292,39 @@ class MqttLink:
                 return _Question(self._config.prefix + found, subscribe=False)
         return None
 
-    def _asked(self, question: _Question) -> _Answer:
-        topic_filter = question.topic_filter
-        if question.subscribe and not self._interest.ask(topic_filter):
-            return _Answer()
+    def _asked(self, questions: Sequence[_Question]) -> dict[_Question, _Answer]:
+        answers = dict.fromkeys(questions, _Answer())
+        ask = [each for each in questions if not each.subscribe or self._interest.ask(each.topic_filter)]
         try:
             if self._silent.is_set():
                 raise TreeUnreachableError(self._client.trouble or "the MQTT broker does not answer")
-            if question.subscribe and not self._subscribing.one(topic_filter):
-                return _Answer()
-            return _Answer(self._snapshots.take(topic_filter), has=True)
+            accepted = set(self._subscribing.new([each.topic_filter for each in ask if each.subscribe]))
+            ask = [each for each in ask if not each.subscribe or each.topic_filter in accepted]
+            filters = list(dict.fromkeys(each.topic_filter for each in ask))
+            for topic_filter, packets in self._retained(filters).items():
+                answers |= {each: _Answer(packets, True) for each in ask if each.topic_filter == topic_filter}
         except RefusedError as error:
-            if question.subscribe:
-                self._subscribing.refuse(topic_filter, error)
+            _log.error("%s: what natives retain there is not known", error)
         except TreeUnreachableError as error:
             if not self._silent.is_set():
-                _log.warning("%s; native publications under %s will come once it can be reached", error, topic_filter)
+                about = (error, questions[0].topic_filter, len(questions) - 1)
+                _log.warning(
+                    "%s; native publications under %.200s and %d more will come once it can be reached", *about
+                )
             self._silent.set()
             self._work.set()
-        return _Answer()
+        return answers
+
+    def _retained(self, filters: list[str]) -> dict[str, list[Packet]]:
+        """What the broker retains under each of *filters*."""
+        found: dict[str, list[Packet]] = {topic_filter: [] for topic_filter in filters}
+        tree = FilterTree()
+        for number, topic_filter in enumerate(filters):
+            tree.add(topic_filter, number)
+        for packet in self._snapshots.take(*filters) if filters else ():
+            for number in tree.match(packet.topic):
+                found[filters[number]].append(packet)
+        return found
 
     def _unused(self, question: _Question) -> None:
         if question.subscribe:

@@ -31,16 +31,14 @@ class Subscribing:
         # How often each filter that was on its way when a connection broke has broken one alone.
         self._suspects: dict[str, int] = {}
 
-    def one(self, topic_filter: str) -> bool:
-        """Subscribe; whether the broker has it. Raises RefusedError, TreeUnreachableError.
+    def new(self, filters: list[str]) -> list[str]:
+        """Subscribe; returns those that the broker has now. Raises TreeUnreachableError.
 
-        False for one that may have broken the connection: it is for the keeper to find out.
+        One that may have broken the connection is passed over: it is for the keeper to find out.
         """
         with self._lock:
-            if topic_filter in self._suspects:
-                return False
-        self._answered(topic_filter, self._ask(topic_filter))
-        return True
+            innocent = [topic_filter for topic_filter in filters if topic_filter not in self._suspects]
+        return self.all(innocent)
 
     def all(self, filters: list[str]) -> list[str]:
         """Subscribe; returns those that the broker has now. Raises TreeUnreachableError."""
