@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -393,3 +394,22 @@ def test_pauses_grow_to_a_bound_and_begin_anew() -> None:
     assert pauses.next() == 1
     least = Backoff(1, 30, lambda: 0.0)
     assert [least.next() for _ in range(3)] == [0.5, 1, 2]
+
+
+@needs_mosquitto
+@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_broker_that_is_killed_makes_no_publication_a_dead_letter(
+    tmp_path: Path, broker: Mosquitto, kills: int
+) -> None:
+    """What was on its way when the broker died is suspected, and acquitted."""
+    with Bridge(tmp_path / "qmgrs", broker.url, batch=50) as bridge:
+        for n in range(kills):
+            for k in range(100):
+                bridge.publish(f"out/{k % 5}", b"data")
+            until(lambda: bridge.link.wait_up(0.1), 60, "a connection")
+            broker.stop(signal.SIGKILL)
+            broker.start()
+            time.sleep(0.1 * (n % 10))
+        until(lambda: bridge.depth(STREAM) == 0 and bridge.depth(OUTGOING) == 0, 120, "all to be gone")
+        assert bridge.depth(DEAD) == 0
+        assert bridge.link.refused == 0
