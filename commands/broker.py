@@ -27,11 +27,11 @@ from commands.stamps import Ids, Origin
 from commands.translate import translate
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
-from rfh2.errors import CommandError, DecodeError
+from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.frozen import quick
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import AlterSubscription, Delivery, Effect, RequestRetained
+from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
 from streams.patterns import written_topic
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
@@ -155,6 +155,15 @@ class Broker:
             return Outcome()
         work.effects += self.space.expire(arrival.now)
         return self._command(work)
+
+    def foreseen(self, arrival: Arrival) -> tuple[Operation, ...]:
+        """The operations that one message comes to if it is processed now; none for one in error. Changes nothing."""
+        try:
+            message = decode(arrival.body, arrival.md)
+            work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
+            return tuple(translate(parse(message), work.context).operations)
+        except QPubSubError:
+            return ()
 
     def _begin(self, now: datetime) -> None:
         for subscription in self._not_begun:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -31,7 +32,7 @@ from commands.queues.port import PutsRemotely, QueueManagerPort, StoredMessage, 
 from commands.repeats import Again, NotingSpace, Repeats
 from commands.selection import selects
 from commands.tally import Tally
-from commands.topics_port import TopicLink, is_native
+from commands.topics_port import TopicLink, TreeNotAskedError, is_native
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
@@ -74,6 +75,10 @@ class _StuckError(StoreError):
     def __init__(self, before: int, message: StoredMessage, cause: Exception) -> None:
         super().__init__(before, message, cause)
         self.before, self.message, self.cause = before, message, cause
+
+
+class _LookedError(Exception):
+    pass
 
 
 class Processor:
@@ -158,7 +163,9 @@ class Processor:
         limit = self._batch_size
         while True:
             try:
-                return self._unit_of_work(limit)
+                done = self._unit_of_work(limit)
+                if self._link is None or not self._link.ask() or done:
+                    return done
             except _StuckError as stuck:
                 if stuck.before:
                     limit = stuck.before  # those before it once more, and without it
@@ -173,13 +180,19 @@ class Processor:
         try:
             with self._store.unit_of_work() as unit:
                 queues = input_queues(self._loaded(unit))
-                while queues and waiting is None and _goes_on(unit, batch, limit):
-                    message = None
+                asks = False
+                while queues and waiting is None and not asks and _goes_on(unit, batch, limit):
+                    message, changes = None, self._changes()
                     try:
                         with unit.savepoint():
                             message = unit.get_next(queues)
                             if message is not None:
                                 self._one(unit, message, batch)
+                    except TreeNotAskedError:
+                        asks = True  # the command stays, and is processed once the tree was asked
+                        if self._changes() != changes:
+                            self._broker = None
+                        self._look_ahead(unit)
                     except Exception as error:
                         self._broker = None
                         if message is None or _is_the_stores(error):
@@ -264,7 +277,8 @@ class Processor:
             if self._link is None:
                 space: TopicSpace = NotingSpace(objects.topics, selects)
             else:
-                space = LinkedTopicSpace(objects.topics, selects, self._link)
+                # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
+                space = LinkedTopicSpace(objects.topics, selects, self._link, may_wait=not unit.has_savepoints)
                 self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
@@ -278,6 +292,22 @@ class Processor:
             )
             self._version = unit.state_version
         return self._broker
+
+    def _look_ahead(self, unit: UnitOfWork) -> None:
+        """Have the tree asked for all commands that wait on the control queue at once, not for one after the other."""
+        broker = self._loaded(unit)
+        assert isinstance(self._space, LinkedTopicSpace)
+        with suppress(_LookedError), unit.savepoint():
+            for _ in range(SHARED_BATCH):
+                message = unit.get_next((CONTROL_QUEUE,))
+                if message is None:
+                    break
+                for operation in broker.foreseen(self._arrival(message)):
+                    self._space.foresee(operation)
+            raise _LookedError  # all of them stay
+
+    def _changes(self) -> int:
+        return self._space.changes if isinstance(self._space, LinkedTopicSpace) else 0
 
     def _may_repeat(self, objects: Objects, puts_remotely: bool) -> bool:
         """Whether a publication like one before may be known by it.

@@ -13,6 +13,12 @@ the tree has it. What comes in is a command like any other, put before the tree 
 is lost when either side, or the bridge, dies in between. A publication that came in never goes out again: it bears a
 mark (``NATIVE_MARK``).
 
+The tree is never waited for inside a unit of work, which would keep all other programs waiting too. A command that
+needs something of it first is left on its queue, the tree is asked once the unit of work is over, and then the command
+is processed with the answer, or with the knowledge that there is none:
+
+    before() raises TreeNotAskedError ── the command is backed out, the rest commits ── ask() ── the command again
+
 Each link says with ``Capability`` what it does, what the bridge does in its stead, and what is not carried.
 """
 
@@ -25,6 +31,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from commands.puts import Outgoing
+from rfh2.errors import QPubSubError
 from rfh2.layouts import MQMD1
 from streams.operations import Effect, Operation
 from streams.port import TopicSpaceView
@@ -86,6 +93,10 @@ class Capability:
     note: str
 
 
+class TreeNotAskedError(QPubSubError):
+    """The tree has to be asked before the command can be processed (``TopicLink.ask``)."""
+
+
 class TopicLink(Protocol):
     """A topic tree elsewhere. The processor calls it from its own thread, between a command's get and its commit.
 
@@ -104,7 +115,17 @@ class TopicLink(Protocol):
         """What the topic space has to be told first: retained publications that it has not heard of yet.
 
         When this returns the tree already sends what a Subscribe selects, so that nothing published after the response
-        is missed; where the tree cannot be reached it will once it can, and the command goes on.
+        is missed; where the tree cannot be reached it will once it can, and the command goes on. Does not wait for the
+        tree: raises TreeNotAskedError where it has to be asked before.
+        """
+
+    def foresee(self, operation: Operation) -> None:
+        """*operation* is about to come: what ``before`` will want to know of it is asked along with the rest."""
+
+    def ask(self) -> bool:
+        """Ask the tree what ``before`` wanted to know, outside of any unit of work; whether there was anything.
+
+        The answers hold for the unit of work that comes next. Raises nothing: no answer is an answer.
         """
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:

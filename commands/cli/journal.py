@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.cli.console import Console
+from commands.live.opening import Link
 from commands.tally import Tally
 from rfh2.captured import iso
 
@@ -49,6 +50,12 @@ class Journal(logging.Handler):
         self._rates: dict[str, float] = {}
         self._tally = self._told = Tally()
         self._waiting: dict[str, Any] | None = None
+        self._link: Link | None = None
+        self._link_told: dict[str, Any] | None = None
+
+    def watch(self, link: Link) -> None:
+        """Show the state of the link to a topic tree elsewhere too."""
+        self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event: to the terminal for people, to the log file as a JSON object, to the last errors."""
@@ -91,12 +98,23 @@ class Journal(logging.Handler):
         if tally != self._tally:
             self._tally = replace(tally)
         since_s = time.monotonic() - self._written
-        if since_s >= (_EVERY_S if self._tally != self._told or any(self._rates.values()) else _SIGN_OF_LIFE_S):
+        news = self._tally != self._told or any(self._rates.values()) or self._linked() != self._link_told
+        if since_s >= (_EVERY_S if news else _SIGN_OF_LIFE_S):
             self._write(running=True)
+
+    def _linked(self) -> dict[str, Any] | None:
+        """The link's state, with the moment since which it is the same: the pauses between two tries aside."""
+        if self._link is None:
+            return None
+        state, told = self._link.state.as_dict(), self._link_told
+        if told is not None and told["connected"] == state["connected"]:
+            return {"since": told["since"], **state}
+        return {"since": iso(datetime.now(UTC)), **state}
 
     def _write(self, running: bool) -> None:
         now = self._written = time.monotonic()
         self._told = self._tally
+        self._link_told = self._linked()
         since, before = self._then
         if now - since >= _RATE_S or not running:
             self._rates = {
@@ -112,6 +130,7 @@ class Journal(logging.Handler):
             "done": self._tally.as_dict(),
             "per_second": self._rates,
             "waiting": self._waiting,
+            "link": self._link_told,
             "last_errors": list(self._errors),
         }
         partial = self._path.with_suffix(".partial")

@@ -96,6 +96,8 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
         )
         unsettled = False
+        if link is not None:
+            journal.watch(link)
         with journal.following(), stopping(stop), _linked(link, places.config.topics.patience_s, stop):
             processor.start()
             if once:
@@ -106,6 +108,9 @@ def command(
     console.say(_sum(processor.tally))
     if unsettled and link is not None and not stop.is_set():
         console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
+    if link is not None and link.fault:
+        console.warn(f"ended by a fault: {link.fault}")
+        return ExitCode.INTERNAL
     refused = 0 if link is None else link.refused
     if refused:
         console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
@@ -137,7 +142,7 @@ def _linked(link: Link | None, patience_s: float, stop: threading.Event) -> Iter
     if link is None:
         yield
         return
-    link.start()
+    link.start(ended=stop.set)
     try:
         # A moment for the connection: a RegSub processed without one would be greeted late.
         end = time.monotonic() + patience_s

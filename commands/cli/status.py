@@ -132,6 +132,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield _processor_line(processor)
     if processor["running"] and (stuck := processor.get("waiting")):
         yield f"It waits since {stuck['since']}: {stuck['text']}"
+    if processor["running"] and (link := processor.get("link")):
+        yield _link_line(link)
     if waiting["waiting"]:
         yield f"{waiting['waiting']:,} commands wait, the first for {_duration(waiting['oldest_s'])}"
     size = status["database"]
@@ -189,6 +191,14 @@ def _processor_line(processor: dict[str, Any]) -> str:
     speed = f", now {rates['commands']:,g} commands/s" if rates.get("commands") else ""
     who = f"Processor {processor.get('pid', '?')} since {processor.get('started', '?')}"
     return f"{who}: {counted or 'nothing yet'}{speed}"
+
+
+def _link_line(link: dict[str, Any]) -> str:
+    if link["connected"]:
+        return f"Topic tree: connected since {link['since']}" + (f"; {link['trouble']}" if link["trouble"] else "")
+    pause = link["next_try_s"]
+    again = "" if pause is None else f"; pause before the next try {pause:.1f} s"
+    return f"Topic tree: not connected since {link['since']}: {link['trouble'] or 'no answer yet'}{again}"
 
 
 _UNITS: Final[tuple[tuple[float, str], ...]] = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from commands.objects import DEFAULT_STREAM
 from commands.queues.errors import MessageRefusedError
 from commands.queues.port import Queues
 from commands.stamps import Origin
-from rfh2.constants import MQPER_PERSISTENT, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.live")
@@ -33,6 +33,13 @@ class Messages(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A native publication that cannot be read; what stays of it is a dead letter with its payload."""
+
+    payload: bytes
+
+
 class Putter:
     """Puts native publications on the default stream's queue, in units of work that others commit.
 
@@ -43,18 +50,26 @@ class Putter:
         self._qmgr, self._user, self._dead = qmgr, user, dead_letter_queue
 
     def put(self, unit: Queues, native: NativePublication) -> None:
-        """One publication. Raises StoreError."""
+        """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
         why = why_not_command(native.topic)
         if why is not None:
-            _log.error("a native publication cannot be a command: %s", why)
+            _log.error("a native publication is put on the dead-letter queue: %s", why)
             self.set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR)
             return
-        mqmd, body, lost = command_for(native, self._user)
+        try:
+            mqmd, body, lost = command_for(native, self._user)
+            md = mqmd.encode()
+        except Exception as error:
+            # A fault of ours, or a value nobody thought of: it must not keep the publications behind it waiting.
+            text = "a native publication on topic %s cannot be made a command; it is put on the dead-letter queue"
+            _log.error(text, native.topic, exc_info=error)
+            self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+            return
         if lost:
             _log.warning("topic %s: without %s", native.topic, ", ".join(lost))
         try:
             now = datetime.now(UTC)
-            unit.put(DEFAULT_STREAM, mqmd.encode(), body, time=now, user=self._user, application=_APPLICATION)
+            unit.put(DEFAULT_STREAM, md, body, time=now, user=self._user, application=_APPLICATION)
         except MessageRefusedError as error:
             _log.error("a native publication on %s is set aside: %s", native.topic, error)
             self.set_aside(unit, mqmd, body, error.reason)
@@ -73,11 +88,14 @@ class Intake:
     def __init__(self, queues: Messages, putter: Putter) -> None:
         self._queues, self._putter = queues, putter
 
-    def put(self, natives: Sequence[NativePublication]) -> None:
+    def put(self, natives: Sequence[NativePublication | Unreadable]) -> None:
         """Put them all, or none. Raises StoreError: then they may be tried again."""
         with self._queues.unit_of_work() as unit:
             for native in natives:
-                self._putter.put(unit, native)
+                if isinstance(native, Unreadable):
+                    self._putter.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+                else:
+                    self._putter.put(unit, native)
 
     def close(self) -> None:
         """Give the queues back."""

@@ -8,6 +8,10 @@ share selections. One is
     asked     while the processor's thread tells the tree of it
     fresh     when that is done, until the commit settles it
     refused   when the tree will not have it; until it is asked again (``pardon``) or there is a new connection
+    banned    when the tree breaks the connection over it: it is not asked for again
+
+Until the subscriptions are known (``is_known``) nobody may ask what is unwanted: what an earlier run asked the tree for
+has to stay as it is.
 
 Used by the processor's thread and by a link's own: each method holds the lock.
 """
@@ -26,7 +30,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Interest(Generic[K]):
-    """The selections of all subscriptions. selection: what a subscription needs, None for nothing."""
+    """The selections of all subscriptions. selection: what a subscription needs, None for nothing.
+
+    is_known: whether the subscriptions have been told (``follow``).
+    """
 
     def __init__(self, selection: Callable[[Subscription], K | None], settled: Iterable[K] = ()) -> None:
         self._selection = selection
@@ -36,6 +43,8 @@ class Interest(Generic[K]):
         self._pending: list[Effect] = []
         self._settled = set(settled)
         self._asked, self._fresh, self._refused = set[K](), set[K](), set[K]()
+        self._banned = set[K]()
+        self.is_known = False
 
     # What the processor tells
 
@@ -64,6 +73,7 @@ class Interest(Generic[K]):
     def follow(self, subscriptions: Iterable[Subscription]) -> None:
         """These are the subscriptions, whatever was noted before."""
         with self.lock:
+            self.is_known = True
             self._pending.clear()
             self._of.clear()
             self._wanted.clear()
@@ -73,10 +83,16 @@ class Interest(Generic[K]):
 
     # What the tree is told
 
+    def needs(self, selection: K) -> bool:
+        """Whether the tree has to be told of it."""
+        with self.lock:
+            known = (self._settled, self._fresh, self._refused, self._banned)
+            return not any(selection in each for each in known)
+
     def ask(self, selection: K) -> bool:
         """Whether the tree has to be told of it now; who is told so must call ``answered``."""
         with self.lock:
-            if any(selection in known for known in (self._settled, self._fresh, self._refused)):
+            if not self.needs(selection):
                 return False
             self._asked.add(selection)
             return True
@@ -100,6 +116,11 @@ class Interest(Generic[K]):
         with self.lock:
             self._refused.add(selection)
 
+    def ban(self, selection: K) -> None:
+        """The tree breaks the connection over it."""
+        with self.lock:
+            self._banned.add(selection)
+
     def pardon(self) -> bool:
         """Ask again for what the tree would not have: someone may have granted it. Whether there is anything."""
         with self.lock:
@@ -118,7 +139,7 @@ class Interest(Generic[K]):
     def behind(self) -> list[K]:
         """What is wanted, and is nobody's business yet."""
         with self.lock:
-            known = (self._settled, self._asked, self._fresh, self._refused)
+            known = (self._settled, self._asked, self._fresh, self._refused, self._banned)
             return [selection for selection in self._wanted if not any(selection in each for each in known)]
 
     def is_wanted(self, selection: K) -> bool:

@@ -11,15 +11,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.families.user_pairs import user_folder
+from commands.families.xml_text import has_room_for
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.topics_port import NATIVE_MARK
-from rfh2.constants import MQEI_UNLIMITED, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
+from rfh2.constants import (
+    MQ_TOPIC_STR_LENGTH,
+    MQEI_UNLIMITED,
+    MQENC_NATIVE,
+    MQFMT_RF_HEADER_2,
+    MQPER_PERSISTENT,
+)
 from rfh2.folders import Folder, write
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 
 _UTF8: Final = 1208
-_TENTHS: Final = 10
+TENTHS: Final = 10
+# The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
+LONGEST_EXPIRY: Final = 0x7FFF_FFFF
+_FORMAT_BYTES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +58,37 @@ class NativePublication:
         return self.retain and not self.payload
 
 
+def is_format(text: str) -> bool:
+    """Whether *text* can be the Format of a message: eight bytes of Latin-1."""
+    try:
+        return len(text.encode("latin-1")) <= _FORMAT_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
 def why_not_command(topic: str) -> str | None:
     """Why no command can name *topic*, None where one can."""
-    bad = next((character for character in topic if _is_not_xml(character)), None)
-    return None if bad is None else f"character U+{ord(bad):04X} has no place in a command"
+    if not topic:
+        return "its topic is empty"
+    if len(topic) > MQ_TOPIC_STR_LENGTH:
+        return f"its topic has {len(topic):,} characters; {MQ_TOPIC_STR_LENGTH:,} is the limit"
+    bad = next((character for character in topic if not has_room_for(character)), None)
+    return None if bad is None else f"its topic has character U+{ord(bad):04X}, which XML does not allow"
 
 
 def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tuple[str, ...]]:
     """The descriptor and the bytes of the command, and what of the publication it has no room for.
 
-    user: who the command is from. The topic must be one that ``why_not_command`` has nothing against.
+    user: who the command is from. The topic must be one that ``why_not_command`` has nothing against. An expiry longer
+    than a descriptor can say becomes the longest one.
     """
+    stamps = {tag: value for tag, value in reversed(native.stamps) if has_room_for(value)}
+    unfit = tuple(dict.fromkeys(tag for tag, value in native.stamps if stamps.get(tag) != value))
     if native.clears:
         psc = write("psc", (("Command", DeletePublication.word), ("Topic", native.topic)))
     else:
         options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if native.retain else ()
-        psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *native.stamps))
+        psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *stamps.items()))
     usr, lost = user_folder(native.properties)
     header = Rfh2(
         tuple(Folder.of(text) for text in (psc, usr) if text),
@@ -71,7 +96,9 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         coded_char_set_id=native.ccsid,
         format=native.format,
     )
-    expiry = MQEI_UNLIMITED if native.expiry_s is None else max(int(native.expiry_s * _TENTHS), 1)
+    expiry = MQEI_UNLIMITED
+    if native.expiry_s is not None:
+        expiry = min(max(int(native.expiry_s * TENTHS), 1), LONGEST_EXPIRY)
     mqmd = Mqmd(
         expiry=expiry,
         coded_char_set_id=_UTF8,
@@ -81,9 +108,4 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         user_identifier=user[:12],
         appl_origin_data=NATIVE_MARK,
     )
-    return mqmd, header.encode() + (b"" if native.clears else native.payload), lost
-
-
-def _is_not_xml(character: str) -> bool:
-    code = ord(character)
-    return (code < 0x20 and character not in "\t\n\r") or 0xD800 <= code <= 0xDFFF or code in (0xFFFE, 0xFFFF)
+    return mqmd, header.encode() + (b"" if native.clears else native.payload), (*unfit, *lost)

@@ -7,13 +7,16 @@ the tree has it or not: a broker may forget.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from commands.live.inward import NativePublication, command_for
+from commands.live.inward import LONGEST_EXPIRY, TENTHS, NativePublication, command_for, why_not_command
 from commands.topics_port import NATIVE_MARK
 from rfh2.message import Message, decode
 from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
+
+_log = logging.getLogger("qpubsub.live")
 
 
 def differences(
@@ -32,12 +35,31 @@ def differences(
     return news
 
 
+def usable(news: Iterable[NativePublication], user: str, now: datetime) -> list[tuple[NativePublication, Operation]]:
+    """Those of *news* that can be made known here, each with its operation; the others are logged and passed over.
+
+    They stay in the tree, and no command that looks there may fail because of them.
+    """
+    found = []
+    for native in news:
+        why = why_not_command(native.topic)
+        try:
+            if why is None:
+                found.append((native, as_operation(native, user, now)))
+        except Exception as error:  # a fault of ours, or a value nobody thought of
+            why = f"it cannot be made a command ({error!r})"
+        if why is not None:
+            _log.warning("a native retained publication is passed over, topic %.200s: %s", native.topic, why)
+    return found
+
+
 def as_operation(native: NativePublication, user: str, now: datetime) -> Operation:
     """*native*, which is retained, as the operation that makes it known here. now: UTC."""
     if native.clears:
         return ClearRetained(native.topic)
     mqmd, body, _lost = command_for(native, user)
-    expires_at = None if native.expiry_s is None else now + timedelta(seconds=native.expiry_s)
+    longest_s = LONGEST_EXPIRY / TENTHS
+    expires_at = None if native.expiry_s is None else now + timedelta(seconds=min(native.expiry_s, longest_s))
     return PublishToTopic(native.topic, Publication(decode(body, mqmd), now, expires_at), retain=True)
 
 

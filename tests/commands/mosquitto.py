@@ -65,6 +65,15 @@ class Mosquitto:
             self._process.wait(10)
             self._process = None
 
+    def hang(self) -> None:
+        """Neither answer nor hang up (SIGSTOP), until ``go_on``."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def _listens(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, (self.directory / "log").read_text()

@@ -18,7 +18,9 @@ from click.testing import CliRunner, Result
 
 from commands.cli import main
 from commands.cli.console import Console, ExitCode
-from commands.cli.journal import Journal
+from commands.cli.journal import Journal, last_status
+from commands.cli.status import _link_line
+from commands.live.threads import LinkState
 from commands.objects import LocalQueue
 from commands.queues import QueueManagerStore
 from commands.tally import Tally
@@ -137,3 +139,36 @@ def _until(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:
     while not holds():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
+
+
+LINKS = [
+    ({"connected": True, "trouble": "", "next_try_s": None}, "Topic tree: connected since 2026-01-01T00:00:00Z"),
+    (
+        {"connected": False, "trouble": "the connection is broken", "next_try_s": 4.0},
+        "Topic tree: not connected since 2026-01-01T00:00:00Z: the connection is broken; "
+        "pause before the next try 4.0 s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "line"), LINKS, ids=["connected", "waiting"])
+def test_the_link_to_a_topic_tree_is_shown(state: dict[str, Any], line: str) -> None:
+    assert _link_line({"since": "2026-01-01T00:00:00Z", **state}) == line
+
+
+def test_the_state_of_the_link_is_kept_in_the_status_file(tmp_path: Path) -> None:
+
+    class Link:
+        state = LinkState(False, "the broker does not answer", 2.0)
+
+    link: Any = Link()
+    journal = Journal(Console(io.BytesIO(), io.StringIO()), tmp_path, None)
+    journal.watch(link)
+    with journal.following():
+        told = last_status(tmp_path)["link"]
+    assert {**told, "since": ""} == {
+        "since": "",
+        "connected": False,
+        "trouble": "the broker does not answer",
+        "next_try_s": 2.0,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -45,9 +46,13 @@ class World:
         )
         self._stop = threading.Event()
 
+    def places(self, **config: Any) -> Places:
+        told = Config(topics=TopicsConfig(**config))
+        return Places.of(self.home, "QM1", told, self.queues, URL, Durability.NORMAL)
+
     @contextmanager
     def running(self, **config: Any) -> Iterator[World]:
-        places = Places.of(self.home, "QM1", Config(topics=TopicsConfig(**config)), self.queues, URL, Durability.NORMAL)
+        places = self.places(**config)
         link = places.link(DEAD)
         assert link is not None
         self.link: Any = link
@@ -217,10 +222,51 @@ def test_subscriptions_are_named_found_again_and_removed(world: World) -> None:
     world.native_publish("a/x", b"while the bridge was down")
     with world.running():
         until(lambda: world.data("S"), what="what was published meanwhile")
-        assert sorted(s["name"] for s in world.mq.tell()["subscriptions"]) == names
+        assert _named(world) == names
         world.put(CONTROL, "<Command>DeregSub</Command><Topic>b/*</Topic><QName>T</QName>")
         until(lambda: len(world.mq.tell()["subscriptions"]) == 1, what="MQCO_REMOVE_SUB")
     assert world.data("S") == [b"while the bridge was down"]
+
+
+def _named(world: World) -> list[str]:
+    """The link's own subscriptions, without those of the moment by which it asks what is retained."""
+    names = (subscription["name"] for subscription in world.mq.tell()["subscriptions"])
+    return sorted(name for name in names if name.startswith("QPUBSUB"))
+
+
+def test_nothing_is_unsubscribed_before_the_subscriptions_are_known(world: World) -> None:
+    with world.running():
+        world.register("a/#")
+        until(lambda: _named(world) == ["QPUBSUB QM1 topic a/#"])
+    link: Any = world.places().link(DEAD)
+    link.start()
+    time.sleep(1.5)
+    link.stop()
+    assert _named(world) == ["QPUBSUB QM1 topic a/#"]
+
+
+ODD: list[tuple[str, str]] = [
+    ("no topic", "<mqps><Pub>1</Pub></mqps>"),
+    ("a number without end", f"<mqps><Top>e/1</Top><Pub>{'9' * 5_000}</Pub></mqps>"),
+    ("a sequence number that is none", "<mqps><Top>e/2</Top></mqps> <mqpse><Seq>x</Seq><Seq>y</Seq></mqpse>"),
+    ("a topic too long for a command", f"<mqps><Top>e/{'x' * 11_000}</Top></mqps>"),
+]
+
+
+def test_absurd_native_messages_stop_nothing(world: World) -> None:
+    with world.running():
+        world.register("e/#")
+        for _, folders in ODD:
+            header = Rfh2((Folder.of(folders),), 546, 1208, "MQSTR")
+            md = Mqmd(version=2, format="MQHRF2", persistence=1, coded_char_set_id=1208)
+            with world.native.unit_of_work() as unit:
+                unit.put(INCOMING, md.encode(), header.encode() + b"odd")
+        world.native_publish("e/last", b"last")
+        until(lambda: b"last" in world.data("S"), what="what is behind them")
+        assert world.link.fault == ""
+        assert world.data("S") == [b"odd", b"odd", b"last"]
+        elsewhere = world.mq.depth(DEAD) if world.queues is None else 0
+        assert len(world.browse(DEAD)) + elsewhere == 2
 
 
 def test_a_subscription_left_over_from_an_earlier_run_is_ended(world: World) -> None:

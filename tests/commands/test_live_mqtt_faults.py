@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from commands.live.config import ConfigError, TopicsConfig
-from commands.live.mqtt.client import Granted, MqttClient
+from commands.live.mqtt.answers import Granted
+from commands.live.mqtt.client import MqttClient
 from commands.live.mqtt.outflow import Outflow
 from commands.live.mqtt.packets import Packet
 from commands.live.mqtt.snapshots import Snapshots
@@ -429,6 +430,9 @@ class _Broker:
 
     def refusal(self) -> None:
         return None
+
+    def proved(self) -> None:
+        pass
 
 
 class _Spool:

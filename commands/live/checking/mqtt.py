@@ -12,7 +12,8 @@ from typing import Final
 
 from commands.live.checking.findings import Finding
 from commands.live.config import TopicsConfig
-from commands.live.mqtt.client import RETAIN_NEVER, Granted, MqttClient, Received, TreeUnreachableError
+from commands.live.mqtt.answers import Granted, Received, TreeUnreachableError
+from commands.live.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.live.mqtt.packets import FENCE, Packet
 from commands.live.urls import Address
 

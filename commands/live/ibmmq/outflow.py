@@ -21,7 +21,7 @@ from commands.live.outward import ForTree, for_tree
 from commands.live.settling import Looks
 from commands.live.spool import Refused, Spool
 from commands.queues.port import StoredMessage
-from rfh2.constants import MQRC_FORMAT_ERROR
+from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
 
 _log = logging.getLogger("qpubsub.mq")
@@ -99,8 +99,11 @@ class MqOutflow:
     def _read(self, message: StoredMessage) -> tuple[StoredMessage, ForTree | None]:
         try:
             return message, for_tree(message.md, message.body)
-        except DecodeError as error:
-            _log.error("message %d on %s is set aside: %s", message.seq, message.queue, error)
+        except Exception as error:
+            # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
+            expected = isinstance(error, DecodeError)
+            text = "message %d on %s is put on the dead-letter queue: %s"
+            _log.error(text, message.seq, message.queue, error, exc_info=None if expected else error)
             return message, None
 
     def _carry_out(
@@ -122,5 +125,11 @@ class MqOutflow:
                     raise
                 _log.error("IBM MQ refuses what is to be done on topic %s: %s", each.topic, error)
                 refused.append(Refused(message, error.reason))
+            except StoreError:
+                raise
+            except Exception as error:
+                text = "message %d on %s is put on the dead-letter queue: it cannot be published"
+                _log.error(text, message.seq, message.queue, exc_info=error)
+                refused.append(Refused(message, MQRCCF_COMMAND_FAILED))
             if each.other:
                 _log.warning("topic %s: to IBM MQ without %s", each.topic, ", ".join(each.other))

@@ -17,6 +17,7 @@ Pure. Properties travel in an MQRFH2: ``usr`` is the program's, ``mqps`` what th
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -33,6 +34,7 @@ MARK: Final = "QPSBridge"
 SYNCPOINT, RETAIN, SCOPE_QMGR = 0x0000_0002, 0x0020_0000, 0x0400_0000
 _STAMPS: Final = {"Pts": "PubTime", "Seq": "SeqNum"}
 _UTF8: Final = 1208
+_NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
 
 
 def put_for(wanted: ForTree, qmgr: str) -> tuple[bytes, bytes, int]:
@@ -78,7 +80,9 @@ def native_of(md: bytes, body: bytes, default_format: str = "") -> tuple[NativeP
             stamps += [(_STAMPS[tag], value) for tag, value in folder.pairs() if tag in _STAMPS]
     bridge = next((value for name, value in user if name == MARK), None)
     put_options = properties.get("Pub", "0")
-    retained = properties.get("Ret") == "1" or bool(int(put_options) & RETAIN if put_options.isdecimal() else 0)
+    retained = properties.get("Ret") == "1" or (
+        _NUMBER.fullmatch(put_options) is not None and bool(int(put_options) & RETAIN)
+    )
     mqmd = message.mqmd
     within = replace(message, headers=message.headers[:1])
     payload = b"".join([*(after.encode() for after in message.headers[1:]), message.body])

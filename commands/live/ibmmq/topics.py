@@ -14,7 +14,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from commands.live.config import TopicsConfig
@@ -24,17 +25,20 @@ from commands.live.ibmmq.manager import MqMessages
 from commands.live.ibmmq.outflow import MqOutflow
 from commands.live.ibmmq.publications import native_of
 from commands.live.ibmmq.reasons import MQRC_NOT_AUTHORIZED, ConnectionLostError, MqError
-from commands.live.ibmmq.tree import Selection, Tree
+from commands.live.ibmmq.tree import Retained, Selection, Tree
 from commands.live.ibmmq.unit import MqUnit
 from commands.live.intake import Intake, Putter
 from commands.live.interest import Interest
 from commands.live.inward import NativePublication
 from commands.live.outward import clearing, publishing
-from commands.live.retained import as_operation, differences
+from commands.live.questions import Questions
+from commands.live.retained import differences, usable
 from commands.live.settling import PARDON_S, Looks, settled
+from commands.live.threads import LinkState, Threads
 from commands.puts import Outgoing
 from commands.queues.port import StoredMessage
 from commands.topics_port import Capability
+from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError, StoreError
 from rfh2.mqmd import Mqmd
 from streams.operations import (
@@ -54,6 +58,22 @@ from streams.subscriptions import Subscription
 _log = logging.getLogger("qpubsub.mq")
 
 _IDLE_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the tree retains under a selection; subscribe: and to have it send what is published there from now on."""
+
+    selection: Selection
+    subscribe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """retained: what the tree retains, None where it did not say. has: whether it has the selection."""
+
+    retained: Retained | None = None
+    has: bool = False
 
 
 class MqTopicLink:
@@ -79,7 +99,10 @@ class MqTopicLink:
         self._had: set[Selection] = set()
         self._looked = False
         self._work, self._stop = threading.Event(), threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads = Threads(_log)
+        self._questions: Questions[_Question, _Answer] = Questions(self._asked, self._unused)
+        # When IBM MQ may be asked again after it did not answer; what is not known by then the keeper finds out.
+        self._silent_until = 0.0
         self._looks, self._keeper_looks = Looks(), Looks()
         self._busy = False
         self._outflow = MqOutflow(messages, config, edge.spool, together, self._stop)
@@ -95,20 +118,35 @@ class MqTopicLink:
         return self._config.outgoing_queue
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        if isinstance(operation, Subscribe | AlterSubscription):
-            selection = self._selection(operation.subscription)
-            return () if selection is None else self._settle(selection, space, now)
-        if isinstance(operation, RequestRetained):
-            selection = self._selection(operation.subscription)
-            return () if selection is None else self._looked_up(selection, space, now)
-        if isinstance(operation, ClearRetained) and _is_wild(operation):
-            return self._looked_up(Selection(operation.topic_string, operation.wildcard), space, now)
-        return ()
+        question = self._question(operation)
+        if question is None:
+            return ()
+        selection = question.selection
+        if question.subscribe and not self._questions.has(question) and not self._interest.needs(selection):
+            return ()
+        answer = self._questions.answer(question)
+        if question.subscribe:
+            self._interest.answered(selection, answer.has)
+        if answer.retained is None:
+            return ()
+        known = space.retained(selection.topic_string, selection.wildcard, now)
+        news = differences(answer.retained.natives, set(answer.retained.topics), known)
+        return [told for _, told in usable(news, self._config.native_user, now)]
+
+    def foresee(self, operation: Operation) -> None:
+        question = self._question(operation)
+        if question is not None and (not question.subscribe or self._interest.needs(question.selection)):
+            self._questions.note(question)
+
+    def ask(self) -> bool:
+        return self._questions.ask()
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
         self._interest.note(effects)
         keep = self._config.local == "keep"
         if isinstance(operation, PublishToTopic):
+            if operation.retain:
+                self._questions.forget()
             if operation.publication.local and keep:
                 return ()
             return (publishing(operation, self._qmgr, self.outgoing_queue),)
@@ -124,6 +162,7 @@ class MqTopicLink:
         self._interest.note(effects)
 
     def committed(self) -> None:
+        self._questions.committed()
         _, changed = self._interest.committed()
         if changed:
             self._work.set()
@@ -134,19 +173,15 @@ class MqTopicLink:
 
     # Its life
 
-    def start(self) -> None:
-        """Begin to carry publications."""
-        for name, target in (("inward", self._inward), ("outward", self._outflow.run), ("keeper", self._keeper)):
-            thread = threading.Thread(target=target, name=f"qpubsub-{name}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+    def start(self, ended: Callable[[], None] = lambda: None) -> None:
+        """Begin to carry publications. ended: called when that cannot go on; ``fault`` says why."""
+        self._threads.start(ended, inward=self._inward, outward=self._outflow.run, keeper=self._keeper)
 
     def stop(self) -> None:
         """Finish what is at hand, and disconnect; the subscriptions stay."""
         self._stop.set()
         self._work.set()
-        for thread in self._threads:
-            thread.join(self._config.patience_s + 5)
+        self._threads.join(self._config.patience_s + 5)
         self._mine.close()
 
     def wait_up(self, timeout_s: float) -> bool:
@@ -165,6 +200,16 @@ class MqTopicLink:
     def trouble(self) -> str:
         """What went wrong last in one of the threads; nothing where it was done since."""
         return self._looks.trouble or self._outflow.looks.trouble or self._keeper_looks.trouble
+
+    @property
+    def fault(self) -> str:
+        """Why the link has ended by itself; nothing where it has not."""
+        return self._threads.fault
+
+    @property
+    def state(self) -> LinkState:
+        """What ``status`` shows of it."""
+        return LinkState(not self.trouble, self.trouble)
 
     @property
     def refused(self) -> int:
@@ -187,35 +232,41 @@ class MqTopicLink:
             return None  # the topic space will say so
         return Selection.of(subscription)
 
-    def _settle(self, selection: Selection, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        if not self._interest.ask(selection):
-            return ()
-        has = False
-        try:
-            with self._interest.lock:
-                self._had.add(selection)
-            self._mine.subscribe(selection)
-            news = self._news(selection, space, now)
-            has = True
-            return news
-        except StoreError as error:
-            self._failed(selection, error)
-        finally:
-            self._interest.answered(selection, has)
-        return ()
+    def _question(self, operation: Operation) -> _Question | None:
+        if isinstance(operation, Subscribe | AlterSubscription | RequestRetained):
+            selection = self._selection(operation.subscription)
+            return None if selection is None else _Question(selection, not isinstance(operation, RequestRetained))
+        if isinstance(operation, ClearRetained) and _is_wild(operation):
+            return _Question(Selection(operation.topic_string, operation.wildcard), subscribe=False)
+        return None
 
-    def _looked_up(self, selection: Selection, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        try:
-            return self._news(selection, space, now)
-        except StoreError as error:
-            _log.warning("what IBM MQ retains under %s is not known: %s", selection.topic_string, error)
-            return ()
+    def _asked(self, questions: Sequence[_Question]) -> dict[_Question, _Answer]:
+        return {question: self._answer(question) for question in questions}
 
-    def _news(self, selection: Selection, space: TopicSpaceView, now: datetime) -> list[Operation]:
-        there = self._mine.retained(selection)
-        known = space.retained(selection.topic_string, selection.wildcard, now)
-        news = differences(there.natives, set(there.topics), known)
-        return [as_operation(native, self._config.native_user, now) for native in news]
+    def _answer(self, question: _Question) -> _Answer:
+        selection = question.selection
+        if question.subscribe and not self._interest.ask(selection):
+            return _Answer()
+        if time.monotonic() < self._silent_until:
+            return _Answer()
+        try:
+            if question.subscribe:
+                with self._interest.lock:
+                    self._had.add(selection)
+                self._mine.subscribe(selection)
+            return _Answer(self._mine.retained(selection), has=True)
+        except StoreError as error:
+            if not isinstance(error, MqError) or isinstance(error, ConnectionLostError):
+                self._silent_until = time.monotonic() + self._config.patience_s
+            if question.subscribe:
+                self._failed(selection, error)
+            else:
+                _log.warning("what IBM MQ retains under %s is not known: %s", selection.topic_string, error)
+        return _Answer()
+
+    def _unused(self, question: _Question) -> None:
+        if question.subscribe:
+            self._interest.answered(question.selection, False)
 
     def _failed(self, selection: Selection, error: StoreError) -> None:
         if isinstance(error, MqError) and error.reason == MQRC_NOT_AUTHORIZED:
@@ -237,7 +288,8 @@ class MqTopicLink:
                 pardon_at += PARDON_S
                 if self._interest.pardon():
                     self._work.set()
-            if not self._work.is_set() or self._stop.is_set():
+            if not self._work.is_set() or self._stop.is_set() or not self._interest.is_known:
+                self._stop.wait(0.05)
                 continue
             self._busy = True
             self._work.clear()
@@ -300,10 +352,11 @@ class MqTopicLink:
         pattern = parse_pattern(selection.topic_string, selection.wildcard)
         here = [known for known in self._edge.retained() if pattern.matches(known.topic_string)]
         news = differences(there.natives, set(there.topics), here)
-        if news:
+        told = usable(news, self._config.native_user, datetime.now(UTC))
+        if told:
             intake = self._edge.intake()
             try:
-                intake.put(news)
+                intake.put([native for native, _ in told])
             finally:
                 intake.close()
         self._interest.settle(selection)
@@ -350,9 +403,13 @@ class MqTopicLink:
     def _native(self, unit: MqUnit, message: StoredMessage) -> NativePublication | None:
         try:
             native, bridge = native_of(message.md, message.body, self._config.default_format)
-        except DecodeError as error:
-            _log.error("a message on %s is no publication, and is set aside: %s", message.queue, error)
-            self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, error.reason, message.queue)
+        except Exception as error:
+            # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
+            expected = isinstance(error, DecodeError)
+            text = "a message on %s is no publication, and is put on the dead-letter queue: %s"
+            _log.error(text, message.queue, error, exc_info=None if expected else error)
+            reason = error.reason if isinstance(error, DecodeError) else MQRCCF_COMMAND_FAILED
+            self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, reason, message.queue)
             return None
         return None if bridge == self._qmgr else native
 

@@ -13,6 +13,7 @@ that a publication comes once however many select it; and a selector keeps out w
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from commands.live.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTI
 from commands.live.inward import NativePublication
 from rfh2.errors import DecodeError, StoreError
 from streams.subscriptions import Subscription, WildcardScheme
+
+_log = logging.getLogger("qpubsub.mq")
 
 _LONGEST_NAME: Final = 2_000
 _GROUP: Final = b"QPUBSUB".ljust(24, b"\0")
@@ -118,7 +121,8 @@ class Tree:
                     got = connection.get(queue, cmqc.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
                     if got is None:
                         raise StoreError("IBM MQ has not sent all that it retains")
-                    with suppress(DecodeError):
+                    # What cannot be read is passed over, and logged: no RegSub may fail because of it.
+                    with _passed_over():
                         native, bridge = native_of(got.md, got.body, self._config.default_format)
                         topics.add(native.topic)
                         if bridge != self._qmgr:
@@ -154,6 +158,16 @@ class Tree:
         except ConnectionLostError:
             connection.disconnect()
             raise
+
+
+@contextmanager
+def _passed_over() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        expected = isinstance(error, DecodeError)
+        text = "a native retained publication is passed over: %s"
+        _log.warning(text, error, exc_info=None if expected else error)
 
 
 def _requested(connection: Connection, asked: Any) -> int:

@@ -2,9 +2,10 @@
 
 The broker remembers them across a restart of the bridge, and so does the bridge: what the broker kept meanwhile comes
 with the identifiers of then. Filters overlap (``a/#`` and ``a/+/c``), and a broker may send a publication once for each
-that selects it; it is taken once, for the oldest filter that selects it. An identifier is never given twice, so that
-the oldest of those filters was there, or was not, for every copy alike. A copy under an identifier that is not known
-any more is taken: rather twice than never.
+that selects it; it is taken once, for the oldest filter that selects it. Each SUBSCRIBE for a filter that the broker is
+not known to have gets an identifier that was never given before: so identifiers ascend in the order in which the broker
+heard of the filters, and the oldest of those filters was there, or was not, for every copy alike. A copy under an
+identifier that is not known any more is taken: rather twice than never.
 """
 
 from __future__ import annotations
@@ -92,24 +93,26 @@ class Filters:
         self.acknowledged: set[str] = set()
         self._load()
 
-    def __contains__(self, topic_filter: str) -> bool:
-        return topic_filter in self._ids
+    def number(self, topic_filter: str) -> int | None:
+        """Its identifier, None where there is no such filter."""
+        return self._ids.get(topic_filter)
 
     def all(self) -> tuple[str, ...]:
         """Every filter, the oldest first."""
         return tuple(self._ids)
 
     def add(self, topic_filter: str) -> int:
-        """Have *topic_filter*; returns its identifier, which no other filter ever had."""
-        number = self._ids.get(topic_filter)
-        if number is None:
-            if self._next >= self._reserved:
-                self._reserved = self._next + _RESERVED
-                self.save()
-            number = self._ids[topic_filter] = self._next
-            self._next += 1
-            self._tree.add(topic_filter, number)
-            self._changed = True
+        """Have *topic_filter*; returns its identifier: a new one, unless the broker is known to have the filter."""
+        if topic_filter in self.acknowledged:
+            return self._ids[topic_filter]
+        self.remove(topic_filter)
+        if self._next >= self._reserved:
+            self._reserved = self._next + _RESERVED
+            self.save()
+        number = self._ids[topic_filter] = self._next
+        self._next += 1
+        self._tree.add(topic_filter, number)
+        self._changed = True
         return number
 
     def remove(self, topic_filter: str) -> None:

@@ -8,7 +8,10 @@ Three threads beside the processor's, and paho's own:
               what it retains there, and unsubscribes from what nobody selects any more
 
 A filter is *settled* when the broker has it and what it retained under it is known here, and that is committed. A
-RegSub settles its filter itself, before its response (``before``); all else is the keeper's work.
+RegSub settles its filter itself, before its response (``before``, ``ask``); all else is the keeper's work.
+
+The broker's session is believed: after a restart of either side only the difference is subscribed and unsubscribed, and
+nothing at all until it is known which subscriptions there are (``follow``).
 """
 
 from __future__ import annotations
@@ -17,35 +20,33 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from commands.live.backoff import Backoff
 from commands.live.config import TopicsConfig
 from commands.live.edge import Edge
-from commands.live.intake import Intake
+from commands.live.intake import Intake, Unreadable
 from commands.live.interest import Interest
 from commands.live.inward import NativePublication
 from commands.live.mqtt.abilities import CAPABILITIES
-from commands.live.mqtt.client import (
-    RETAIN_NEVER,
-    Granted,
-    MqttClient,
-    Received,
-    RefusedError,
-    Ticket,
-    TreeUnreachableError,
-)
+from commands.live.mqtt.answers import Granted, Received, RefusedError, TreeUnreachableError
+from commands.live.mqtt.client import MqttClient
 from commands.live.mqtt.filters import Filters, FilterTree
 from commands.live.mqtt.outflow import Outflow
-from commands.live.mqtt.packets import native_of
+from commands.live.mqtt.packets import Packet, native_of
 from commands.live.mqtt.snapshots import Snapshots
-from commands.live.mqtt.topics import filter_of, why_not_topic
+from commands.live.mqtt.subscribing import Subscribing
+from commands.live.mqtt.topics import filter_of, why_not_shared, why_not_topic
 from commands.live.outward import clearing, publishing
-from commands.live.retained import as_operation, differences
+from commands.live.questions import Questions
+from commands.live.retained import differences, usable
 from commands.live.settling import PARDON_S, Looks, settled
+from commands.live.threads import LinkState, Threads
 from commands.live.urls import Address
 from commands.puts import Outgoing
 from commands.topics_port import Capability
@@ -71,6 +72,22 @@ _WAITING_QOS0: Final = 20_000
 _AT_ONCE: Final = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the broker retains under a filter; subscribe: and to have it send what is published there from now on."""
+
+    topic_filter: str
+    subscribe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """retained: what the broker retains, None where it did not say. has: whether it has the filter."""
+
+    retained: Sequence[Packet] | None = None
+    has: bool = False
+
+
 class MqttLink:
     """The link; start it, use it from the processor's thread, stop it. Raises ConfigError.
 
@@ -92,7 +109,11 @@ class MqttLink:
         self._work = threading.Event()
         self._stop = threading.Event()
         self._busy = False
-        self._threads: list[threading.Thread] = []
+        self._threads = Threads(_log)
+        self._subscribing = Subscribing(self._client, self._filters, self._interest, config.patience_s)
+        self._questions: Questions[_Question, _Answer] = Questions(self._asked, self._unused)
+        # The broker did not answer a question, and is not asked another one until it has answered the keeper.
+        self._silent = threading.Event()
         self._outflow = Outflow(self._client, config, edge.spool, self._stop)
 
     # The port
@@ -106,19 +127,33 @@ class MqttLink:
         return self._config.outgoing_queue
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        if isinstance(operation, Subscribe | AlterSubscription):
-            topic_filter = self._filter_of(operation.subscription)
-            return () if topic_filter is None else self._settle(topic_filter, space, now)
-        if isinstance(operation, ClearRetained):
-            # What a wildcard is to clear may be more than is known here.
-            topic_filter = filter_of(operation.topic_string, operation.wildcard)
-            if topic_filter is not None and parse_pattern(operation.topic_string, operation.wildcard).is_wild:
-                return self._news(topic_filter, space, now)
-        return ()
+        question = self._question(operation)
+        if question is None:
+            return ()
+        if question.subscribe and not self._questions.has(question) and not self._interest.needs(question.topic_filter):
+            return ()
+        answer = self._questions.answer(question)
+        if question.subscribe:
+            self._interest.answered(question.topic_filter, answer.has)
+        if answer.retained is None:
+            return ()
+        known = space.retained(question.topic_filter.removeprefix(self._config.prefix), WildcardScheme.TOPIC, now)
+        news = self._differences(answer.retained, known)
+        return [told for _, told in usable(news, self._config.native_user, now)]
+
+    def foresee(self, operation: Operation) -> None:
+        question = self._question(operation)
+        if question is not None and (not question.subscribe or self._interest.needs(question.topic_filter)):
+            self._questions.note(question)
+
+    def ask(self) -> bool:
+        return self._questions.ask()
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
         self._interest.note(effects)
         if isinstance(operation, PublishToTopic):
+            if operation.retain:
+                self._questions.forget()
             return self._publishing(operation)
         if isinstance(operation, ClearRetained):
             return self._clearing(operation, effects)
@@ -128,6 +163,7 @@ class MqttLink:
         self._interest.note(effects)
 
     def committed(self) -> None:
+        self._questions.committed()
         with self._lock:
             settled, changed = self._interest.committed()
             for topic_filter in settled:
@@ -141,13 +177,10 @@ class MqttLink:
 
     # Its life
 
-    def start(self) -> None:
-        """Connect, and begin to carry publications."""
+    def start(self, ended: Callable[[], None] = lambda: None) -> None:
+        """Connect, and begin to carry publications. ended: called when that cannot go on; ``fault`` says why."""
         self._client.start()
-        for name, target in (("inward", self._inward), ("outward", self._outflow.run), ("keeper", self._keeper)):
-            thread = threading.Thread(target=target, name=f"qpubsub-{name}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._threads.start(ended, inward=self._inward, outward=self._outflow.run, keeper=self._keeper)
 
     def stop(self) -> None:
         """Finish what is at hand, and disconnect; the broker keeps the session."""
@@ -155,8 +188,7 @@ class MqttLink:
         self._work.set()
         with self._arrived:
             self._arrived.notify_all()
-        for thread in self._threads:
-            thread.join(self._config.patience_s + 5)
+        self._threads.join(self._config.patience_s + 5)
         self._client.stop()
         self._snapshots.stop()
         with self._lock:
@@ -187,6 +219,16 @@ class MqttLink:
         return self._client.trouble or self._looks.trouble or self._outflow.looks.trouble
 
     @property
+    def fault(self) -> str:
+        """Why the link has ended by itself; nothing where it has not."""
+        return self._threads.fault
+
+    @property
+    def state(self) -> LinkState:
+        """What ``status`` shows of it."""
+        return LinkState(self._client.is_up, self.trouble, self._client.next_try_s)
+
+    @property
     def refused(self) -> int:
         """How many publications the tree would not have; they are dead letters."""
         return self._outflow.looks.refused
@@ -204,7 +246,7 @@ class MqttLink:
     def _publishing(self, operation: PublishToTopic) -> Sequence[Outgoing]:
         if operation.publication.local and self._config.local == "keep":
             return ()
-        why = why_not_topic(self._config.prefix + operation.topic_string)
+        why = why_not_shared(self._config.prefix + operation.topic_string)
         if why is not None:
             self._say_odd(operation.topic_string, f"publications on it stay here: {why}")
             return ()
@@ -239,56 +281,70 @@ class MqttLink:
             self._odd.add(topic_string)
             _log.warning("topic %s: %s", topic_string, what)
 
-    def _settle(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        if not self._interest.ask(topic_filter):
-            return ()
-        has = False
+    def _question(self, operation: Operation) -> _Question | None:
+        if isinstance(operation, Subscribe | AlterSubscription):
+            topic_filter = self._filter_of(operation.subscription)
+            return None if topic_filter is None else _Question(topic_filter, subscribe=True)
+        if isinstance(operation, ClearRetained):
+            # What a wildcard is to clear may be more than is known here.
+            found = filter_of(operation.topic_string, operation.wildcard)
+            if found is not None and parse_pattern(operation.topic_string, operation.wildcard).is_wild:
+                return _Question(self._config.prefix + found, subscribe=False)
+        return None
+
+    def _asked(self, questions: Sequence[_Question]) -> dict[_Question, _Answer]:
+        answers = dict.fromkeys(questions, _Answer())
+        ask = [each for each in questions if not each.subscribe or self._interest.ask(each.topic_filter)]
         try:
-            self._subscribed({topic_filter: self._ask(topic_filter)})
-            news = self._news(topic_filter, space, now)
-            has = True
-            return news
+            if self._silent.is_set():
+                raise TreeUnreachableError(self._client.trouble or "the MQTT broker does not answer")
+            accepted = set(self._subscribing.new([each.topic_filter for each in ask if each.subscribe]))
+            ask = [each for each in ask if not each.subscribe or each.topic_filter in accepted]
+            filters = list(dict.fromkeys(each.topic_filter for each in ask))
+            for topic_filter, packets in self._retained(filters).items():
+                answers |= {each: _Answer(packets, True) for each in ask if each.topic_filter == topic_filter}
         except RefusedError as error:
-            self._refuse(topic_filter, error)
+            _log.error("%s: what natives retain there is not known", error)
         except TreeUnreachableError as error:
-            _log.warning("%s; native publications under %s will come once it can be reached", error, topic_filter)
-        finally:
-            self._interest.answered(topic_filter, has)
-        return ()
+            if not self._silent.is_set():
+                about = (error, questions[0].topic_filter, len(questions) - 1)
+                _log.warning(
+                    "%s; native publications under %.200s and %d more will come once it can be reached", *about
+                )
+            self._silent.set()
+            self._work.set()
+        return answers
 
-    def _refuse(self, topic_filter: str, error: RefusedError) -> None:
-        self._interest.refuse(topic_filter)
-        _log.error("%s: native publications will not reach its subscribers", error)
+    def _retained(self, filters: list[str]) -> dict[str, list[Packet]]:
+        """What the broker retains under each of *filters*."""
+        found: dict[str, list[Packet]] = {topic_filter: [] for topic_filter in filters}
+        tree = FilterTree()
+        for number, topic_filter in enumerate(filters):
+            tree.add(topic_filter, number)
+        for packet in self._snapshots.take(*filters) if filters else ():
+            for number in tree.match(packet.topic):
+                found[filters[number]].append(packet)
+        return found
 
-    def _news(self, topic_filter: str, space: TopicSpaceView, now: datetime) -> list[Operation]:
-        """What the broker retains there and the topic space does not know."""
-        wanted = topic_filter.removeprefix(self._config.prefix)
-        known = space.retained(wanted, WildcardScheme.TOPIC, now)
-        return [as_operation(n, self._config.native_user, now) for n in self._differences([topic_filter], known)]
+    def _unused(self, question: _Question) -> None:
+        if question.subscribe:
+            self._interest.answered(question.topic_filter, False)
 
-    def _differences(self, filters: Sequence[str], known: Iterable[RetainedPublication]) -> list[NativePublication]:
+    def _differences(self, found: Sequence[Packet], known: Iterable[RetainedPublication]) -> list[NativePublication]:
+        """What the broker retains and is not known here."""
+        natives = [native for native in map(self._read, found) if isinstance(native, NativePublication)]
+        topics = {packet.topic.removeprefix(self._config.prefix) for packet in found}
+        return differences(natives, topics, known)
+
+    def _read(self, packet: Packet) -> NativePublication | Unreadable | None:
+        """What came in *packet*; None for what this bridge had sent itself."""
         config = self._config
-        found = self._snapshots.take(*filters)
-        natives = [native_of(p, config.prefix, self.client_id, config.default_format) for p in found]
-        topics = {packet.topic.removeprefix(config.prefix) for packet in found}
-        return differences([native for native in natives if native is not None], topics, known)
-
-    def _ask(self, topic_filter: str) -> Ticket:
-        # Sent under the lock, so that the broker hears of a filter in the order in which it comes and goes here.
-        with self._lock:
-            number = self._filters.add(topic_filter)
-            granted = self._client.granted
-            identifier = number if granted is None or granted.identifiers else None
-            return self._client.subscribe(topic_filter, identifier, 1, RETAIN_NEVER)
-
-    def _subscribed(self, asked: dict[str, Ticket]) -> None:
-        for topic_filter, ticket in asked.items():
-            if not ticket.wait(self._config.patience_s):
-                raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
-            if ticket.refused:
-                raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
-            if ticket.code == 0:
-                _log.warning("the MQTT broker sends what %s selects at QoS 0: it may be lost", topic_filter)
+        try:
+            return native_of(packet, config.prefix, self.client_id, config.default_format)
+        except Exception as error:
+            # A fault of ours, or a value nobody thought of: it must not keep what is behind it waiting.
+            _log.error("a native publication on topic %.200s cannot be read", packet.topic, exc_info=error)
+            return Unreadable(packet.payload)
 
     # paho's thread
 
@@ -300,6 +356,7 @@ class MqttLink:
                 )
             if not granted.session_present:
                 self._filters.forgotten()
+        self._silent.clear()
         if granted.session_present:
             with self._arrived:
                 # What came by the last connection and was not acknowledged comes again.
@@ -337,8 +394,7 @@ class MqttLink:
             try:
                 if intake is None:
                     intake = self._edge.intake()
-                config = self._config
-                natives = [native_of(r.packet, config.prefix, self.client_id, config.default_format) for r in batch]
+                natives = [self._read(received.packet) for received in batch]
                 intake.put([native for native in natives if native is not None])
             except StoreError as error:
                 self._looks.failed(error)
@@ -350,6 +406,7 @@ class MqttLink:
             pause_s = 0.1
             for received in batch:
                 self._client.acknowledge(received)
+            self._client.proved()
             self._looks.found(len(batch))
         if intake is not None:
             intake.close()
@@ -366,14 +423,14 @@ class MqttLink:
             self._came.extendleft(reversed(still))
 
     def _keeper(self) -> None:
-        pause_s = 0.2
+        backoff = Backoff(0.2, 30.0)
         pardon_at = time.monotonic() + PARDON_S
         while not self._stop.is_set():
             self._work.wait(1.0)
             if time.monotonic() >= pardon_at:
                 pardon_at += PARDON_S
                 self._interest.pardon()
-            if not self._client.is_up:
+            if not self._client.is_up or not self._interest.is_known:
                 self._stop.wait(0.05)
                 continue
             self._busy = True
@@ -381,14 +438,16 @@ class MqttLink:
             try:
                 self._snapshots.prepare()
                 self._tidy()
+                if self._silent.is_set() and self._client.round_trip(self._config.patience_s):
+                    self._silent.clear()
                 with self._lock:
                     self._filters.save(only_changes=True)
-                pause_s = 0.2
+                backoff.reset()
             except StoreError as error:
+                pause_s = backoff.next()
                 if self._client.is_up:
                     _log.warning("%s; the next try is in %.1f seconds", error, pause_s)
                 self._stop.wait(pause_s)
-                pause_s = min(pause_s * 2, 30.0)
                 self._work.set()
             finally:
                 self._busy = False
@@ -405,24 +464,18 @@ class MqttLink:
             self._catch_up(behind[at : at + _AT_ONCE])
 
     def _catch_up(self, behind: list[str]) -> None:
-        asked = {topic_filter: self._ask(topic_filter) for topic_filter in behind}
-        accepted = []
-        for topic_filter, ticket in asked.items():
-            try:
-                self._subscribed({topic_filter: ticket})
-                accepted.append(topic_filter)
-            except RefusedError as error:
-                self._refuse(topic_filter, error)
+        accepted = self._subscribing.all(behind)
         # There may be as many filters as there are retained publications: neither is looked at for each of the other.
         wanted = FilterTree()
         for number, topic_filter in enumerate(accepted):
             wanted.add(topic_filter.removeprefix(self._config.prefix), number)
         here = [retained for retained in self._edge.retained() if wanted.match(retained.topic_string)]
-        news = self._differences(accepted, here) if accepted else []
-        if news:
+        found = self._snapshots.take(*accepted) if accepted else []
+        told = usable(self._differences(found, here), self._config.native_user, datetime.now(UTC)) if accepted else []
+        if told:
             intake = self._edge.intake()
             try:
-                intake.put(news)
+                intake.put([native for native, _ in told])
             finally:
                 intake.close()
         with self._lock:

@@ -18,21 +18,24 @@ such names for itself, so that no program's own property is in their way.
     mq.Bridge               client identifier of this bridge   its own is not taken again
     mq.Fence                only on what bridges send to themselves (commands.live.mqtt.snapshots): never taken
     user properties         folder usr                         folder usr
+    mq.Escaped              1 where the user properties are    they are read as what they were
+                              escaped (commands.live.mqtt.escaping)
     response topic,         -                                  user properties mqtt.ResponseTopic,
       correlation data                                           mqtt.CorrelationData (hexadecimal)
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
-from commands.live.inward import NativePublication
+from commands.live.inward import NativePublication, is_format
+from commands.live.mqtt.escaping import Pairs, escaped, fits_name, unescaped, why_not_text
 from commands.live.outward import ForTree
 from rfh2.ccsid import text_codec
 from rfh2.constants import MQENC_NATIVE
-
-Pairs = tuple[tuple[str, str], ...]
 
 FENCE: Final = "mq.Fence"
 TEXT: Final = "text/plain"
@@ -44,7 +47,7 @@ _ENCODING, _CCSID = "mq.Encoding", "mq.CodedCharSetId"
 _STAMPS: Final = {"Pts": "mq.PubTime", "Seq": "mq.SeqNum", "Sid": "mq.Data"}
 _TAGS: Final = {"mq.PubTime": "PubTime", "mq.SeqNum": "SeqNum"}
 _OWN: Final = frozenset({_BRIDGE, _FORMAT, _PRIORITY, _ENCODING, _CCSID, *_TAGS})
-_MAX_TEXT: Final = 65_535
+_NUMBER: Final = re.compile("-?[0-9]{1,10}", re.ASCII)
 _MAX_EXPIRY: Final = 0xFFFF_FFFF
 
 
@@ -81,8 +84,12 @@ def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[Packet, tuple
     if wanted.priority:
         own.append((_PRIORITY, str(wanted.priority)))
     stamps = [(_STAMPS.get(name, f"mq.{name}"), value) for name, value in wanted.stamps]
-    properties = tuple((name, value) for name, value in (*own, *stamps, *wanted.properties) if _fits(name, value))
-    lost = [name for name, value in wanted.properties if not _fits(name, value)]
+    properties = escaped(tuple(pair for pair in (*own, *stamps, *wanted.properties) if fits_name(pair[0])))
+    lost = [
+        f"the property {name[:40]}..., the name of which is too long"
+        for name, _ in wanted.properties
+        if not fits_name(name)
+    ]
     expiry_s = None if wanted.expiry <= 0 else min(-(-wanted.expiry // 10), _MAX_EXPIRY)
     qos = int(wanted.persistent)
     packet = Packet(topic, wanted.payload, qos, wanted.retain, expiry_s, content_type, is_text, properties)
@@ -96,13 +103,14 @@ def native_of(packet: Packet, prefix: str, bridge: str, default_format: str = ""
     """
     if not packet.topic.startswith(prefix) or len(packet.topic) == len(prefix):
         return None
-    given = dict(packet.properties)
+    pairs = unescaped(packet.properties)
+    given = dict(pairs)
     if given.get(_BRIDGE) == bridge or FENCE in given:
         return None
     fmt = given.get(_FORMAT)
-    if fmt is None or len(fmt) > 8:
+    if fmt is None or not is_format(fmt):
         fmt = _STRING if packet.is_text or _is_text_type(packet.content_type) else default_format
-    properties = tuple((name, value) for name, value in packet.properties if name not in _OWN)
+    properties = tuple((name, value) for name, value in pairs if name not in _OWN)
     if packet.response_topic:
         properties = (*properties, ("mqtt.ResponseTopic", packet.response_topic))
     if packet.correlation_data:
@@ -115,7 +123,7 @@ def native_of(packet: Packet, prefix: str, bridge: str, default_format: str = ""
         packet.expiry_s,
         _number(given.get(_PRIORITY), 0, 9, 0),
         properties,
-        tuple((_TAGS[name], value) for name, value in packet.properties if name in _TAGS),
+        tuple((_TAGS[name], value) for name, value in pairs if name in _TAGS),
         fmt,
         _number(given.get(_ENCODING), 0, 0x7FFF_FFFF, MQENC_NATIVE),
         _number(given.get(_CCSID), -2, 0x7FFF_FFFF, _UTF8),
@@ -125,7 +133,10 @@ def native_of(packet: Packet, prefix: str, bridge: str, default_format: str = ""
 def _told(wanted: ForTree) -> tuple[bool, str]:
     """Whether the payload is text that MQTT knows, which is UTF-8; and its content type."""
     if wanted.format != _STRING:
-        return False, BYTES if not wanted.format else f"application/x-ibm-mq; format={wanted.format}"
+        if not wanted.format:
+            return False, BYTES
+        name = wanted.format if why_not_text(wanted.format) is None else quote(wanted.format, safe=" ")
+        return False, f"application/x-ibm-mq; format={name}"
     codec = text_codec(wanted.ccsid, wanted.encoding)
     if codec is None:
         return False, TEXT
@@ -148,15 +159,8 @@ def _is_utf8(payload: bytes) -> bool:
     return "\0" not in text
 
 
-def _fits(name: str, value: str) -> bool:
-    try:
-        return "\0" not in name + value and max(len(name.encode()), len(value.encode())) <= _MAX_TEXT
-    except UnicodeEncodeError:
-        return False
-
-
 def _number(text: str | None, least: int, most: int, otherwise: int) -> int:
-    if text is None or not text.lstrip("-").isdecimal():
+    if text is None or _NUMBER.fullmatch(text) is None:
         return otherwise
     number = int(text)
     return number if least <= number <= most else otherwise

@@ -16,7 +16,8 @@ import time
 from typing import Final
 
 from commands.live.config import TopicsConfig
-from commands.live.mqtt.client import RETAIN_NOW, MqttClient, Received, RefusedError, TreeUnreachableError
+from commands.live.mqtt.answers import Received, RefusedError, TreeUnreachableError
+from commands.live.mqtt.client import RETAIN_NOW, MqttClient
 from commands.live.mqtt.packets import FENCE, Packet
 from commands.live.urls import Address
 
@@ -58,6 +59,7 @@ class Snapshots:
             found = self._until(fence, connection)
             for topic_filter in topic_filters:
                 self._client.unsubscribe(topic_filter)
+            self._client.proved()
             return found
 
     def prepare(self) -> None:

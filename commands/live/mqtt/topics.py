@@ -4,7 +4,7 @@ Pure. MQTT (version 5, section 4.7) has the topic-based wildcards of MQ, ``+`` a
 
 * ``#`` may only be last, and neither character may be a part of a level at all;
 * a filter that begins with a wildcard selects no topic that begins with ``$``;
-* a topic is at most 65,535 bytes of UTF-8 without a null, where MQ counts 10,240 characters.
+* a topic is at most 65,535 bytes of UTF-8 without control characters, where MQ counts 10,240 characters.
 
     pattern                    filter            then
     Stock/+/IBM, Stock/#       the same
@@ -18,22 +18,25 @@ from __future__ import annotations
 
 from typing import Final
 
+from commands.live.mqtt.escaping import why_not_text
 from streams.char_wildcards import parse_char_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, parse_topic_pattern
 
-MAX_BYTES: Final = 65_535
 _RESERVED: Final = "$"
+
+
+def why_not_shared(topic: str) -> str | None:
+    """Why a publication on *topic* concerns no MQTT program, None where it does."""
+    if MULTI_LEVEL in topic or SINGLE_LEVEL in topic:
+        return "an MQTT topic has no + and no #"
+    return "topics that begin with $ are the MQTT broker's own" if topic.startswith(_RESERVED) else None
 
 
 def why_not_topic(topic: str) -> str | None:
     """Why MQTT cannot carry a publication on *topic*, None where it can."""
-    if MULTI_LEVEL in topic or SINGLE_LEVEL in topic:
-        return "an MQTT topic has no + and no #"
-    if topic.startswith(_RESERVED):
-        return "topics that begin with $ are the MQTT broker's own"
-    return _why_not_text(topic)
+    return why_not_shared(topic) or (why_not_text(topic) if topic else "an MQTT topic is not empty")
 
 
 def filter_of(topic_string: str, scheme: WildcardScheme) -> str | None:
@@ -47,7 +50,7 @@ def filter_of(topic_string: str, scheme: WildcardScheme) -> str | None:
     if MULTI_LEVEL in levels:
         levels = (*levels[: levels.index(MULTI_LEVEL)], MULTI_LEVEL)
     found = SEPARATOR.join(levels)
-    return None if found.startswith(_RESERVED) or _why_not_text(found) else found
+    return None if found.startswith(_RESERVED) or why_not_text(found) else found
 
 
 def selects(topic_filter: str, topic: str) -> bool:
@@ -75,13 +78,3 @@ def _levels(topic_string: str, scheme: WildcardScheme) -> tuple[str, ...]:
 
 def _has_wildcard(level: str) -> bool:
     return MULTI_LEVEL in level or SINGLE_LEVEL in level
-
-
-def _why_not_text(text: str) -> str | None:
-    if "\0" in text:
-        return "an MQTT topic has no null"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "it is not UTF-8"
-    return f"it has {size} bytes, more than {MAX_BYTES}" if size > MAX_BYTES else None

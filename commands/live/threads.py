@@ -1,0 +1,57 @@
+"""The threads of a link, and what is known of the link from outside.
+
+A thread does its work until the link is stopped, and takes care of what it can expect to go wrong. One that ends all
+the same leaves a link that looks alive and carries nothing: so the process has to hear of it, and to end.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """What a link says of itself. trouble: why it cannot go on, "" where it does. next_try_s: seconds, None unknown."""
+
+    connected: bool
+    trouble: str = ""
+    next_try_s: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``status --json``."""
+        return asdict(self)
+
+
+class Threads:
+    """The threads of one link. log: where the end of one is told."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._threads: list[threading.Thread] = []
+        self._ended: Callable[[], None] = lambda: None
+        self.fault = ""
+
+    def start(self, ended: Callable[[], None], **work: Callable[[], None]) -> None:
+        """Start a thread for each of *work*. ended: called when one of them ends by a fault (``fault`` says which)."""
+        self._ended = ended
+        for name, target in work.items():
+            thread = threading.Thread(target=self._run, args=(name, target), name=f"qpubsub-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for all of them, for each at most so long."""
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def _run(self, name: str, target: Callable[[], None]) -> None:
+        try:
+            target()
+        except Exception as error:
+            self.fault = f"thread {name} of the link to the topic tree has failed: {error!r}"
+            self._log.critical("%s; the bridge ends, start it again", self.fault, exc_info=error)
+            self._ended()
