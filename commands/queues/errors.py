@@ -17,6 +17,11 @@ MQRC_Q_NOT_EMPTY: Final = 2055
 MQRC_UNKNOWN_ALIAS_BASE_Q: Final = 2082
 MQRC_ALIAS_BASE_Q_TYPE_ERROR: Final = 2001
 
+DAMAGED: Final = (
+    "the database is damaged, or another version of qpubsub wrote it; stop all that uses it, keep a copy, then restore "
+    "a backup or let sqlite3 .recover it"
+)
+
 
 class QueueError(StoreError):
     """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people."""
@@ -109,6 +114,11 @@ class StoreDamagedError(StoreError):
     def __init__(self, path: str, why: str) -> None:
         super().__init__(path, why)
         self.path, self.why = path, why
+
+    @classmethod
+    def unreadable(cls, path: str, what: str) -> StoreDamagedError:
+        """Of the database at *path*, *what* cannot be read."""
+        return cls(path, f"the {what} cannot be read: {DAMAGED}")
 
     def __str__(self) -> str:
         return f"{self.path}: {self.why}"

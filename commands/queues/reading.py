@@ -19,9 +19,11 @@ from commands.queues.database import Database
 from commands.queues.descriptor import HIGHEST_PRIORITY, leave
 from commands.queues.errors import StoreDamagedError
 from commands.queues.port import LoadedState, StoredMessage
-from commands.queues.state import from_microseconds, retained_of, subscription_of
-from rfh2.errors import QPubSubError
+from commands.queues.publications import KeptMessages, StoredPublication
+from commands.queues.state import from_microseconds, subscription_of
 from rfh2.frozen import maker
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription
 
 _stored = maker(StoredMessage)
 
@@ -29,6 +31,7 @@ _PAGE: Final = 256
 COLUMNS: Final = "seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count"
 _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, ?) ORDER BY rank, seq LIMIT ?"""
 _ONE = f"SELECT {COLUMNS} FROM messages WHERE seq = ? AND queue = ?"
+_PUBLICATIONS = "SELECT number, published_at, expires_at, local FROM publications"
 _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
     - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
 
@@ -65,10 +68,13 @@ def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
     return int(count)
 
 
-def load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
-    """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError."""
+def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> LoadedState:
+    """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError.
+
+    messages: where the retained publications look for theirs.
+    """
     with _all_of_it_kept():
-        return _load_state(connection, path)
+        return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
 
 
 @contextmanager
@@ -83,22 +89,28 @@ def _all_of_it_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
-    objects = load_objects(connection, path)
+def _subscriptions(connection: sqlite3.Connection, path: str) -> list[Subscription]:
     subscriptions = []
     for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
         try:
             subscriptions.append(subscription_of(state))
         except ValidationError as error:
-            raise _unreadable(path, f"subscription {sub_id.hex()}") from error
+            raise StoreDamagedError.unreadable(path, f"subscription {sub_id.hex()}") from error
+    return subscriptions
+
+
+def _retained(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> list[RetainedPublication]:
+    published: dict[int, StoredPublication] = {}
+    for number, at, expires_at, local in connection.execute(_PUBLICATIONS):
+        expiry = None if expires_at is None else from_microseconds(expires_at)
+        published[number] = StoredPublication(number, from_microseconds(at), expiry, bool(local), messages)
     retained = []
-    columns = "topic, published_at, expires_at, local, persistent, md, body"
-    for row in connection.execute(f"SELECT {columns} FROM retained ORDER BY topic"):
-        try:
-            retained.append(retained_of(row))
-        except QPubSubError as error:
-            raise _unreadable(path, f"retained publication on {row[0]}") from error
-    return objects, subscriptions, retained
+    for topic, number in connection.execute("SELECT topic, publication FROM retained ORDER BY topic"):
+        publication = published.get(number)
+        if publication is None:
+            raise StoreDamagedError.unreadable(path, f"retained publication on {topic}")
+        retained.append(RetainedPublication(topic, publication))
+    return retained
 
 
 def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
@@ -109,7 +121,7 @@ def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
         try:
             definitions.append(definition_of(kind, state))
         except (ValidationError, KeyError) as error:
-            raise _unreadable(path, with_what) from error
+            raise StoreDamagedError.unreadable(path, with_what) from error
     return _objects(definitions, path)
 
 
@@ -117,7 +129,7 @@ def _objects(definitions: list[Definition], path: str) -> Objects:
     # Objects begins with the defaults of a new queue manager; here those that were deleted must not come back.
     qmgr = next((d for d in definitions if isinstance(d, QueueManager)), None)
     if qmgr is None:
-        raise _unreadable(path, "queue manager's own definition")
+        raise StoreDamagedError.unreadable(path, "queue manager's own definition")
     objects = Objects(qmgr)
     for default in definitions_in(objects):
         if not isinstance(default, QueueManager):
@@ -137,7 +149,3 @@ def definitions_in(objects: Objects) -> list[Definition]:
         *objects.topics,
         *objects.authorities.values(),
     ]
-
-
-def _unreadable(path: str, what: str) -> StoreDamagedError:
-    return StoreDamagedError(path, f"the {what} cannot be read; was it written by another version of qpubsub?")

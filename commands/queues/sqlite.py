@@ -31,6 +31,7 @@ from commands.queues.home import DATABASE, directory_of, queue_managers
 from commands.queues.lock import exclusive
 from commands.queues.overview import Overview, beginnings, overview
 from commands.queues.port import LoadedState, StoredMessage
+from commands.queues.publications import KeptMessages
 from commands.queues.state import to_microseconds
 from commands.queues.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
@@ -54,6 +55,7 @@ class QueueManagerStore:
         self._name = name
         self._clock = clock
         self._cache = DefinitionCache()
+        self._messages = KeptMessages(database, self._settle)
         self._unit: SqliteUnitOfWork | None = None
         self._data_version = self._read_data_version()
 
@@ -136,7 +138,7 @@ class QueueManagerStore:
         self.database.begin()
         try:
             self._data_version = self._read_data_version()
-            self._unit = SqliteUnitOfWork(self.database, self._cache, self._clock)
+            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self._clock)
         except BaseException:
             connection.execute("ROLLBACK")
             raise
@@ -163,7 +165,7 @@ class QueueManagerStore:
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
         with self._one_moment() as connection:
-            return reading.load_state(connection, self.database.path)
+            return reading.load_state(connection, self.database.path, self._messages)
 
     @telling
     def overview(self) -> Overview:

@@ -28,7 +28,7 @@ from commands.queues import reading
 from commands.queues.database import Database, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
-from commands.queues.effects import save_effect
+from commands.queues.effects import EffectKeeper
 from commands.queues.errors import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_GET_INHIBITED,
@@ -40,12 +40,13 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.heads import Heads, Row
-from commands.queues.pending import Mark, Pending
+from commands.queues.pending import NOTHING, Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
+from commands.queues.publications import KeptMessages
 from commands.queues.state import to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
-from streams.operations import Effect
+from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
@@ -82,6 +83,7 @@ class SqliteUnitOfWork:
         "_depths",
         "_got",
         "_heads",
+        "_keeper",
         "_open",
         "_part",
         "_pending",
@@ -93,7 +95,9 @@ class SqliteUnitOfWork:
         "database",
     )
 
-    def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, database: Database, cache: DefinitionCache, messages: KeptMessages, clock: Callable[[], datetime]
+    ) -> None:
         self.database = database
         self._connection = database.connection
         self._cache = cache
@@ -101,6 +105,7 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = Pending(database.connection)
+        self._keeper = EffectKeeper(database.connection, self._pending, messages, self.settle)
         self._heads = Heads(database.connection, self.settle)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
@@ -264,14 +269,15 @@ class SqliteUnitOfWork:
     def load_state(self) -> LoadedState:
         self._require_open()
         self.settle()
-        return reading.load_state(self._connection, self.database.path)
+        return reading.load_state(self._connection, self.database.path, self._keeper.messages)
 
     @telling
-    def save_effects(self, effects: Iterable[Effect]) -> None:
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         self._require_open()
-        for effect in effects:
-            if save_effect(self._pending, effect):
-                self._state_changed()
+        kept = [effect for effect in effects if not isinstance(effect, Delivery)]
+        if kept:
+            self._state_changed()
+        return self._keeper.keep(kept)
 
     @telling
     def save_definition(self, definition: Definition) -> None:
@@ -296,8 +302,7 @@ class SqliteUnitOfWork:
     @telling
     def discard_nonpersistent_retained(self) -> int:
         self._require_open()
-        self.settle()
-        gone = self._connection.execute("DELETE FROM retained WHERE NOT persistent").rowcount
+        gone = self._keeper.discard_nonpersistent()
         if gone:
             self._state_changed()
         return gone
@@ -319,7 +324,7 @@ class SqliteUnitOfWork:
         try:
             if self._part is not None and not self._savepoint:
                 self._pending.flush(self._part)
-                self._part = (0, 0, 0)
+                self._part = NOTHING
                 self._connection.execute("SAVEPOINT part")
                 self._savepoint = True
             self._pending.flush()
@@ -345,6 +350,7 @@ class SqliteUnitOfWork:
             raise StoreError("this unit of work is over; there is nothing left to back out")
         self._open = False
         self._pending.clear()
+        self._keeper.messages.forget()
         self._cache.at(-1)
         # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
         if self._connection.in_transaction:

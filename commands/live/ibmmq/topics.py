@@ -298,8 +298,9 @@ class MqTopicLink:
             return
         there = tree.retained(selection)
         pattern = parse_pattern(selection.topic_string, selection.wildcard)
-        here = [known for known in self._edge.retained() if pattern.matches(known.topic_string)]
-        news = differences(there.natives, set(there.topics), here)
+        with self._edge.retained() as kept:
+            here = [known for known in kept if pattern.matches(known.topic_string)]
+            news = differences(there.natives, set(there.topics), here)
         if news:
             intake = self._edge.intake()
             try:

@@ -417,8 +417,9 @@ class MqttLink:
         wanted = FilterTree()
         for number, topic_filter in enumerate(accepted):
             wanted.add(topic_filter.removeprefix(self._config.prefix), number)
-        here = [retained for retained in self._edge.retained() if wanted.match(retained.topic_string)]
-        news = self._differences(accepted, here) if accepted else []
+        with self._edge.retained() as kept:
+            here = [retained for retained in kept if wanted.match(retained.topic_string)]
+            news = self._differences(accepted, here) if accepted else []
         if news:
             intake = self._edge.intake()
             try:
