@@ -111,7 +111,7 @@ class Places:
 
     @contextmanager
     def _retained(self) -> Iterator[list[RetainedPublication]]:
-        with self.store() as reading:
+        with self.store() as reading, reading.one_moment():
             yield reading.load_state()[2]
 
     def tree_config(self) -> QueuesConfig:

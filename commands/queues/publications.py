@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.queues.database import Database
 from commands.queues.errors import StoreDamagedError
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, StoreError
 from rfh2.message import Message, decode
 
 CACHE_BYTES: Final = 16 * 1024 * 1024
@@ -39,7 +39,7 @@ class KeptMessages:
         self._size_bytes = 0
 
     def message(self, number: int) -> Message:
-        """The message of publication *number*. Raises StoreDamagedError where it is gone or unreadable, StoreError."""
+        """The message of publication *number*. Raises StoreDamagedError where it cannot be read, StoreError."""
         found = self._cache.pop(number, None)
         if found is not None:
             self._cache[number] = found
@@ -50,7 +50,7 @@ class KeptMessages:
         except sqlite3.Error as error:
             raise self._database.told(error) from error
         if row is None:
-            raise StoreDamagedError(self._database.path, f"retained publication {number} is not there any more")
+            raise StoreError(f"{self._database.path}: a retained publication was cleared meanwhile; try again")
         md, body = row
         try:
             message = decode(body, md)

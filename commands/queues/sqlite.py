@@ -164,14 +164,14 @@ class QueueManagerStore:
     @telling
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
-        with self._one_moment() as connection:
+        with self.one_moment() as connection:
             return reading.load_state(connection, self.database.path, self._messages)
 
     @telling
     def overview(self) -> Overview:
         """What there is, counted: quick however much it is. Raises StoreDamagedError."""
         log = self.directory / f"{DATABASE}-wal"
-        with self._one_moment():
+        with self.one_moment():
             return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
 
     @telling
@@ -181,8 +181,11 @@ class QueueManagerStore:
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
-    def _one_moment(self) -> Iterator[sqlite3.Connection]:
-        """Where what is read is as of one moment: the transaction that is open, or one to read in."""
+    def one_moment(self) -> Iterator[sqlite3.Connection]:
+        """Where what is read is as of one moment, messages of retained publications too.
+
+        It is the transaction that is open, or one to read in, which keeps others from nothing.
+        """
         self._settle()
         connection = self.database.connection
         if connection.in_transaction:

@@ -22,6 +22,7 @@ from commands.objects import (
     QueueManager,
     is_object_name,
     kind_of,
+    new_queue,
     state_of,
 )
 from commands.queues import reading
@@ -480,8 +481,7 @@ class SqliteUnitOfWork:
             raise refusal
         if not is_object_name(name):
             raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
-        queue = LocalQueue(name)
-        self._save(queue)
+        self._save(queue := new_queue(name))
         return queue
 
     def _save(self, definition: Definition) -> None:
