@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker import Broker
-from commands.objects import QueueManager
+from commands.objects import LocalQueue, QueueManager
 from commands.processor import Processor
 from commands.puts import Put
 from commands.queues import QueueManagerStore
@@ -189,6 +189,24 @@ def test_the_tables_are_what_a_dictionary_would_be(
         assert rows(store) == (len(expected), len({at for at, _ in expected.values()}))
         with again(store) as other:
             assert bodies(store) == bodies(other) == {topic: data for topic, (_, data) in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("persistence", "def_persistent", "outlives"),
+    [(0, True, False), (1, False, True), (2, True, True), (2, False, False), (2, None, True)],
+    ids=["not persistent", "persistent", "as queue, YES", "as queue, NO", "as queue, as the queue manager was made"],
+)
+def test_a_restart_keeps_what_is_retained_persistent_2_3_2_8_5(
+    store: QueueManagerStore, persistence: int, def_persistent: bool | None, outlives: bool
+) -> None:
+    """The message is as its stream queue resolved its persistence when it was put there (guide 6.7.9)."""
+    if def_persistent is not None:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue(STREAM, def_persistent=def_persistent))
+    process(store, publish("a", persistence=persistence))
+    with again(store) as restarted:
+        Processor(restarted, lambda: NOW).start()
+        assert [each.topic_string for each in restarted.load_state()[2]] == (["a"] if outlives else [])
 
 
 # Messages when asked for
