@@ -30,6 +30,7 @@ from commands.queues.errors import (
 from commands.queues.home import DATABASE, directory_of, queue_managers
 from commands.queues.lock import exclusive
 from commands.queues.overview import Overview, beginnings, overview
+from commands.queues.permissions import make_directory, open_to_others, touch
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.publications import KeptMessages
 from commands.queues.state import to_microseconds
@@ -71,12 +72,14 @@ class QueueManagerStore:
     ) -> Self:
         """Make queue manager *definition* in *home*, with the objects of a new one, and open it.
 
-        Raises QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
+        Its files are for the caller alone, or for the group of a directory prepared for one (``permissions``). Raises
+        QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
         """
         directory = directory_of(home, definition.name)
         path = directory / DATABASE
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory)
+            touch(path)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
         database = Database(path, durability, patience_s, create=True)
@@ -123,6 +126,11 @@ class QueueManagerStore:
             database.close()
             raise
         return cls(directory, name, database, clock)
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether any user of the machine can read or write some of its files."""
+        return open_to_others(self.directory)
 
     @property
     def name(self) -> str:

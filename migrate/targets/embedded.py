@@ -26,6 +26,7 @@ from commands.objects import kind_of
 from commands.queues import QueueManagerStore, UnitOfWork
 from commands.queues.errors import QueueError
 from commands.queues.home import DATABASE
+from commands.queues.permissions import make_directory, private, touch
 from commands.queues.reading import definitions_in
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
@@ -134,21 +135,21 @@ def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> 
 
 
 def _new_directory(home: Path, plan: Plan) -> Path:
+    make_directory(home / DIRECTORY)
     stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
     for number in range(1000):
         directory = home / DIRECTORY / (f"{stem}-{number}" if number else stem)
-        try:
-            directory.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return directory
+        if not directory.exists():
+            make_directory(directory)
+            return directory
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
 def _back_up(store: QueueManagerStore, directory: Path) -> None:
     """A whole copy of the database, in a directory of its own, so that it opens as a queue manager does."""
     copy = directory / store.directory.name
-    copy.mkdir()
+    make_directory(copy)
+    touch(copy / DATABASE)
     try:
         source = sqlite3.connect(store.directory / DATABASE)
         try:
@@ -182,7 +183,7 @@ def _write_journal(directory: Path, plan: Plan) -> None:
         "items": labelled(plan.state),
     }
     partial = directory / f"{_JOURNAL}.partial"
-    with partial.open("w", encoding="utf-8") as file:
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
         json.dump(body, file, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())

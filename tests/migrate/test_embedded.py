@@ -17,6 +17,7 @@ from commands.queues import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.plan import Plan, PlanOptions, Tool
+from migrate.report.outputs import write_outputs
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.in_memory import applied
@@ -133,6 +134,20 @@ def test_a_backup_is_a_whole_queue_manager(store: QueueManagerStore) -> None:
     with QueueManagerStore.open(directory, "QM1") as backup:
         assert told(Target.loaded(backup.load_state(), 0)) == before
         assert [message.body for message in backup.browse("SOME.Q")] == [b"before"]
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_backup_journal_and_outputs_are_their_owners(store: QueueManagerStore, tmp_path: Path, mask: int) -> None:
+    plan, target = planned(store)
+    before = os.umask(mask)
+    try:
+        directory = embedded.apply(store, plan)
+        write_outputs(plan, target, tmp_path / "out", {"runbook.md": "text"})
+    finally:
+        os.umask(before)
+    made = [directory.parent, *directory.parent.rglob("*"), tmp_path / "out", *(tmp_path / "out").iterdir()]
+    assert {path.stat().st_mode & 0o7777 for path in made if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o7777 for path in made if path.is_file()} == {0o600}
 
 
 def test_a_change_since_the_plan_is_noticed(store: QueueManagerStore) -> None:
