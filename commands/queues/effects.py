@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
+from commands.queues import reading
+from commands.queues.database import Database
 from commands.queues.pending import Pending
 from commands.queues.publications import KeptMessages, StoredPublication
 from commands.queues.state import publication_row, subscription_state
@@ -30,7 +31,6 @@ _RETAIN: Final = """INSERT INTO retained (topic, publication) VALUES (?, ?)
 _FORGET_RETAINED: Final = "DELETE FROM retained WHERE topic = ?"
 _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
     WHERE publication IN (SELECT number FROM publications WHERE NOT persistent)"""
-_HIGHEST_NUMBER: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'publications'"
 
 
 class EffectKeeper:
@@ -39,12 +39,12 @@ class EffectKeeper:
     messages: those of the database. settle: called when enough is pending.
     """
 
-    __slots__ = ("_connection", "_number", "_pending", "_settle", "messages")
+    __slots__ = ("_database", "_number", "_pending", "_settle", "messages")
 
     def __init__(
-        self, connection: sqlite3.Connection, pending: Pending, messages: KeptMessages, settle: Callable[[], None]
+        self, database: Database, pending: Pending, messages: KeptMessages, settle: Callable[[], None]
     ) -> None:
-        self._connection, self._pending, self.messages, self._settle = connection, pending, messages, settle
+        self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
     def keep(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
@@ -87,7 +87,7 @@ class EffectKeeper:
     def discard_nonpersistent(self) -> int:
         """Forget the retained publications that do not outlive a restart; how many topics kept one."""
         self._settle()
-        return self._connection.execute(_FORGET_NONPERSISTENT).rowcount
+        return self._database.connection.execute(_FORGET_NONPERSISTENT).rowcount
 
     def _save(self, subscription: Subscription) -> None:
         self._pending.execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
@@ -95,8 +95,7 @@ class EffectKeeper:
     def _publish(self, publication: Published) -> StoredPublication:
         row = publication_row(publication)
         if self._number is None:
-            highest = self._connection.execute(_HIGHEST_NUMBER).fetchone()
-            self._number = 0 if highest is None else int(highest[0])
+            self._number = reading.highest(self._database, "publications")
         self._number += 1
         self._pending.publish((self._number, *row))
         self.messages.keep(self._number, publication.message, len(row[-2]) + len(row[-1]))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import StoreError
+from rfh2.errors import QPubSubError, StoreError
+
+# What comes of making a value of a row that holds anything at all; pydantic's ValidationError is a ValueError.
+UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)
 
 MQRC_EXPIRY_ERROR: Final = 2013
 MQRC_GET_INHIBITED: Final = 2016
@@ -122,3 +128,14 @@ class StoreDamagedError(StoreError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.why}"
+
+
+@contextmanager
+def readable(path: str, what: str) -> Iterator[None]:
+    """Where *what*, a row of the database at *path*, becomes a value: what fails there is StoreDamagedError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except UNREADABLE as error:
+        raise StoreDamagedError.unreadable(path, what) from error

@@ -6,15 +6,14 @@ of bytes, so that memory grows with the number of topics and not with what is re
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from commands.queues.database import Database
-from commands.queues.errors import StoreDamagedError
-from rfh2.errors import DecodeError, StoreError
+from commands.queues.database import FAILURES, Database
+from commands.queues.errors import UNREADABLE, StoreDamagedError
+from rfh2.errors import StoreError
 from rfh2.message import Message, decode
 
 CACHE_BYTES: Final = 16 * 1024 * 1024
@@ -47,14 +46,14 @@ class KeptMessages:
         self._settle()
         try:
             row = self._database.connection.execute(_MESSAGE, (number,)).fetchone()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise self._database.told(error) from error
         if row is None:
             raise StoreError(f"{self._database.path}: a retained publication was cleared meanwhile; try again")
         md, body = row
         try:
             message = decode(body, md)
-        except (DecodeError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             raise self._unreadable(number) from error
         self.keep(number, message, len(md) + len(body))
         return message

@@ -19,13 +19,14 @@ from typing import Final, Self
 
 from commands.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.queues import reading, schema
-from commands.queues.database import Database, Durability, telling
+from commands.queues.database import FAILURES, Database, Durability, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
     StoreDamagedError,
     UnknownQueueError,
+    readable,
 )
 from commands.queues.home import DATABASE, directory_of, queue_managers
 from commands.queues.lock import exclusive
@@ -248,7 +249,7 @@ class QueueManagerStore:
             self._unit.settle()
 
     def _look_up(self, name: str) -> Queue | None:
-        return look_up(self.database.connection, name)
+        return look_up(self.database, name)
 
     def _local(self, name: str) -> str:
         found = self.find_queue(name)
@@ -276,7 +277,7 @@ def _writing(database: Database) -> Iterator[sqlite3.Connection]:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -284,7 +285,7 @@ def _require_new(database: Database, name: str, home: Path) -> None:
     try:
         if schema.version_of(database.connection, database.path) > 0:
             raise QueueManagerExistsError(name, str(home))
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -292,7 +293,7 @@ def _write_ahead(database: Database) -> None:
     # Not done before the file is known to be ours: it changes the file.
     try:
         database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -304,8 +305,8 @@ def _opened(database: Database) -> QueueManager:
             raise StoreDamagedError(path, "was never finished; run qpubsub create again")
         _write_ahead(database)
         if version < len(schema.MIGRATIONS):
-            with _writing(database):
+            with _writing(database), readable(path, "tables of an earlier version"):
                 schema.migrate(connection, schema.version_of(connection, path))
         return queue_manager(connection, path)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error

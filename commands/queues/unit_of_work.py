@@ -7,7 +7,6 @@ and definitions are read once and then counted in memory, and what it writes wai
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
@@ -26,7 +25,7 @@ from commands.objects import (
     state_of,
 )
 from commands.queues import reading
-from commands.queues.database import Database, telling
+from commands.queues.database import FAILURES, Database, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
 from commands.queues.effects import EffectKeeper
@@ -50,7 +49,6 @@ from rfh2.errors import StoreError
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
 _SAVE_VERSION: Final = "UPDATE state SET version = ?"
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
@@ -106,14 +104,14 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = Pending(database.connection)
-        self._keeper = EffectKeeper(database.connection, self._pending, messages, self.settle)
-        self._heads = Heads(database.connection, self.settle)
+        self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
+        self._heads = Heads(database, self.settle)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
         self._time: datetime | None = None  # of the last put, and in microseconds: many puts have one time
         self._time_us = 0
-        (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
+        self._version = reading.state_version(database)
         cache.at(self._version)
         self._open = True
 
@@ -128,7 +126,7 @@ class SqliteUnitOfWork:
         now_us = to_microseconds(self._clock())
         while (row := self._heads.take(local.name)) is not None:
             if self._is_given(row, now_us):
-                return reading.message_of(row, now_us)
+                return reading.message_of(self.database, row, now_us)
         return None
 
     @telling
@@ -150,7 +148,7 @@ class SqliteUnitOfWork:
                 return None
             row = heads.take(of)
             if row is not None and self._is_given(row, now_us):
-                return reading.message_of(row, now_us)
+                return reading.message_of(self.database, row, now_us)
 
     @telling
     def put(
@@ -329,7 +327,7 @@ class SqliteUnitOfWork:
                 self._connection.execute("SAVEPOINT part")
                 self._savepoint = True
             self._pending.flush()
-        except sqlite3.Error:
+        except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -340,7 +338,7 @@ class SqliteUnitOfWork:
         try:
             self._pending.flush()
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             self.backout()
             raise self.database.told(error) from error
         self._open = False
@@ -357,11 +355,11 @@ class SqliteUnitOfWork:
         if self._connection.in_transaction:
             try:
                 self._connection.execute("ROLLBACK")
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 raise self.database.told(error) from error
         if self._got:
             # The messages are back already. Where there is no room or no patience to count that, they are not lost.
-            with suppress(sqlite3.Error, StoreError):
+            with suppress(*FAILURES, StoreError):
                 self._count_backouts(self._got)
 
     def savepoint(self) -> AbstractContextManager[None]:
@@ -458,8 +456,7 @@ class SqliteUnitOfWork:
 
     def _next_seq(self) -> int:
         if self._seq is None:
-            row = self._connection.execute(_HIGHEST_SEQ).fetchone()
-            self._seq = 0 if row is None else int(row[0])
+            self._seq = reading.highest(self.database, "messages")
         return self._seq + 1
 
     def _known(self, name: str) -> LocalQueue:
@@ -471,7 +468,7 @@ class SqliteUnitOfWork:
     def _look_up(self, name: str) -> Queue | None:
         found = self._cache.queues.get(name)
         if found is None:
-            found = look_up(self._connection, name)
+            found = look_up(self.database, name)
             if found is not None:
                 self._cache.queues[name] = found
         return found

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from commands.objects import kind_of
 from commands.queues import QueueManagerStore, UnitOfWork
+from commands.queues.database import FAILURES
 from commands.queues.errors import QueueError
 from commands.queues.home import DATABASE
 from commands.queues.permissions import make_directory, private, touch
@@ -161,7 +162,7 @@ def _back_up(store: QueueManagerStore, directory: Path) -> None:
                 target.close()
         finally:
             source.close()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
 
 
