@@ -129,16 +129,21 @@ def highest(database: Database, table: str) -> int:
 
 
 def _subscriptions(connection: sqlite3.Connection, path: str) -> list[Subscription]:
-    subscriptions = []
+    subscriptions: list[Subscription] = []
     names = set()
-    for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
-        with readable(path, f"subscription {sub_id.hex() if isinstance(sub_id, bytes) else sub_id}"):
+    sub_id: object = None
+    try:
+        for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
             subscription = subscription_of(state)
             parse_pattern(subscription.topic_string, subscription.wildcard)
-            if subscription.sub_id != sub_id or (subscription.name is not None and subscription.name in names):
+            if subscription.sub_id != sub_id or subscription.name in names:
                 raise ValueError("it contradicts another row")
-            names.add(subscription.name)
+            if subscription.name is not None:
+                names.add(subscription.name)
             subscriptions.append(subscription)
+    except UNREADABLE as error:
+        what = f"subscription {sub_id.hex() if isinstance(sub_id, bytes) else sub_id}"
+        raise StoreDamagedError.unreadable(path, what) from error
     return subscriptions
 
 

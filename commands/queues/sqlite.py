@@ -112,7 +112,8 @@ class QueueManagerStore:
         """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
 
         patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
-        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError.
+        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError; for an older
+        schema QueueManagerInUseError while a command processor works on it.
         """
         directory = directory_of(home, name)
         path = directory / DATABASE
@@ -120,7 +121,7 @@ class QueueManagerStore:
             raise QueueManagerNotFoundError(name, str(home), queue_managers(home))
         database = Database(path, durability, patience_s)
         try:
-            qmgr = _opened(database)
+            qmgr = _opened(database, name)
             if qmgr.name != name:
                 raise StoreDamagedError(database.path, f"holds queue manager {qmgr.name}, not {name}; was it copied?")
         except BaseException:
@@ -297,7 +298,7 @@ def _write_ahead(database: Database) -> None:
         raise database.told(error) from error
 
 
-def _opened(database: Database) -> QueueManager:
+def _opened(database: Database, name: str) -> QueueManager:
     connection, path = database.connection, database.path
     try:
         version = schema.version_of(connection, path)
@@ -305,7 +306,9 @@ def _opened(database: Database) -> QueueManager:
             raise StoreDamagedError(path, "was never finished; run qpubsub create again")
         _write_ahead(database)
         if version < len(schema.MIGRATIONS):
-            with _writing(database), readable(path, "tables of an earlier version"):
+            # Whoever works on it knows the older tables.
+            lock = exclusive(Path(path).with_name(_LOCK_FILE), name)
+            with lock, _writing(database), readable(path, "tables of an earlier version"):
                 schema.migrate(connection, schema.version_of(connection, path))
         return queue_manager(connection, path)
     except FAILURES as error:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.queues import QueueManagerStore, StoreDamagedError, schema
+from commands.queues import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
 from commands.queues.home import DATABASE
+from commands.queues.lock import exclusive
 from rfh2 import encode
 from streams.operations import RetainedCleared
 
@@ -91,6 +92,17 @@ def test_schema_1_stream_queues_that_nobody_changed_become_persistent(
     with reopen(tmp_path) as store:
         found = store.load_state()[0].queues[queue]
         assert (found.def_persistent, found.max_depth == 10) == (persistent, "ADMIN" in queue)
+
+
+def test_an_older_schema_is_left_while_a_processor_works_on_it(tmp_path: Path) -> None:
+    path = old(tmp_path, 1)
+    with exclusive(path.with_name("run.lock"), "QM1"), pytest.raises(QueueManagerInUseError):
+        reopen(tmp_path)
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+    with reopen(tmp_path) as store:
+        assert len(store.load_state()[2]) == 4
 
 
 def test_a_newer_schema_is_refused_by_its_number_and_left(tmp_path: Path) -> None:
