@@ -235,7 +235,7 @@ class Broker:
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
         for delivery, *others in copies(deliveries, self.semantics):
             subscription = delivery.subscription
-            queue = self.objects.queues.get(subscription.dest_queue)
+            queue = self.objects.queue(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)
             message, body = forwarder.forward(delivery, work.ids(), default, *others)
             work.puts.append(

@@ -130,7 +130,7 @@ class Context:
         """The command's priority, as its queue resolves it."""
         if self.mqmd.priority != MQPRI_PRIORITY_AS_Q_DEF:
             return self.mqmd.priority
-        queue = self.objects.queues.get(self.queue)
+        queue = self.objects.queue(self.queue)
         return queue.def_priority if queue is not None else 0
 
     @property
@@ -138,7 +138,7 @@ class Context:
         """The command's persistence, as its queue resolves it: MQPER_PERSISTENT or MQPER_NOT_PERSISTENT."""
         if self.mqmd.persistence != MQPER_PERSISTENCE_AS_Q_DEF:
             return self.mqmd.persistence
-        queue = self.objects.queues.get(self.queue)
+        queue = self.objects.queue(self.queue)
         return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
 
     def may(self, action: Action, pattern: str, scheme: WildcardScheme) -> bool:

@@ -27,6 +27,9 @@ UNLIMITED_DEPTH = 999_999_999
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9._/%]{1,48}")
 
 
+_PERSISTENT = frozenset({DEFAULT_STREAM, ADMIN_STREAM})
+
+
 def is_object_name(name: str) -> bool:
     """Whether *name* may name a queue or a queue manager: 1 to 48 of the characters MQ allows."""
     return _OBJECT_NAME.fullmatch(name) is not None
@@ -64,6 +67,15 @@ class LocalQueue:
     backout_threshold: int = 0
     backout_queue: str = ""
     transmission: bool = False
+
+
+def new_queue(name: str) -> LocalQueue:
+    """The queue of that name as it comes into being by being named, or with the queue manager.
+
+    The stream queues of a queue manager are DEFPSIST(YES): what is retained by a program that leaves persistence to the
+    queue outlives a restart.
+    """
+    return LocalQueue(name, def_persistent=name in _PERSISTENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +125,18 @@ class Objects:
 
     def __init__(self, qmgr: QueueManager) -> None:
         self.qmgr = qmgr
-        self.queues: dict[str, LocalQueue] = {name: LocalQueue(name) for name in SYSTEM_QUEUES}
+        self.queues: dict[str, LocalQueue] = {name: new_queue(name) for name in SYSTEM_QUEUES}
         self.aliases: dict[str, AliasQueue] = {}
         self.namelists: dict[str, Namelist] = {namelist.name: namelist for namelist in DEFAULT_NAMELISTS}
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
+
+    def queue(self, name: str) -> LocalQueue | None:
+        """The local queue of that name, or behind the alias of that name; None where there is none."""
+        alias = self.aliases.get(name)
+        if alias is not None and alias.target_type == "QUEUE":
+            name = alias.target
+        return self.queues.get(name)
 
     def put(self, definition: Definition) -> None:
         """Define or replace."""

@@ -333,7 +333,8 @@ class Processor:
         if isinstance(outcome, Again):
             self._repeat(unit, broker, arrival, outcome, batch)
             return
-        unit.save_effects(outcome.effects)
+        for retained in unit.save_effects(outcome.effects):
+            broker.space.retain(retained)
         self._carry_out(unit, broker, arrival, outcome, batch)
         self._version = unit.state_version
 

@@ -38,11 +38,12 @@ def plan_retained(draft: Draft) -> None:
     """The steps for all retained publications of the state."""
     latest = _without_older(draft)
     taken: dict[str, Key] = {}
+    shared: dict[tuple[object, ...], Publication] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
         key = (legacy.kind, number)
         if key in latest:
             try:
-                _plan_one(draft, key, legacy, taken)
+                _plan_one(draft, key, legacy, taken, shared)
             except _RefusedError as refusal:
                 draft.ledger.report(key, refusal.text, *refusal.ids, severity=refusal.severity)
         draft.progress(1)
@@ -87,7 +88,14 @@ def _is_newer(one: LegacyRetained, other: LegacyRetained) -> bool:
     return other.delivered and not one.delivered
 
 
-def _plan_one(draft: Draft, key: Key, legacy: LegacyRetained, taken: dict[str, Key]) -> None:
+def _plan_one(
+    draft: Draft,
+    key: Key,
+    legacy: LegacyRetained,
+    taken: dict[str, Key],
+    shared: dict[tuple[object, ...], Publication],
+) -> None:
+    """taken: the topics that have one already. shared: publications by what they were made of."""
     topic_string = _topic_string(draft, legacy)
     message = _message(draft, key, legacy)
     earlier = taken.get(topic_string)
@@ -101,6 +109,10 @@ def _plan_one(draft: Draft, key: Key, legacy: LegacyRetained, taken: dict[str, K
         why = f"the retained publication that {topic_string} had was replaced"
         draft.ledger.change(key, why, "P08", severity=Severity.WARNING)
     publication = Publication(message, legacy.published_at or draft.now, legacy.expires_at, legacy.local)
+    if not legacy.delivered:
+        # What was published on several topics stays one publication, and is stored once.
+        what = (legacy.md_hex, legacy.body_hex, publication.published_at, legacy.expires_at, legacy.local)
+        publication = shared.setdefault(what, publication)
     taken[topic_string] = key
     retained = RetainedPublication(topic_string, publication)
     draft.steps.append(KeepRetained(retained, key, legacy.stream, legacy.sub_point, existing is not None))

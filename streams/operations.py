@@ -8,20 +8,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from rfh2.frozen import quick
 from rfh2.message import Message
 from streams.subscriptions import Subscription, WildcardScheme
 
 
+class Published(Protocol):
+    """What was published, as those see it who send it on: a ``Publication``, or one whose message is kept elsewhere.
+
+    message: the publisher's. published_at: when it came to the queue manager, UTC. stream, sub_point: those it was
+    published on, None for the default ones. Only version 6 asks: there each is a topic space of its own.
+    """
+
+    @property
+    def message(self) -> Message:
+        """Raises StoreError where it is kept elsewhere and cannot be read."""
+
+    @property
+    def published_at(self) -> datetime: ...
+
+    @property
+    def expires_at(self) -> datetime | None: ...
+
+    @property
+    def local(self) -> bool: ...
+
+    @property
+    def stream(self) -> str | None: ...
+
+    @property
+    def sub_point(self) -> str | None: ...
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was published: the publisher's message, and when it came to the queue manager (UTC).
-
-    stream, sub_point: those it was published on, None for the default ones. Only version 6 asks: there each is a topic
-    space of its own.
-    """
+    """``Published``, with the message in it."""
 
     message: Message
     published_at: datetime
@@ -33,10 +57,13 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class RetainedPublication:
-    """The one publication that a topic keeps for subscribers yet to come (guide 2.3.2)."""
+    """The one publication that a topic keeps for subscribers yet to come (guide 2.3.2).
+
+    Topics that keep the same one share it.
+    """
 
     topic_string: str
-    publication: Publication
+    publication: Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +151,7 @@ class Delivery:
 
     subscription: Subscription
     topic_string: str
-    publication: Publication
+    publication: Published
     from_retained: bool = False
 
 

@@ -53,10 +53,11 @@ class RetainedPublications:
             if below is None:
                 below = node.children[level] = _Node()
             node = below
+        before = node.retained
         node.retained = retained
         self._by_topic[retained.topic_string] = retained
         expires_at = retained.publication.expires_at
-        if expires_at is not None:
+        if expires_at is not None and (before is None or before.publication.expires_at != expires_at):
             heapq.heappush(self._expiries, (expires_at, retained.topic_string))
             if len(self._expiries) > 2 * len(self._by_topic) + 64:
                 self._drop_stale_expiries()

@@ -26,7 +26,7 @@ from streams.operations import (
     Delivery,
     Effect,
     Operation,
-    Publication,
+    Published,
     PublishToTopic,
     RequestRetained,
     RetainedCleared,
@@ -45,7 +45,7 @@ from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObjects
 from streams.topic_wildcards import check_publication_topic
 
-Select = Callable[[Subscription, Publication, str], bool]
+Select = Callable[[Subscription, Published, str], bool]
 Semantics = Literal["v7", "v6"]
 
 
@@ -196,7 +196,10 @@ class TopicSpace:
             self._retained.store(publication)
 
     def retain(self, retained: RetainedPublication) -> None:
-        """Hold this one for its topic, whoever was sent it: for an edge that keeps what is retained elsewhere."""
+        """Hold this one for its topic, whoever was sent it: for an edge that keeps what is retained elsewhere.
+
+        The processor hands in what it has just stored once more, as the store keeps it: without its message.
+        """
         self._retained.store(retained)
 
     def forget_retained(self) -> None:
@@ -280,7 +283,7 @@ class TopicSpace:
             if self._lets_through(subscription, retained.publication, retained.topic_string)
         ]
 
-    def _lets_through(self, subscription: Subscription, publication: Publication, topic_string: str) -> bool:
+    def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
         if self._apart and _are_apart(subscription, publication):
             return False
         if subscription.selector is None or self._select is None:
@@ -339,7 +342,7 @@ class TopicSpace:
         heapq.heapify(self._expiries)
 
 
-def _are_apart(subscription: Subscription, publication: Publication) -> bool:
+def _are_apart(subscription: Subscription, publication: Published) -> bool:
     """Whether version 6 keeps the two apart whatever their topics: by scope, stream or subscription point."""
     return (
         subscription.options.local != publication.local

@@ -20,6 +20,8 @@ from commands.live.mqtt.topics import filter_of
 from commands.live.opening import Places
 from commands.live.urls import Address
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.queues import QueueManagerStore
+from commands.queues.permissions import closing as closing_of
 from commands.queues.port import LoadedState
 from streams.namelists import QUEUE_NAMELIST
 
@@ -46,8 +48,9 @@ def command(
     places = Places.of(home, qmgr, read_config(config), queues, topics)
     with places.store() as store:
         state = store.load_state()
+        of_files = _of_files(store)
     missing = 0
-    for finding in _findings(places, state):
+    for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
         if as_json:
             console.data(json.dumps(finding.as_dict()))
@@ -56,6 +59,13 @@ def command(
     if not as_json:
         console.say("nothing is missing" if not missing else f"{missing} missing")
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
+
+
+def _of_files(store: QueueManagerStore) -> list[Finding]:
+    if not store.is_open_to_others:
+        return []
+    why = "any user of this machine can read or change messages in it"
+    return [Finding(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
 
 
 def _tell(console: Console, finding: Finding) -> None:

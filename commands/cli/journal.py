@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from commands.cli.console import Console
 from commands.live.opening import Link
+from commands.queues.permissions import private
 from commands.tally import Tally
 from rfh2.captured import iso
 
@@ -42,7 +43,8 @@ class Journal(logging.Handler):
     def __init__(self, console: Console, directory: Path, log: Path | None) -> None:
         super().__init__()
         self._console, self._path = console, directory / STATUS_FILE
-        self._log = log.open("a", encoding="utf-8") if log is not None else None
+        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._log = None if log is None else os.fdopen(private(str(log), appending), "a", encoding="utf-8")
         self._errors: deque[dict[str, Any]] = deque(maxlen=_ERRORS_KEPT)
         self._started = datetime.now(UTC)
         self._written = 0.0
@@ -135,7 +137,8 @@ class Journal(logging.Handler):
         }
         partial = self._path.with_suffix(".partial")
         try:
-            partial.write_text(json.dumps(status))
+            with open(partial, "w", encoding="utf-8", opener=private) as file:
+                file.write(json.dumps(status))
             partial.replace(self._path)
         except OSError as error:
             with suppress(OSError, ValueError):

@@ -20,7 +20,7 @@ from commands.live.config import read_config
 from commands.live.opening import Link, Places
 from commands.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.puts import Put
-from commands.queues import Durability
+from commands.queues import Durability, permissions
 from commands.tally import Tally
 
 
@@ -81,6 +81,8 @@ def command(
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
+            if store.is_open_to_others:
+                console.warn(permissions.warning(directory))
         places.prepare()
         link = places.link(deadq)
         journal = Journal(console, directory, log)
@@ -158,7 +160,7 @@ def _recorder(path: Path | None) -> Iterator[Callable[[Put], None] | None]:
     if path is None:
         yield None
         return
-    with path.open("a", encoding="utf-8") as file:
+    with open(path, "a", encoding="utf-8", opener=permissions.private) as file:
 
         def write(put: Put) -> None:
             file.write(put.model_dump_json() + "\n")

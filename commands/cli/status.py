@@ -15,7 +15,7 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
 from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview
+from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview, permissions
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text
@@ -39,6 +39,8 @@ def command(console: Console, qmgr: str, home: Path, as_json: bool) -> ExitCode:
     """
     with QueueManagerStore.open(home, qmgr) as store:
         status = _status(store, datetime.now(UTC))
+    if status["open_to_others"]:
+        console.warn(permissions.warning(store.directory))
     if as_json:
         console.data(json.dumps(status, ensure_ascii=False))
     else:
@@ -57,6 +59,7 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "psmode": objects.qmgr.psmode,
         "strict": objects.qmgr.strict,
         "authority_checked": bool(objects.authorities),
+        "open_to_others": store.is_open_to_others,
         "subscriptions": seen.subscriptions,
         "retained": seen.retained,
         "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from commands.live.intake import Intake
@@ -12,8 +13,11 @@ from streams.operations import RetainedPublication
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """intake: where native publications go. spool: the outgoing queue. retained: what is retained here, as kept."""
+    """intake: where native publications go. spool: the outgoing queue.
+
+    retained: what is retained here, as kept, for as long as one is inside.
+    """
 
     intake: Callable[[], Intake]
     spool: Callable[[], Spool]
-    retained: Callable[[], list[RetainedPublication]]
+    retained: Callable[[], AbstractContextManager[list[RetainedPublication]]]

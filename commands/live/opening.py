@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,9 +109,10 @@ class Places:
             self._retained,
         )
 
-    def _retained(self) -> list[RetainedPublication]:
-        with self.store() as reading:
-            return reading.load_state()[2]
+    @contextmanager
+    def _retained(self) -> Iterator[list[RetainedPublication]]:
+        with self.store() as reading, reading.one_moment():
+            yield reading.load_state()[2]
 
     def tree_config(self) -> QueuesConfig:
         """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""

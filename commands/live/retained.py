@@ -27,10 +27,11 @@ def differences(
     there: native publications that the tree retains. topics: all on which it retains anything. known: what is retained
     here on the same topics.
     """
-    here = {retained.topic_string: retained.publication.message for retained in known}
-    news = [n for n in there if n.topic not in here or _payload(here[n.topic]) != n.payload]
-    for topic, message in here.items():
-        if topic not in topics and message.mqmd.appl_origin_data == NATIVE_MARK:
+    # Their messages are asked for one after the other: together they may be more than memory holds.
+    here = {retained.topic_string: retained.publication for retained in known}
+    news = [n for n in there if n.topic not in here or _payload(here[n.topic].message) != n.payload]
+    for topic, publication in here.items():
+        if topic not in topics and publication.message.mqmd.appl_origin_data == NATIVE_MARK:
             news.append(NativePublication(topic, b"", retain=True))
     return news
 

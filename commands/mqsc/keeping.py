@@ -67,7 +67,7 @@ class _Deliverer:
     def deliver(self, delivery: Delivery) -> None:
         """Put one retained publication for a new subscription. Raises QueueError where nothing takes it."""
         subscription, qmgr = delivery.subscription, self._objects.qmgr
-        queue = self._objects.queues.get(subscription.dest_queue)
+        queue = self._objects.queue(subscription.dest_queue)
         default = int(queue is not None and queue.def_persistent)
         message, body = self._forwarder.forward(delivery, _NO_MSG_ID, default)
         expires_at = delivery.publication.expires_at

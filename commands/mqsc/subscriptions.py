@@ -21,7 +21,7 @@ from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, object_name, single
-from commands.objects import LocalQueue, is_object_name
+from commands.objects import LocalQueue, is_object_name, new_queue
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
@@ -261,7 +261,7 @@ def _missing_queue(made: Subscription, administration: Administration) -> LocalQ
         name = alias.target
     if objects.qmgr.strict or name in objects.aliases or not is_object_name(name):
         raise answers.not_found(name)
-    return LocalQueue(name)
+    return new_queue(name)
 
 
 def _apply(operation: Subscribe | AlterSubscription | Unsubscribe, administration: Administration) -> list[Change]:

@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from commands.queues.errors import StoreBusyError, StoreDamagedError, StoreFullError
+from commands.queues.errors import DAMAGED, StoreBusyError, StoreDamagedError, StoreFullError
 from commands.queues.lock import NAP_S, Turn
 from rfh2.errors import StoreError
 
@@ -18,6 +18,9 @@ _TURN_FILE: Final = "turn.lock"
 _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
 _LOG_BYTES: Final = 64 * 1024 * 1024
+
+# SQLite's words about what it cannot read may hold bytes that are no text.
+FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +44,7 @@ class Database:
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise self.told(error) from error
         try:
             for pragma in (
@@ -52,7 +55,7 @@ class Database:
                 "secure_delete = OFF",
             ):
                 self.connection.execute(f"PRAGMA {pragma}").fetchall()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             self.connection.close()
             raise self.told(error) from error
 
@@ -98,9 +101,11 @@ class Database:
         self._turn.close()
         self.connection.close()
 
-    def told(self, error: sqlite3.Error) -> StoreError:
+    def told(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         """*error* in words that say what to do."""
         code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
+            return StoreDamagedError(self.path, f"holds what is no text: {DAMAGED}")
         primary = None if code is None else code & 0xFF
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreBusyError(self.path, self.patience_s)
@@ -109,8 +114,10 @@ class Database:
         if primary == sqlite3.SQLITE_NOTADB:
             return StoreDamagedError(self.path, "is no SQLite database; it was left as it is; restore it from a backup")
         if primary == sqlite3.SQLITE_CORRUPT:
-            why = "is damaged; stop all that uses it, keep a copy, then restore a backup or let sqlite3 .recover it"
-            return StoreDamagedError(self.path, why)
+            return StoreDamagedError(self.path, DAMAGED)
+        if primary == sqlite3.SQLITE_ERROR:
+            # Our own statements are right: the schema is not what this version has made.
+            return StoreDamagedError(self.path, f"{error}: {DAMAGED}")
         if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
             return StoreError(
                 f"{self.path}: cannot be opened for writing ({error}); look at its and its directory's permissions"
@@ -137,7 +144,7 @@ def telling(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P
     def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise self.database.told(error) from error
 
     return told

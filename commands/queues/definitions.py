@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable
 
 from commands.objects import AliasQueue, LocalQueue, QueueManager, definition_of
-from commands.queues.errors import StoreDamagedError
+from commands.queues.database import Database
+from commands.queues.errors import StoreDamagedError, readable
 
 Queue = LocalQueue | AliasQueue
 
@@ -33,11 +34,12 @@ class DefinitionCache:
         self.queues.clear()
 
 
-def look_up(connection: sqlite3.Connection, name: str) -> Queue | None:
-    """The definition of the local or alias queue *name*."""
+def look_up(database: Database, name: str) -> Queue | None:
+    """The definition of the local or alias queue *name*. Raises StoreDamagedError."""
     statement = "SELECT kind, state FROM definitions WHERE kind IN ('qlocal', 'qalias') AND name = ?"
-    row = connection.execute(statement, (name,)).fetchone()
-    found = None if row is None else definition_of(*row)
+    row = database.connection.execute(statement, (name,)).fetchone()
+    with readable(database.path, f"definition of queue {name}"):
+        found = None if row is None else definition_of(*row)
     return found if isinstance(found, LocalQueue | AliasQueue) else None
 
 
@@ -51,7 +53,8 @@ def resolved(found: Queue | None, look: Callable[[str], Queue | None]) -> LocalQ
 def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
     """The queue manager's own definition. Raises StoreDamagedError."""
     row = connection.execute("SELECT state FROM definitions WHERE kind = 'qmgr'").fetchone()
-    found = None if row is None else definition_of("qmgr", row[0])
+    with readable(path, "queue manager's own definition"):
+        found = None if row is None else definition_of("qmgr", row[0])
     if not isinstance(found, QueueManager):
         raise StoreDamagedError(path, "does not say which queue manager it is; restore it from a backup")
     return found

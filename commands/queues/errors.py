@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import StoreError
+from rfh2.errors import QPubSubError, StoreError
+
+# What comes of making a value of a row that holds anything at all; pydantic's ValidationError is a ValueError.
+UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)
 
 MQRC_EXPIRY_ERROR: Final = 2013
 MQRC_GET_INHIBITED: Final = 2016
@@ -16,6 +22,11 @@ MQRC_PRIORITY_ERROR: Final = 2050
 MQRC_Q_NOT_EMPTY: Final = 2055
 MQRC_UNKNOWN_ALIAS_BASE_Q: Final = 2082
 MQRC_ALIAS_BASE_Q_TYPE_ERROR: Final = 2001
+
+DAMAGED: Final = (
+    "the database is damaged, or another version of qpubsub wrote it; stop all that uses it, keep a copy, then restore "
+    "a backup or let sqlite3 .recover it"
+)
 
 
 class QueueError(StoreError):
@@ -110,5 +121,21 @@ class StoreDamagedError(StoreError):
         super().__init__(path, why)
         self.path, self.why = path, why
 
+    @classmethod
+    def unreadable(cls, path: str, what: str) -> StoreDamagedError:
+        """Of the database at *path*, *what* cannot be read."""
+        return cls(path, f"the {what} cannot be read: {DAMAGED}")
+
     def __str__(self) -> str:
         return f"{self.path}: {self.why}"
+
+
+@contextmanager
+def readable(path: str, what: str) -> Iterator[None]:
+    """Where *what*, a row of the database at *path*, becomes a value: what fails there is StoreDamagedError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except UNREADABLE as error:
+        raise StoreDamagedError.unreadable(path, what) from error

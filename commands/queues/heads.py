@@ -7,11 +7,11 @@ they are taken. A put to the queue may come before them all: then they are looke
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from typing import Any, Final
 
-from commands.queues.reading import COLUMNS
+from commands.queues.database import Database
+from commands.queues.reading import COLUMNS, check
 
 Row = tuple[Any, ...]
 
@@ -31,10 +31,10 @@ class Heads:
     settle: called before a table is read, to have it up to date.
     """
 
-    __slots__ = ("_ahead", "_connection", "_settle", "_whole")
+    __slots__ = ("_ahead", "_connection", "_database", "_settle", "_whole")
 
-    def __init__(self, connection: sqlite3.Connection, settle: Callable[[], None]) -> None:
-        self._connection = connection
+    def __init__(self, database: Database, settle: Callable[[], None]) -> None:
+        self._database, self._connection = database, database.connection
         self._settle = settle
         self._ahead: dict[str, list[Row]] = {}  # the last one is the first of the queue
         self._whole: set[str] = set()  # queues with nothing behind what is in _ahead
@@ -77,6 +77,8 @@ class Heads:
     def _look(self, queue: str, limit: int) -> list[Row]:
         self._settle()
         rows = self._connection.execute(_FIRST, (queue, limit)).fetchall()
+        for row in rows:
+            check(self._database, row)
         rows.reverse()
         self._ahead[queue] = rows
         if len(rows) < limit:

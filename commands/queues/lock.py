@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.queues.errors import QueueManagerInUseError
+from commands.queues.permissions import private
 
 NAP_S: Final = 0.001
 
@@ -33,7 +34,7 @@ class Turn:
     def take(self, deadline: float) -> bool:
         """Have the turn, or give up at *deadline* (``time.monotonic``); whether it was had."""
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = private(str(self._path), os.O_RDWR | os.O_CREAT)
         while True:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,20 +66,27 @@ class Turn:
 
 @contextmanager
 def exclusive(path: Path, name: str) -> Iterator[None]:
-    """Hold the lock file *path* for queue manager *name* while inside; it holds the process id of the last holder.
+    """Hold the directory of *path* and the lock file *path* for queue manager *name* while inside.
 
-    The file stays behind: what counts is the lock on it, which ends with the process, by whatever signal.
-    Raises QueueManagerInUseError at once where another process has it.
+    A file may be removed while it is locked, and the next one of that name is another file: so what counts is the lock
+    on the directory, without which there is no database either. The file, which stays behind, has the process id of its
+    last holder; it is locked too, since earlier versions look at it alone. Both locks end with the process, by whatever
+    signal. Raises QueueManagerInUseError at once where another process has either; OSError.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        descriptor = private(str(path), os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-            raise QueueManagerInUseError(name, holder) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
-        yield
+            try:
+                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+                raise QueueManagerInUseError(name, holder) from error
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+            yield
+        finally:
+            os.close(descriptor)
     finally:
-        os.close(descriptor)
+        os.close(directory)

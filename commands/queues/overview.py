@@ -12,6 +12,7 @@ from typing import Final
 from commands.objects import LocalQueue, Objects
 from commands.queues import reading
 from commands.queues.database import Database
+from commands.queues.errors import StoreDamagedError, readable
 from commands.queues.state import from_microseconds
 
 # By number, which the index has, so that a deep queue's rows are not read.
@@ -50,6 +51,8 @@ def beginnings(database: Database, queue: str, size_bytes: int, limit: int) -> I
     """Descriptor and first bytes of the first *limit* messages of a local queue; of long ones no more is read."""
     connection = database.connection
     for seq, md in connection.execute(_FIRST, (queue, limit)).fetchall():
+        if type(md) is not bytes:
+            raise StoreDamagedError.unreadable(database.path, f"message {seq}")
         with suppress(sqlite3.OperationalError), connection.blobopen("messages", "body", seq, readonly=True) as body:
             yield md, body.read(size_bytes)
 
@@ -62,7 +65,8 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     for name in sorted(objects.queues):
         depth = reading.depth(connection, name, now_us)
         (oldest_us,) = connection.execute(_OLDEST, (name,)).fetchone() if depth else (None,)
-        oldest = None if oldest_us is None else from_microseconds(oldest_us)
+        with readable(database.path, f"first message of {name}"):
+            oldest = None if oldest_us is None else from_microseconds(oldest_us)
         queues.append(QueueOverview(objects.queues[name], depth, oldest))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
     pragmas = ("page_size", "page_count", "freelist_count")

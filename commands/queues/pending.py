@@ -15,11 +15,14 @@ from operator import itemgetter
 from typing import Any, Final
 
 Row = tuple[Any, ...]
-Mark = tuple[int, int, int]
+Mark = tuple[int, int, int, int]
+NOTHING: Final[Mark] = (0, 0, 0, 0)
 
 _PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _TAKE: Final = "DELETE FROM messages WHERE seq = ?"
+_PUBLISH: Final = """INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
 
 # Memory for what is pending; and a message that gains nothing from company, which shows at once whether there is room.
 _MOST_BYTES: Final = 4 * 1024 * 1024
@@ -30,12 +33,13 @@ _LONG_BYTES: Final = 64 * 1024
 class Pending:
     """The writes of one unit of work that are still to be made, for one connection, inside its transaction."""
 
-    __slots__ = ("_bytes", "_connection", "_put", "_statements", "_taken")
+    __slots__ = ("_bytes", "_connection", "_published", "_put", "_statements", "_taken")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._put: list[Row] = []
         self._taken: list[tuple[int]] = []
+        self._published: list[Row] = []
         self._statements: list[tuple[str, Row]] = []
         self._bytes = 0
 
@@ -46,11 +50,21 @@ class Pending:
             _check_text(row[4])
         put.append(row)
         self._bytes += size_bytes
-        return self._bytes > _MOST_BYTES or size_bytes > _LONG_BYTES or len(put) > _MOST_ROWS
+        return size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS
 
     def take(self, seq: int) -> None:
         """A message less."""
         self._taken.append((seq,))
+
+    def publish(self, row: Row) -> None:
+        """A publication to retain: number, published_at, expires_at, local, persistent, md, body."""
+        self._published.append(row)
+        self._bytes += len(row[6])
+
+    @property
+    def is_much(self) -> bool:
+        """Whether to flush now, for the memory that it takes."""
+        return self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS
 
     def execute(self, statement: str, values: Row) -> None:
         """Any other statement, in the order of these; for tables that hold no messages."""
@@ -61,13 +75,14 @@ class Pending:
 
     def mark(self) -> Mark:
         """How much there is, for ``back_to``."""
-        return len(self._put), len(self._taken), len(self._statements)
+        return len(self._put), len(self._taken), len(self._published), len(self._statements)
 
     def back_to(self, mark: Mark) -> None:
         """Forget what was added since *mark*; nothing was flushed meanwhile."""
-        put, taken, statements = mark
+        put, taken, published, statements = mark
         self._bytes -= sum(len(row[8]) for row in self._put[put:])
-        del self._put[put:], self._taken[taken:], self._statements[statements:]
+        self._bytes -= sum(len(row[6]) for row in self._published[published:])
+        del self._put[put:], self._taken[taken:], self._published[published:], self._statements[statements:]
 
     def flush(self, mark: Mark | None = None) -> None:
         """Make the writes, or those that there were at *mark* alone.
@@ -75,26 +90,24 @@ class Pending:
         Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
         """
         if mark is None:
-            self._write(self._put, self._taken, self._statements)
-            self.clear()
-            return
-        put, taken, statements = mark
-        self._write(self._put[:put], self._taken[:taken], self._statements[:statements])
+            mark = self.mark()
+        put, taken, published, statements = mark
+        many = self._connection.executemany
+        if put:
+            many(_PUT, self._put[:put])
+        if taken:
+            many(_TAKE, self._taken[:taken])
+        if published:
+            many(_PUBLISH, self._published[:published])
+        for statement, group in groupby(self._statements[:statements], key=itemgetter(0)):
+            many(statement, [values for _, values in group])
         self._bytes -= sum(len(row[8]) for row in self._put[:put])
-        del self._put[:put], self._taken[:taken], self._statements[:statements]
+        self._bytes -= sum(len(row[6]) for row in self._published[:published])
+        del self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
 
     def clear(self) -> None:
         """Forget all of it."""
-        self.back_to((0, 0, 0))
-
-    def _write(self, put: list[Row], taken: list[tuple[int]], statements: list[tuple[str, Row]]) -> None:
-        many = self._connection.executemany
-        if put:
-            many(_PUT, put)
-        if taken:
-            many(_TAKE, taken)
-        for statement, group in groupby(statements, key=itemgetter(0)):
-            many(statement, [values for _, values in group])
+        self.back_to(NOTHING)
 
 
 def _check_text(text: str) -> None:

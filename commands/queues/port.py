@@ -125,10 +125,17 @@ class Knowledge(Protocol):
         """Compare it with what it was at the end of your last unit of work: another value means load again."""
 
     def load_state(self) -> LoadedState:
-        """Everything, subscriptions in the order of their sub_id. Raises StoreDamagedError."""
+        """Everything, subscriptions in the order of their sub_id. Raises StoreDamagedError.
 
-    def save_effects(self, effects: Iterable[Effect]) -> None:
-        """Keep what the topic space changed; deliveries are passed over. Saving an effect twice is harmless."""
+        A retained publication reads its message when it is asked for it, while the queue manager is open.
+        """
+
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+        """Keep what the topic space changed; deliveries are passed over. Saving an effect twice is harmless.
+
+        Returns what is retained because of these effects as ``load_state`` would: for the topic space to hold instead
+        of the messages themselves. Effects that follow one another and store one publication keep it once.
+        """
 
     def save_definition(self, definition: Definition) -> None:
         """Define or replace."""

@@ -12,36 +12,59 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from commands.objects import Definition, Objects, QueueManager, definition_of, kind_of
-from commands.queues.database import Database
+from commands.queues.database import FAILURES, Database
 from commands.queues.descriptor import HIGHEST_PRIORITY, leave
-from commands.queues.errors import StoreDamagedError
+from commands.queues.errors import UNREADABLE, StoreDamagedError, readable
 from commands.queues.port import LoadedState, StoredMessage
-from commands.queues.state import from_microseconds, retained_of, subscription_of
-from rfh2.errors import QPubSubError
+from commands.queues.publications import KeptMessages, StoredPublication
+from commands.queues.state import from_microseconds, subscription_of
 from rfh2.frozen import maker
+from streams.operations import RetainedPublication
+from streams.patterns import parse_pattern
+from streams.subscriptions import Subscription
 
 _stored = maker(StoredMessage)
 
 _PAGE: Final = 256
+# SQLite's integers end at 2**63; so many more can be given until then.
+_MOST_NUMBERS: Final = 2**62
 COLUMNS: Final = "seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count"
 _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, ?) ORDER BY rank, seq LIMIT ?"""
 _ONE = f"SELECT {COLUMNS} FROM messages WHERE seq = ? AND queue = ?"
+_PUBLICATIONS = "SELECT number, published_at, expires_at, local FROM publications"
 _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
     - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
 
 
-def message_of(row: tuple[Any, ...], now_us: int) -> StoredMessage:
-    """The message in *row* (COLUMNS), as a get or browse at *now_us* gives it."""
+def check(database: Database, row: tuple[Any, ...]) -> None:
+    """See that *row* (COLUMNS, or without its body) holds what it has to. Raises StoreDamagedError."""
+    seq, _queue, time, user, md, body, persistent, rank, expires_at, backout_count = row
+    if (
+        type(md) is bytes
+        and (body is None or type(body) is bytes)
+        and type(time) is type(persistent) is type(rank) is type(backout_count) is int
+        and 0 <= rank <= HIGHEST_PRIORITY
+        and (expires_at is None or type(expires_at) is int)
+        and (user is None or type(user) is str)
+    ):
+        return
+    raise StoreDamagedError.unreadable(database.path, f"message {seq}")
+
+
+def message_of(database: Database, row: tuple[Any, ...], now_us: int) -> StoredMessage:
+    """The message in *row* (COLUMNS), checked, as a get or browse at *now_us* gives it. Raises StoreDamagedError."""
     seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count = row
-    left_us = None if expires_at is None else expires_at - now_us
-    expiry = None if expires_at is None else from_microseconds(expires_at)
-    md = leave(md, left_us, backout_count)
-    priority = HIGHEST_PRIORITY - rank
-    arrival = from_microseconds(time)
-    return _stored(seq, queue, arrival, user, md, body, bool(persistent), priority, expiry, backout_count)
+    try:
+        left_us = None if expires_at is None else expires_at - now_us
+        expiry = None if expires_at is None else from_microseconds(expires_at)
+        md = leave(md, left_us, backout_count)
+        arrival = from_microseconds(time)
+    except UNREADABLE as error:
+        raise StoreDamagedError.unreadable(database.path, f"message {seq}") from error
+    return _stored(
+        seq, queue, arrival, user, md, body, bool(persistent), HIGHEST_PRIORITY - rank, expiry, backout_count
+    )
 
 
 def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessage]:
@@ -52,10 +75,12 @@ def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessag
         while keys := execute(_KEYS, (queue, *after, _PAGE)).fetchall():
             for _rank, seq in keys:
                 row = execute(_ONE, (seq, queue)).fetchone()
-                if row is not None and (row[8] is None or row[8] > now_us):
-                    yield message_of(row, now_us)
+                if row is not None:
+                    check(database, row)
+                    if row[8] is None or row[8] > now_us:
+                        yield message_of(database, row, now_us)
             after = keys[-1]
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -65,10 +90,13 @@ def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
     return int(count)
 
 
-def load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
-    """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError."""
+def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> LoadedState:
+    """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError.
+
+    messages: where the retained publications look for theirs.
+    """
     with _all_of_it_kept():
-        return _load_state(connection, path)
+        return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
 
 
 @contextmanager
@@ -83,41 +111,75 @@ def _all_of_it_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _load_state(connection: sqlite3.Connection, path: str) -> LoadedState:
-    objects = load_objects(connection, path)
-    subscriptions = []
-    for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
-        try:
-            subscriptions.append(subscription_of(state))
-        except ValidationError as error:
-            raise _unreadable(path, f"subscription {sub_id.hex()}") from error
+def state_version(database: Database) -> int:
+    """The number of the state. Raises StoreDamagedError."""
+    row = database.connection.execute("SELECT version FROM state").fetchone()
+    if row is None or type(row[0]) is not int:
+        raise StoreDamagedError.unreadable(database.path, "number of the state")
+    return row[0]
+
+
+def highest(database: Database, table: str) -> int:
+    """The highest number that *table* ever had; 0 where it never had any. Raises StoreDamagedError."""
+    row = database.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    number = 0 if row is None else row[0]
+    if type(number) is not int or not 0 <= number < _MOST_NUMBERS:
+        raise StoreDamagedError.unreadable(database.path, f"highest number of {table}")
+    return number
+
+
+def _subscriptions(connection: sqlite3.Connection, path: str) -> list[Subscription]:
+    subscriptions: list[Subscription] = []
+    names = set()
+    sub_id: object = None
+    try:
+        for sub_id, state in connection.execute("SELECT sub_id, state FROM subscriptions ORDER BY sub_id"):
+            subscription = subscription_of(state)
+            parse_pattern(subscription.topic_string, subscription.wildcard)
+            if subscription.sub_id != sub_id or subscription.name in names:
+                raise ValueError("it contradicts another row")
+            if subscription.name is not None:
+                names.add(subscription.name)
+            subscriptions.append(subscription)
+    except UNREADABLE as error:
+        what = f"subscription {sub_id.hex() if isinstance(sub_id, bytes) else sub_id}"
+        raise StoreDamagedError.unreadable(path, what) from error
+    return subscriptions
+
+
+def _retained(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> list[RetainedPublication]:
+    published: dict[int, StoredPublication] = {}
+    for number, at, expires_at, local in connection.execute(_PUBLICATIONS):
+        with readable(path, f"retained publication {number}"):
+            expiry = None if expires_at is None else from_microseconds(expires_at)
+            published[number] = StoredPublication(number, from_microseconds(at), expiry, bool(local), messages)
     retained = []
-    columns = "topic, published_at, expires_at, local, persistent, md, body"
-    for row in connection.execute(f"SELECT {columns} FROM retained ORDER BY topic"):
-        try:
-            retained.append(retained_of(row))
-        except QPubSubError as error:
-            raise _unreadable(path, f"retained publication on {row[0]}") from error
-    return objects, subscriptions, retained
+    for topic, number in connection.execute("SELECT topic, publication FROM retained ORDER BY topic"):
+        publication = published.get(number)
+        if publication is None or type(topic) is not str:
+            raise StoreDamagedError.unreadable(path, f"retained publication on {topic}")
+        retained.append(RetainedPublication(topic, publication))
+    return retained
 
 
 def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
     """The definitions alone. Raises StoreDamagedError."""
     definitions: list[Definition] = []
     for kind, name, state in connection.execute("SELECT kind, name, state FROM definitions").fetchall():
-        with_what = f"definition {name} of kind {kind}"
-        try:
-            definitions.append(definition_of(kind, state))
-        except (ValidationError, KeyError) as error:
-            raise _unreadable(path, with_what) from error
-    return _objects(definitions, path)
+        with readable(path, f"definition {name} of kind {kind}"):
+            definition = definition_of(kind, state)
+            if definition.name != name:
+                raise ValueError("it is another one's")
+            definitions.append(definition)
+    with readable(path, "definitions"):
+        return _objects(definitions, path)
 
 
 def _objects(definitions: list[Definition], path: str) -> Objects:
     # Objects begins with the defaults of a new queue manager; here those that were deleted must not come back.
     qmgr = next((d for d in definitions if isinstance(d, QueueManager)), None)
     if qmgr is None:
-        raise _unreadable(path, "queue manager's own definition")
+        raise StoreDamagedError.unreadable(path, "queue manager's own definition")
     objects = Objects(qmgr)
     for default in definitions_in(objects):
         if not isinstance(default, QueueManager):
@@ -137,7 +199,3 @@ def definitions_in(objects: Objects) -> list[Definition]:
         *objects.topics,
         *objects.authorities.values(),
     ]
-
-
-def _unreadable(path: str, what: str) -> StoreDamagedError:
-    return StoreDamagedError(path, f"the {what} cannot be read; was it written by another version of qpubsub?")

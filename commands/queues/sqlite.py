@@ -19,18 +19,21 @@ from typing import Final, Self
 
 from commands.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.queues import reading, schema
-from commands.queues.database import Database, Durability, telling
+from commands.queues.database import FAILURES, Database, Durability, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
     StoreDamagedError,
     UnknownQueueError,
+    readable,
 )
 from commands.queues.home import DATABASE, directory_of, queue_managers
 from commands.queues.lock import exclusive
 from commands.queues.overview import Overview, beginnings, overview
+from commands.queues.permissions import make_directory, open_to_others, touch
 from commands.queues.port import LoadedState, StoredMessage
+from commands.queues.publications import KeptMessages
 from commands.queues.state import to_microseconds
 from commands.queues.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
@@ -54,6 +57,7 @@ class QueueManagerStore:
         self._name = name
         self._clock = clock
         self._cache = DefinitionCache()
+        self._messages = KeptMessages(database, self._settle)
         self._unit: SqliteUnitOfWork | None = None
         self._data_version = self._read_data_version()
 
@@ -69,12 +73,14 @@ class QueueManagerStore:
     ) -> Self:
         """Make queue manager *definition* in *home*, with the objects of a new one, and open it.
 
-        Raises QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
+        Its files are for the caller alone, or for the group of a directory prepared for one (``permissions``). Raises
+        QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
         """
         directory = directory_of(home, definition.name)
         path = directory / DATABASE
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory)
+            touch(path)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
         database = Database(path, durability, patience_s, create=True)
@@ -106,7 +112,8 @@ class QueueManagerStore:
         """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
 
         patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
-        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError.
+        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError; for an older
+        schema QueueManagerInUseError while a command processor works on it.
         """
         directory = directory_of(home, name)
         path = directory / DATABASE
@@ -114,13 +121,18 @@ class QueueManagerStore:
             raise QueueManagerNotFoundError(name, str(home), queue_managers(home))
         database = Database(path, durability, patience_s)
         try:
-            qmgr = _opened(database)
+            qmgr = _opened(database, name)
             if qmgr.name != name:
                 raise StoreDamagedError(database.path, f"holds queue manager {qmgr.name}, not {name}; was it copied?")
         except BaseException:
             database.close()
             raise
         return cls(directory, name, database, clock)
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether any user of the machine can read or write some of its files."""
+        return open_to_others(self.directory)
 
     @property
     def name(self) -> str:
@@ -136,7 +148,7 @@ class QueueManagerStore:
         self.database.begin()
         try:
             self._data_version = self._read_data_version()
-            self._unit = SqliteUnitOfWork(self.database, self._cache, self._clock)
+            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self._clock)
         except BaseException:
             connection.execute("ROLLBACK")
             raise
@@ -162,14 +174,14 @@ class QueueManagerStore:
     @telling
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
-        with self._one_moment() as connection:
-            return reading.load_state(connection, self.database.path)
+        with self.one_moment() as connection:
+            return reading.load_state(connection, self.database.path, self._messages)
 
     @telling
     def overview(self) -> Overview:
         """What there is, counted: quick however much it is. Raises StoreDamagedError."""
         log = self.directory / f"{DATABASE}-wal"
-        with self._one_moment():
+        with self.one_moment():
             return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
 
     @telling
@@ -179,8 +191,11 @@ class QueueManagerStore:
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
-    def _one_moment(self) -> Iterator[sqlite3.Connection]:
-        """Where what is read is as of one moment: the transaction that is open, or one to read in."""
+    def one_moment(self) -> Iterator[sqlite3.Connection]:
+        """Where what is read is as of one moment, messages of retained publications too.
+
+        It is the transaction that is open, or one to read in, which keeps others from nothing.
+        """
         self._settle()
         connection = self.database.connection
         if connection.in_transaction:
@@ -235,7 +250,7 @@ class QueueManagerStore:
             self._unit.settle()
 
     def _look_up(self, name: str) -> Queue | None:
-        return look_up(self.database.connection, name)
+        return look_up(self.database, name)
 
     def _local(self, name: str) -> str:
         found = self.find_queue(name)
@@ -263,7 +278,7 @@ def _writing(database: Database) -> Iterator[sqlite3.Connection]:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -271,7 +286,7 @@ def _require_new(database: Database, name: str, home: Path) -> None:
     try:
         if schema.version_of(database.connection, database.path) > 0:
             raise QueueManagerExistsError(name, str(home))
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
@@ -279,11 +294,11 @@ def _write_ahead(database: Database) -> None:
     # Not done before the file is known to be ours: it changes the file.
     try:
         database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error
 
 
-def _opened(database: Database) -> QueueManager:
+def _opened(database: Database, name: str) -> QueueManager:
     connection, path = database.connection, database.path
     try:
         version = schema.version_of(connection, path)
@@ -291,8 +306,10 @@ def _opened(database: Database) -> QueueManager:
             raise StoreDamagedError(path, "was never finished; run qpubsub create again")
         _write_ahead(database)
         if version < len(schema.MIGRATIONS):
-            with _writing(database):
+            # Whoever works on it knows the older tables.
+            lock = exclusive(Path(path).with_name(_LOCK_FILE), name)
+            with lock, _writing(database), readable(path, "tables of an earlier version"):
                 schema.migrate(connection, schema.version_of(connection, path))
         return queue_manager(connection, path)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise database.told(error) from error

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.message import decode, encode
-from streams.operations import Publication, RetainedPublication
+from streams.operations import Publication, Published
 from streams.subscriptions import Subscription
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,7 +18,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 # Pydantic takes no configuration beside a bare dataclass, but hands a container's down to it: hence the tuple.
 _SUBSCRIPTION: Final = TypeAdapter(tuple[Subscription], config=ConfigDict(ser_json_bytes="hex", val_json_bytes="hex"))
 
-RetainedRow = tuple[str, int, int | None, bool, bool, bytes, bytes]
+PublicationRow = tuple[int, int | None, bool, bool, bytes, bytes]
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -41,23 +41,21 @@ def subscription_of(state: str) -> Subscription:
     return _SUBSCRIPTION.validate_json(f"[{state}]")[0]
 
 
-def retained_row(retained: RetainedPublication) -> RetainedRow:
-    """Topic, time, expiry, local, persistent, descriptor and body of *retained*, as the columns of its table.
+def publication_row(publication: Published) -> PublicationRow:
+    """Time, expiry, local, persistent, descriptor and body of *publication*, as the columns of its table.
 
     Persistence is the message's own, as its queue resolved it (guide 6.7.9): 2, not resolved, counts as not persistent.
     Raises EncodeError for a message that has no bytes.
     """
-    publication = retained.publication
     message = publication.message
     expires_at = None if publication.expires_at is None else to_microseconds(publication.expires_at)
     persistent = message.mqmd.persistence == MQPER_PERSISTENT
     at = to_microseconds(publication.published_at)
-    return retained.topic_string, at, expires_at, publication.local, persistent, message.mqmd.encode(), encode(message)
+    return at, expires_at, publication.local, persistent, message.mqmd.encode(), encode(message)
 
 
-def retained_of(row: RetainedRow) -> RetainedPublication:
-    """What ``retained_row`` wrote. Raises DecodeError."""
-    topic, published_at, expires_at, local, _persistent, md, body = row
+def publication_of(row: PublicationRow) -> Publication:
+    """What ``publication_row`` wrote. Raises DecodeError."""
+    published_at, expires_at, local, _persistent, md, body = row
     expiry = None if expires_at is None else from_microseconds(expires_at)
-    publication = Publication(decode(body, md), from_microseconds(published_at), expiry, bool(local))
-    return RetainedPublication(topic, publication)
+    return Publication(decode(body, md), from_microseconds(published_at), expiry, bool(local))

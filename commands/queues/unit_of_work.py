@@ -7,7 +7,6 @@ and definitions are read once and then counted in memory, and what it writes wai
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
@@ -22,13 +21,14 @@ from commands.objects import (
     QueueManager,
     is_object_name,
     kind_of,
+    new_queue,
     state_of,
 )
 from commands.queues import reading
-from commands.queues.database import Database, telling
+from commands.queues.database import FAILURES, Database, telling
 from commands.queues.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.queues.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
-from commands.queues.effects import save_effect
+from commands.queues.effects import EffectKeeper
 from commands.queues.errors import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_GET_INHIBITED,
@@ -40,15 +40,15 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.heads import Heads, Row
-from commands.queues.pending import Mark, Pending
+from commands.queues.pending import NOTHING, Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
+from commands.queues.publications import KeptMessages
 from commands.queues.state import to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
-from streams.operations import Effect
+from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
 _SAVE_VERSION: Final = "UPDATE state SET version = ?"
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
@@ -82,6 +82,7 @@ class SqliteUnitOfWork:
         "_depths",
         "_got",
         "_heads",
+        "_keeper",
         "_open",
         "_part",
         "_pending",
@@ -93,7 +94,9 @@ class SqliteUnitOfWork:
         "database",
     )
 
-    def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, database: Database, cache: DefinitionCache, messages: KeptMessages, clock: Callable[[], datetime]
+    ) -> None:
         self.database = database
         self._connection = database.connection
         self._cache = cache
@@ -101,13 +104,14 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = Pending(database.connection)
-        self._heads = Heads(database.connection, self.settle)
+        self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
+        self._heads = Heads(database, self.settle)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
         self._time: datetime | None = None  # of the last put, and in microseconds: many puts have one time
         self._time_us = 0
-        (self._version,) = self._connection.execute("SELECT version FROM state").fetchone()
+        self._version = reading.state_version(database)
         cache.at(self._version)
         self._open = True
 
@@ -122,7 +126,7 @@ class SqliteUnitOfWork:
         now_us = to_microseconds(self._clock())
         while (row := self._heads.take(local.name)) is not None:
             if self._is_given(row, now_us):
-                return reading.message_of(row, now_us)
+                return reading.message_of(self.database, row, now_us)
         return None
 
     @telling
@@ -144,7 +148,7 @@ class SqliteUnitOfWork:
                 return None
             row = heads.take(of)
             if row is not None and self._is_given(row, now_us):
-                return reading.message_of(row, now_us)
+                return reading.message_of(self.database, row, now_us)
 
     @telling
     def put(
@@ -264,14 +268,15 @@ class SqliteUnitOfWork:
     def load_state(self) -> LoadedState:
         self._require_open()
         self.settle()
-        return reading.load_state(self._connection, self.database.path)
+        return reading.load_state(self._connection, self.database.path, self._keeper.messages)
 
     @telling
-    def save_effects(self, effects: Iterable[Effect]) -> None:
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         self._require_open()
-        for effect in effects:
-            if save_effect(self._pending, effect):
-                self._state_changed()
+        kept = [effect for effect in effects if not isinstance(effect, Delivery)]
+        if kept:
+            self._state_changed()
+        return self._keeper.keep(kept)
 
     @telling
     def save_definition(self, definition: Definition) -> None:
@@ -296,8 +301,7 @@ class SqliteUnitOfWork:
     @telling
     def discard_nonpersistent_retained(self) -> int:
         self._require_open()
-        self.settle()
-        gone = self._connection.execute("DELETE FROM retained WHERE NOT persistent").rowcount
+        gone = self._keeper.discard_nonpersistent()
         if gone:
             self._state_changed()
         return gone
@@ -319,11 +323,11 @@ class SqliteUnitOfWork:
         try:
             if self._part is not None and not self._savepoint:
                 self._pending.flush(self._part)
-                self._part = (0, 0, 0)
+                self._part = NOTHING
                 self._connection.execute("SAVEPOINT part")
                 self._savepoint = True
             self._pending.flush()
-        except sqlite3.Error:
+        except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -334,7 +338,7 @@ class SqliteUnitOfWork:
         try:
             self._pending.flush()
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             self.backout()
             raise self.database.told(error) from error
         self._open = False
@@ -345,16 +349,17 @@ class SqliteUnitOfWork:
             raise StoreError("this unit of work is over; there is nothing left to back out")
         self._open = False
         self._pending.clear()
+        self._keeper.messages.forget()
         self._cache.at(-1)
         # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
         if self._connection.in_transaction:
             try:
                 self._connection.execute("ROLLBACK")
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 raise self.database.told(error) from error
         if self._got:
             # The messages are back already. Where there is no room or no patience to count that, they are not lost.
-            with suppress(sqlite3.Error, StoreError):
+            with suppress(*FAILURES, StoreError):
                 self._count_backouts(self._got)
 
     def savepoint(self) -> AbstractContextManager[None]:
@@ -451,8 +456,7 @@ class SqliteUnitOfWork:
 
     def _next_seq(self) -> int:
         if self._seq is None:
-            row = self._connection.execute(_HIGHEST_SEQ).fetchone()
-            self._seq = 0 if row is None else int(row[0])
+            self._seq = reading.highest(self.database, "messages")
         return self._seq + 1
 
     def _known(self, name: str) -> LocalQueue:
@@ -464,7 +468,7 @@ class SqliteUnitOfWork:
     def _look_up(self, name: str) -> Queue | None:
         found = self._cache.queues.get(name)
         if found is None:
-            found = look_up(self._connection, name)
+            found = look_up(self.database, name)
             if found is not None:
                 self._cache.queues[name] = found
         return found
@@ -474,8 +478,7 @@ class SqliteUnitOfWork:
             raise refusal
         if not is_object_name(name):
             raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
-        queue = LocalQueue(name)
-        self._save(queue)
+        self._save(queue := new_queue(name))
         return queue
 
     def _save(self, definition: Definition) -> None:

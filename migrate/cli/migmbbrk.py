@@ -12,6 +12,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import HOME
 from commands.queues import QueueManagerStore
+from commands.queues.permissions import make_directory, private
 from commands.stream_names import NAME_SEPARATOR
 from migrate import log as lines
 from migrate import migmbbrk
@@ -153,10 +154,10 @@ def command(
 
 def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
     began = time.monotonic()
-    run.directory.mkdir(parents=True, exist_ok=True)
+    make_directory(run.directory)
     choices.set_aside(run.directory / LOG_NAME)
     qmgr = known.objects.qmgr.name
-    with (run.directory / LOG_NAME).open("w", encoding="utf-8") as stream:
+    with open(run.directory / LOG_NAME, "w", encoding="utf-8", opener=private) as stream:
         log = choices.log_to(stream)
         log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
         changed = "nothing was changed"
@@ -212,9 +213,10 @@ def _state(run: _Run, qmgr: str, kept: Path | None) -> LegacyState:
         raise click.UsageError("--source is needed: where is the broker's state?")
     state = of_product(read_sources(run.given, qmgr), run.broker, Product.WMB)
     if kept is not None and run.phase is not Phase.REHEARSE:
-        kept.parent.mkdir(exist_ok=True)
+        make_directory(kept.parent)
         partial = kept.with_name(kept.name + ".partial")
-        partial.write_text(state_json.write([state]), encoding="utf-8")
+        with open(partial, "w", encoding="utf-8", opener=private) as file:
+            file.write(state_json.write([state]))
         partial.replace(kept)
     return state
 
@@ -231,7 +233,8 @@ def _write_security(directory: Path, plan: Plan) -> None:
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
     choices.set_aside(path)
-    path.write_text(text, encoding="utf-8")
+    with open(path, "w", encoding="utf-8", opener=private) as file:
+        file.write(text)
 
 
 def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:

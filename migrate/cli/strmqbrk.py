@@ -12,6 +12,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.queues import QueueManagerStore
+from commands.queues.permissions import make_directory, private
 from commands.stream_names import NAME_SEPARATOR
 from migrate import extract as extraction
 from migrate import log as lines
@@ -140,7 +141,7 @@ def _embedded(
     telling: _Telling,
 ) -> ExitCode:
     began = time.monotonic()
-    with (log_file or store.directory / LOG_NAME).open("a", encoding="utf-8") as stream:
+    with open(log_file or store.directory / LOG_NAME, "a", encoding="utf-8", opener=private) as stream:
         log = choices.log_to(stream)
         known = embedded.load(store)
         log.write_all(lines.opening(Tool.STRMQBRK, store.name, store.name, options.shown))
@@ -178,8 +179,8 @@ def _files(
     log_file: Path,
     telling: _Telling,
 ) -> ExitCode:
-    log_file.parent.mkdir(parents=True, exist_ok=True)
-    with log_file.open("a", encoding="utf-8") as stream:
+    make_directory(log_file.parent)
+    with open(log_file, "a", encoding="utf-8", opener=private) as stream:
         log = choices.log_to(stream)
         qmgr = known.objects.qmgr.name
         log.write_all(lines.opening(Tool.STRMQBRK, qmgr, qmgr, options.shown))

@@ -160,8 +160,14 @@ def state_of(legacy: Legacy) -> Iterator[Item]:
     for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
         yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
     for stream, broker in legacy.brokers.items():
+        # Topics that keep one publication share its text.
+        texts: dict[int, tuple[str, str]] = {}
         for retained in broker.space.retained_publications():
-            yield _retained(retained, stream, legacy.retained_sources[stream, retained.topic_string])
+            message = retained.publication.message
+            md_hex, body_hex = texts.get(id(message)) or (message.mqmd.encode().hex(), encode(message).hex())
+            texts[id(message)] = md_hex, body_hex
+            source = legacy.retained_sources[stream, retained.topic_string]
+            yield _retained(retained, stream, source, md_hex, body_hex)
 
 
 def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
@@ -361,7 +367,7 @@ def _subscription(subscription: Subscription, stream: str, source: Source) -> Le
     )
 
 
-def _retained(retained: RetainedPublication, stream: str, source: Source) -> LegacyRetained:
+def _retained(retained: RetainedPublication, stream: str, source: Source, md_hex: str, body_hex: str) -> LegacyRetained:
     publication = retained.publication
     point: str | None = None
     try:
@@ -375,8 +381,8 @@ def _retained(retained: RetainedPublication, stream: str, source: Source) -> Leg
         topic=remove_prefix(point or "", own),
         stream=stream,
         sub_point=point,
-        md_hex=publication.message.mqmd.encode().hex(),
-        body_hex=encode(publication.message).hex(),
+        md_hex=md_hex,
+        body_hex=body_hex,
         published_at=publication.published_at,
         expires_at=publication.expires_at,
         local=publication.local,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from commands.queues.permissions import make_directory, private
 from migrate.plan import Plan
 from migrate.report.facts import facts
 from migrate.report.html import page
@@ -15,8 +16,11 @@ from migrate.targets.files import scripts
 
 
 def write_outputs(plan: Plan, target: Target, directory: Path, runbooks: Mapping[str, str]) -> None:
-    """Write everything; a file of an earlier run with the same name is replaced. runbooks: name to text."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Write everything, for the caller's eyes; a file of an earlier run with the same name is replaced.
+
+    runbooks: name to text.
+    """
+    make_directory(directory)
     found = facts(plan, target)
     contents: dict[str, str | bytes] = {
         "report.json": json.dumps(found, ensure_ascii=False, indent=1) + "\n",
@@ -27,4 +31,5 @@ def write_outputs(plan: Plan, target: Target, directory: Path, runbooks: Mapping
     contents |= runbooks
     for name, content in contents.items():
         data = content if isinstance(content, bytes) else content.encode("utf-8")
-        (directory / name).write_bytes(data)
+        with open(directory / name, "wb", opener=private) as file:
+            file.write(data)

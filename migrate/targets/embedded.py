@@ -24,8 +24,10 @@ from typing import Any, Final
 
 from commands.objects import kind_of
 from commands.queues import QueueManagerStore, UnitOfWork
+from commands.queues.database import FAILURES
 from commands.queues.errors import QueueError
 from commands.queues.home import DATABASE
+from commands.queues.permissions import make_directory, private, touch
 from commands.queues.reading import definitions_in
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
@@ -35,6 +37,7 @@ from rfh2.errors import MigrationError, StoreError
 from streams.operations import (
     Effect,
     RetainedCleared,
+    RetainedPublication,
     RetainedStored,
     SubscriptionAdded,
     SubscriptionAltered,
@@ -93,9 +96,9 @@ def undo(store: QueueManagerStore, tool: Tool) -> Undone:
     with store.processor_lock():
         directory = _latest(store, tool)
         journal = _read_journal(directory)
-        before = _backup_state(directory, store.name)
-        with store.unit_of_work() as unit:
-            undone = _give_back(unit, journal["touched"], before)
+        # Open until the end: what was retained before is read from it when its turn comes.
+        with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
+            undone = _give_back(unit, journal["touched"], Target.loaded(backup.load_state(), 0))
     (directory / _JOURNAL).rename(directory / "undone.json")
     return undone
 
@@ -109,44 +112,45 @@ def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
     return [(digest, label) for digest, label in journal.get("items", ())]
 
 
-def effects_of(step: AddSubscription | KeepRetained) -> Iterable[Effect]:
-    """What a step does to subscriptions and retained publications; deliveries it has none."""
-    if isinstance(step, KeepRetained):
-        return (RetainedStored(step.retained),)
+def _effect_of(step: AddSubscription) -> Effect:
     if step.replaces is not None:
-        return (SubscriptionAltered(step.replaces, step.subscription),)
-    return (SubscriptionAdded(step.subscription),)
+        return SubscriptionAltered(step.replaces, step.subscription)
+    return SubscriptionAdded(step.subscription)
 
 
 def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> None:
     rest = iter(steps)
+    retained: list[RetainedPublication] = []
     while some := list(islice(rest, _CHUNK)):
         for step in some:
             if isinstance(step, Store):
                 if step.anew:
                     unit.delete_definition(kind_of(step.definition), step.definition.name)
                 unit.save_definition(step.definition)
+            elif isinstance(step, KeepRetained):
+                retained.append(step.retained)
             else:
-                unit.save_effects(effects_of(step))
+                unit.save_effects([_effect_of(step)])
         advance(len(some))
+    _retain(unit, retained)
 
 
 def _new_directory(home: Path, plan: Plan) -> Path:
+    make_directory(home / DIRECTORY)
     stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
     for number in range(1000):
         directory = home / DIRECTORY / (f"{stem}-{number}" if number else stem)
-        try:
-            directory.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return directory
+        if not directory.exists():
+            make_directory(directory)
+            return directory
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
 def _back_up(store: QueueManagerStore, directory: Path) -> None:
     """A whole copy of the database, in a directory of its own, so that it opens as a queue manager does."""
     copy = directory / store.directory.name
-    copy.mkdir()
+    make_directory(copy)
+    touch(copy / DATABASE)
     try:
         source = sqlite3.connect(store.directory / DATABASE)
         try:
@@ -158,7 +162,7 @@ def _back_up(store: QueueManagerStore, directory: Path) -> None:
                 target.close()
         finally:
             source.close()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
 
 
@@ -180,7 +184,7 @@ def _write_journal(directory: Path, plan: Plan) -> None:
         "items": labelled(plan.state),
     }
     partial = directory / f"{_JOURNAL}.partial"
-    with partial.open("w", encoding="utf-8") as file:
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
         json.dump(body, file, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())
@@ -207,11 +211,6 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")
 
 
-def _backup_state(directory: Path, name: str) -> Target:
-    with QueueManagerStore.open(directory, name) as backup:
-        return Target.loaded(backup.load_state(), 0)
-
-
 def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
     left: list[str] = []
     count = 0
@@ -236,8 +235,16 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
         elif new is not None:
             unit.save_effects([SubscriptionRemoved(new)])
         count += 1
-    for topic in touched["retained"]:
-        kept = before.retained.get(topic)
-        unit.save_effects([RetainedCleared(topic) if kept is None else RetainedStored(kept)])
-        count += 1
-    return Undone(count, tuple(left))
+    topics = touched["retained"]
+    unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
+    _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
+    return Undone(count + len(topics), tuple(left))
+
+
+def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:
+    """Store these, each publication's topics one after the other, so that it is stored once."""
+    together: dict[int, list[RetainedStored]] = {}
+    for each in retained:
+        together.setdefault(id(each.publication), []).append(RetainedStored(each))
+    for effects in together.values():
+        unit.save_effects(effects)

@@ -18,6 +18,7 @@ from commands.replay.spark.continued import Changes, RetainedRow, Turn, Waiting,
 from commands.replay.spark.setting import Setting
 from rfh2.captured import CapturedMessage
 from tests.commands.spark.worlds import EXPIRING, captures, local_puts
+from tests.commands.test_queues_retained import publish
 
 
 class Rows:
@@ -139,3 +140,17 @@ def test_of_two_with_one_seq_the_same_one_is_chosen_in_any_order() -> None:
     turns: list[Turn] = [turn(new, {}, -1, -1, 0) for new in ([(1, one), (1, other)], [(1, other), (1, one)])]
     assert turns[0] == turns[1]
     assert turns[0].due == ((1, one),)
+
+
+def test_topics_that_retain_one_publication_share_its_bytes_and_its_object() -> None:
+    setting = Setting("", "v7")
+    broker = setting.broker("QM1")
+    message = publish("a", "b", "c")
+    changes = Changes()
+    changes.take(message.seq, broker.process(Arrival(1, EPOCH, message.queue, message.md, message.body)).effects)
+
+    rows = {topic: row for topic, row in changes.retained.items() if row is not None}
+    assert sorted(rows) == ["a", "b", "c"]
+    assert len({id(row.body) for row in rows.values()}) == 1
+    restored = continued(setting, "QM1", [], rows.items()).space.retained_publications()
+    assert len({id(each.publication) for each in restored}) == 1

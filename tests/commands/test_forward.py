@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from commands.objects import DEFAULT_STREAM, LocalQueue
+from commands.objects import (
+    ADMIN_STREAM,
+    CONTROL_QUEUE,
+    DEFAULT_STREAM,
+    AliasQueue,
+    LocalQueue,
+    Objects,
+    QueueManager,
+    new_queue,
+)
 from rfh2.constants import (
     MQAT_BROKER,
     MQFMT_DEAD_LETTER_HEADER,
@@ -122,6 +131,20 @@ def test_6_7_9_persistence(world: Scenario, option: str, published: int, queue_d
     world.objects.put(LocalQueue("REPLY.Q", def_persistent=queue_default))
     world.register("a", options=[option])
     assert sent(world, "a", persistence=published).mqmd.persistence == delivered
+
+
+@pytest.mark.parametrize("queue_default", [False, True])
+def test_6_7_4_persasqueue_asks_the_queue_behind_an_alias(world: Scenario, queue_default: bool) -> None:
+    world.objects.put(LocalQueue("BEHIND", def_persistent=queue_default))
+    world.objects.put(AliasQueue("REPLY.Q", "BEHIND"))
+    world.register("a", options=["PersAsQueue"])
+    assert sent(world, "a", persistence=1).mqmd.persistence == int(queue_default)
+
+
+@pytest.mark.parametrize(("queue", "persistent"), [(DEFAULT_STREAM, 1), (ADMIN_STREAM, 1), (CONTROL_QUEUE, 0)])
+def test_the_stream_queues_of_a_new_queue_manager_are_defpsist_yes(queue: str, persistent: int) -> None:
+    assert new_queue(queue).def_persistent == bool(persistent)
+    assert Objects(QueueManager("QM1")).queues[queue].def_persistent == bool(persistent)
 
 
 @pytest.mark.parametrize(("persistent", "priority"), [(False, 3), (True, 8)])

@@ -24,8 +24,8 @@ from commands.puts import Outgoing
 from commands.queues import QueueManagerStore, UnitOfWork
 from commands.queues.unit_of_work import SqliteUnitOfWork
 from commands.tally import Tally
-from rfh2 import Folder, Mqmd, Rfh2, decode
-from streams.operations import RetainedPublication
+from rfh2 import Folder, Mqmd, Rfh2, decode, encode
+from streams.operations import Published
 from streams.topic_objects import TopicObject, Wildcard
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -325,14 +325,14 @@ def _fails_in_putting(monkeypatch: pytest.MonkeyPatch) -> None:
 def _fails_in_saving(monkeypatch: pytest.MonkeyPatch) -> None:
     from commands.queues import effects
 
-    real = effects.retained_row  # type: ignore[attr-defined]
+    real = effects.publication_row  # type: ignore[attr-defined]
 
-    def failing(retained: RetainedPublication) -> object:
-        if retained.topic_string == "poison":
+    def failing(publication: Published) -> object:
+        if b"<Topic>poison</Topic>" in encode(publication.message):
             raise ZeroDivisionError("a fault of ours")
-        return real(retained)
+        return real(publication)
 
-    monkeypatch.setattr(effects, "retained_row", failing)
+    monkeypatch.setattr(effects, "publication_row", failing)
 
 
 @pytest.mark.parametrize("fails", [_fails_in_translating, _fails_in_putting, _fails_in_saving])

@@ -411,9 +411,10 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, table: str, words: s
         elif table == "subscriptions":
             execute("INSERT INTO subscriptions VALUES (x'00', '{}')")
         else:
-            execute("INSERT INTO retained VALUES ('t', 0, NULL, 0, 0, x'00', x'00')")
+            execute("INSERT INTO publications VALUES (1, 0, NULL, 0, 0, x'00', x'00')")
+            execute("INSERT INTO retained VALUES ('t', 1)")
         with pytest.raises(StoreDamagedError, match=words):
-            store.load_state()
+            [retained.publication.message for retained in store.load_state()[2]]
 
 
 def test_another_queue_managers_directory_under_this_name(tmp_path: Path) -> None:

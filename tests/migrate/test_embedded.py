@@ -15,11 +15,13 @@ import pytest
 from commands.objects import LocalQueue, QueueManager
 from commands.queues import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
-from migrate.legacy_state import LegacyState, LegacySubscription, Source, Stream
+from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.plan import Plan, PlanOptions, Tool
+from migrate.report.outputs import write_outputs
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.in_memory import applied
+from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from tests.migrate.cases import Case, told
 from tests.migrate.legacy_messages import NOW
@@ -98,6 +100,31 @@ def test_undo_gives_back_what_was_replaced(store: QueueManagerStore) -> None:
     assert told(embedded.load(store)) == before
 
 
+def legacy_retained(data: bytes, topics: str) -> list[LegacyRetained]:
+    """What one message published on several topics left."""
+    body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>t</Topic></psc>"),)).encode() + data
+    md = Mqmd(format="MQHRF2", persistence=1).encode()
+    source = Source(file="broker")
+    return [LegacyRetained(source=source, topic=topic, md_hex=md.hex(), body_hex=body.hex()) for topic in topics]
+
+
+def kept(store: QueueManagerStore) -> tuple[bytes, int]:
+    """The last bytes of what is retained, in order of topic, and how many publications that is."""
+    retained = store.load_state()[2]
+    data = b"".join(each.publication.message.body[-1:] for each in retained)
+    return data, len({id(each.publication) for each in retained})
+
+
+def test_what_was_published_on_several_topics_is_stored_once_and_given_back_so(store: QueueManagerStore) -> None:
+    for (one, other), found in (((b"1", b"2"), (b"12121", 2)), ((b"3", b"4"), (b"34343", 2))):
+        one_by_one = sorted(legacy_retained(one, "ace") + legacy_retained(other, "bd"), key=lambda item: item.topic)
+        state = LegacyState(qmgr="QM1", retained=tuple(one_by_one))
+        embedded.apply(store, strmqbrk.plan(state, embedded.load(store), PlanOptions(overwrite=True), NOW))
+        assert kept(store) == found
+    embedded.undo(store, Tool.STRMQBRK)
+    assert kept(store) == (b"12121", 2)
+
+
 def test_a_backup_is_a_whole_queue_manager(store: QueueManagerStore) -> None:
     with store.unit_of_work() as unit:
         unit.put("SOME.Q", None, b"before")
@@ -107,6 +134,20 @@ def test_a_backup_is_a_whole_queue_manager(store: QueueManagerStore) -> None:
     with QueueManagerStore.open(directory, "QM1") as backup:
         assert told(Target.loaded(backup.load_state(), 0)) == before
         assert [message.body for message in backup.browse("SOME.Q")] == [b"before"]
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_backup_journal_and_outputs_are_their_owners(store: QueueManagerStore, tmp_path: Path, mask: int) -> None:
+    plan, target = planned(store)
+    before = os.umask(mask)
+    try:
+        directory = embedded.apply(store, plan)
+        write_outputs(plan, target, tmp_path / "out", {"runbook.md": "text"})
+    finally:
+        os.umask(before)
+    made = [directory.parent, *directory.parent.rglob("*"), tmp_path / "out", *(tmp_path / "out").iterdir()]
+    assert {path.stat().st_mode & 0o7777 for path in made if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o7777 for path in made if path.is_file()} == {0o600}
 
 
 def test_a_change_since_the_plan_is_noticed(store: QueueManagerStore) -> None:

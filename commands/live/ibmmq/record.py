@@ -13,8 +13,9 @@ connection that broke still holds it, and nothing is processed until the queue m
 exclusively: two bridges cannot process the same commands.
 
 A record is one message for each effect, so that it fits where the retained publication in it fitted. Its body is the
-length of a JSON text in 4 bytes, the text, then the bytes of the publication. Units of work that change no state, which
-is most of them, have no record.
+length of a JSON text in 4 bytes, the text, then the bytes of the publication. Of several topics in a row that retain
+one publication the first has it, and the others name its index (``with``). Units of work that change no state, which is
+most of them, have no record.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.queues.state import retained_of, retained_row, subscription_of, subscription_state
+from commands.queues.state import publication_of, publication_row, subscription_of, subscription_state
 from rfh2.errors import DecodeError, StoreError
 from streams.operations import (
     Effect,
+    Publication,
+    Published,
     RetainedCleared,
+    RetainedPublication,
     RetainedStored,
     SubscriptionAdded,
     SubscriptionAltered,
@@ -60,7 +64,8 @@ class Record:
 
     def _rows(self) -> list[tuple[dict[str, Any], bytes, bytes]]:
         rows: list[tuple[dict[str, Any], bytes, bytes]] = []
-        for effect in self.effects:
+        first: tuple[Published, int] | None = None
+        for at, effect in enumerate(self.effects):
             if isinstance(effect, SubscriptionAdded):
                 rows.append(({"added": subscription_state(effect.subscription)}, b"", b""))
             elif isinstance(effect, SubscriptionAltered):
@@ -69,8 +74,13 @@ class Record:
             elif isinstance(effect, SubscriptionRemoved):
                 rows.append(({"removed": subscription_state(effect.subscription)}, b"", b""))
             elif isinstance(effect, RetainedStored):
-                topic, at, expires_at, local, persistent, md, body = retained_row(effect.retained)
-                rows.append(({"stored": [topic, at, expires_at, local, persistent]}, md, body))
+                topic, publication = effect.retained.topic_string, effect.retained.publication
+                if first is not None and first[0] is publication:
+                    rows.append(({"stored": [topic], "with": first[1]}, b"", b""))
+                    continue
+                first = publication, at
+                *told, md, body = publication_row(publication)
+                rows.append(({"stored": [topic, *told]}, md, body))
             elif isinstance(effect, RetainedCleared):
                 rows.append(({"cleared": effect.topic_string}, b"", b""))
         return rows
@@ -87,13 +97,15 @@ def read_record(bodies: Sequence[bytes]) -> Record | None:
         complete = [int(row[0]["index"]) for row in rows] == list(range(first["of"]))
         if not complete or any((r["store"], r["batch"]) != (first["store"], first["batch"]) for r, _, _ in rows):
             raise RecordError(f"the record has {len(rows)} messages that do not belong together")
-        effects = tuple(effect for row in rows if (effect := _effect(*row)) is not None)
+        publications: dict[int, Publication] = {}
+        effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
         return Record(str(first["store"]), int(first["batch"]), effects)
     except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
         raise RecordError(f"what is on the queue of the record is none: {error!r}") from error
 
 
-def _effect(row: dict[str, Any], md: bytes, body: bytes) -> Effect | None:
+def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, Publication]) -> Effect | None:
+    """The effect of one row, None where it has none. publications: those of the rows before, by index."""
     if "added" in row:
         return SubscriptionAdded(subscription_of(row["added"]))
     if "altered" in row:
@@ -102,8 +114,14 @@ def _effect(row: dict[str, Any], md: bytes, body: bytes) -> Effect | None:
     if "removed" in row:
         return SubscriptionRemoved(subscription_of(row["removed"]))
     if "stored" in row:
-        topic, at, expires_at, local, persistent = row["stored"]
-        return RetainedStored(retained_of((topic, at, expires_at, local, persistent, md, body)))
+        topic, *told = row["stored"]
+        if "with" in row:
+            publication = publications[int(row["with"])]
+        else:
+            at, expires_at, local, persistent = told
+            publication = publication_of((at, expires_at, local, persistent, md, body))
+            publications[int(row["index"])] = publication
+        return RetainedStored(RetainedPublication(topic, publication))
     return RetainedCleared(row["cleared"]) if "cleared" in row else None
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
-from commands.queues.database import Database
+from commands.queues.database import FAILURES, Database
+from commands.queues.errors import readable
+from commands.queues.reading import highest
 from rfh2.errors import StoreError
 
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS live (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
@@ -30,7 +32,7 @@ class LiveState:
     @property
     def applied(self) -> int:
         """The number of the last record that SQLite holds; 0 before the first."""
-        return int(self.read("applied") or 0)
+        return self._read_number("applied")
 
     def follow(self, connection: sqlite3.Connection, batch: int) -> None:
         """In the transaction that is open: record *batch* is held now."""
@@ -40,7 +42,7 @@ class LiveState:
         """Have *count* arrival numbers that nobody else gets, also after a crash. No transaction may be open."""
         if self._end - self._next >= count:
             return
-        start = max(int(self.read("reserved") or 0), self._highest())
+        start = max(self._read_number("reserved"), self._highest())
         end = start + max(count, _BLOCK)
         self._in_transaction(lambda connection: self._write(connection, "reserved", str(end)))
         self._next, self._end = start, end
@@ -56,14 +58,20 @@ class LiveState:
         """A value; None where there is none."""
         try:
             row = self._database.connection.execute("SELECT value FROM live WHERE name = ?", (name,)).fetchone()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise self._database.told(error) from error
         return None if row is None else str(row[0])
 
     def _highest(self) -> int:
         # Numbers that the embedded queues have given, should the queue manager have been used with those before.
-        row = self._database.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").fetchone()
-        return 0 if row is None else int(row[0])
+        try:
+            return highest(self._database, "messages")
+        except FAILURES as error:
+            raise self._database.told(error) from error
+
+    def _read_number(self, name: str) -> int:
+        with readable(self._database.path, f"value {name} of the live state"):
+            return int(self.read(name) or 0)
 
     @staticmethod
     def _write(connection: sqlite3.Connection, name: str, value: str) -> None:
@@ -79,5 +87,5 @@ class LiveState:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise self._database.told(error) from error

@@ -350,8 +350,9 @@ class MqTopicLink:
             return
         there = tree.retained(selection)
         pattern = parse_pattern(selection.topic_string, selection.wildcard)
-        here = [known for known in self._edge.retained() if pattern.matches(known.topic_string)]
-        news = differences(there.natives, set(there.topics), here)
+        with self._edge.retained() as kept:
+            here = [known for known in kept if pattern.matches(known.topic_string)]
+            news = differences(there.natives, set(there.topics), here)
         told = usable(news, self._config.native_user, datetime.now(UTC))
         if told:
             intake = self._edge.intake()

@@ -36,7 +36,7 @@ from commands.queues.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Delivery, Effect
+from streams.operations import Delivery, Effect, RetainedPublication
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -330,10 +330,10 @@ class MqWorkUnit(MqUnit):
         objects.aliases = {}
         return objects, subscriptions, retained
 
-    def save_effects(self, effects: Iterable[Effect]) -> None:
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
-        self._knowledge.save_effects(kept)
         self._effects += kept
+        return self._knowledge.save_effects(kept)
 
     def save_definition(self, definition: Definition) -> None:
         self._knowledge.save_definition(definition)

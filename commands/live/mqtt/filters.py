@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.live.mqtt.topics import selects
+from commands.queues.permissions import private
 from rfh2.errors import StoreError
 from streams.topic_strings import SEPARATOR
 
@@ -164,7 +165,7 @@ class Filters:
         state = {"next": self._reserved, "filters": self._ids, "acknowledged": sorted(self.acknowledged)}
         partial = self._path.with_suffix(".partial")
         try:
-            with partial.open("w", encoding="utf-8") as file:
+            with open(partial, "w", encoding="utf-8", opener=private) as file:
                 json.dump(state, file)
                 file.flush()
                 os.fsync(file.fileno())

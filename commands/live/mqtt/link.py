@@ -469,9 +469,11 @@ class MqttLink:
         wanted = FilterTree()
         for number, topic_filter in enumerate(accepted):
             wanted.add(topic_filter.removeprefix(self._config.prefix), number)
-        here = [retained for retained in self._edge.retained() if wanted.match(retained.topic_string)]
         found = self._snapshots.take(*accepted) if accepted else []
-        told = usable(self._differences(found, here), self._config.native_user, datetime.now(UTC)) if accepted else []
+        with self._edge.retained() as kept:
+            here = [retained for retained in kept if wanted.match(retained.topic_string)]
+            news = self._differences(found, here) if accepted else []
+        told = usable(news, self._config.native_user, datetime.now(UTC))
         if told:
             intake = self._edge.intake()
             try:

@@ -19,6 +19,7 @@ from rfh2.message import decode, encode
 from streams.operations import (
     Effect,
     Publication,
+    Published,
     RetainedCleared,
     RetainedPublication,
     RetainedStored,
@@ -89,6 +90,7 @@ class Changes:
 
     def take(self, seq: int, effects: Iterable[Effect]) -> None:
         """What one message did."""
+        last: tuple[Published, RetainedRow] | None = None
         for effect in effects:
             match effect:
                 case SubscriptionAdded(subscription) | SubscriptionAltered(_, subscription):
@@ -96,12 +98,15 @@ class Changes:
                 case SubscriptionRemoved(subscription):
                     self.subscriptions[subscription.sub_id] = None
                 case RetainedStored(retained):
-                    self.retained[retained.topic_string] = _row(seq, retained.publication)
+                    # Topics that retain one publication share its bytes.
+                    if last is None or last[0] is not retained.publication:
+                        last = retained.publication, _row(seq, retained.publication)
+                    self.retained[retained.topic_string] = last[1]
                 case RetainedCleared(topic):
                     self.retained[topic] = None
 
 
-def _row(seq: int, publication: Publication) -> RetainedRow:
+def _row(seq: int, publication: Published) -> RetainedRow:
     told: dict[str, Any] = {}
     for name in _TOLD:
         value = getattr(publication, name)

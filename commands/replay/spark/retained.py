@@ -33,7 +33,7 @@ from commands.replay.spark.setting import Setting
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.index import SubscriptionIndex
-from streams.operations import Publication, RetainedPublication, RetainedStored
+from streams.operations import Publication, Published, RetainedPublication, RetainedStored
 from streams.subscriptions import Subscription
 
 _CANDIDATES: Final = StructType(
@@ -133,7 +133,7 @@ class _Candidates:
         effects = self._broker.process(arrival).effects
         self._broker.space.forget_retained()
         stored = [effect.retained for effect in effects if isinstance(effect, RetainedStored)]
-        found = [(each.topic_string, replace(each.publication, message=_NOTHING)) for each in stored]
+        found = [(each.topic_string, _without_message(each.publication)) for each in stored]
         # When something expires depends on when it was published.
         lasting = all(publication.expires_at is None for _, publication in found)
         if key is not None and lasting and is_all_header(arrival, len(key[-1])):
@@ -151,6 +151,11 @@ class _Candidates:
         seq, publication = self._last[topic]
         if self._looks.any_between(topic, seq, before):
             yield (self._qmgr, topic, seq, pickle.dumps(publication))
+
+
+def _without_message(published: Published) -> Publication:
+    told = (published.published_at, published.expires_at, published.local, published.stream, published.sub_point)
+    return Publication(_NOTHING, *told)
 
 
 class _LooksByTopic:
