@@ -1,8 +1,10 @@
-"""The queue store under a clock that jumps, captured messages through every file format, MQSC that a generator writes."""
+"""The queue store, with a clock that jumps and with damage; captured messages through every file format; MQSC."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import sqlite3
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,15 +14,17 @@ from typing import Any, Final
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
 from commands.processor import Processor
-from commands.queues import MessageRefusedError, QueueManagerStore
-from rfh2 import CapturedMessage, DecodeError, Folder, Mqmd, Rfh2
+from commands.queues import QueueManagerStore
+from rfh2 import CapturedMessage, Mqmd, QPubSubError
 from rfh2.captures import FORMATS, read_captures, write_captures
 from rfh2.errors import CaptureError
 from tests.reliability import corpus
 from tests.reliability.hostile import run_script
 from tests.reliability.trials import Json, Target
+from tests.reliability.workload import put
 
 _START: Final = datetime(2026, 1, 2, tzinfo=UTC)
+_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _JUMPS: Final = (0, 1, -1, 60, -5, -3600, 86_400, -86_400, 220_000_000, -220_000_000, -1_700_000_000, 2_000_000_000)
 _EXPIRIES: Final = (-1, 1, 10, 600, 2**31 - 1, 2**31 - 2, 1_000_000_000)
 
@@ -37,29 +41,24 @@ def _jumps(case: Json) -> str:
     """Whatever the clock does, nobody fails; and what never expires stays."""
     now, lasting = _START, 0
 
-    def put(queue: str, psc: str, expiry: int) -> None:
-        md = Mqmd(format="MQHRF2", persistence=1, user_identifier="app", expiry=expiry)
-        body = Rfh2((Folder.of(f"<psc>{psc}</psc>"),)).encode()
+    def command(queue: str, psc: str, expiry: int) -> None:
         with store.unit_of_work() as unit:
-            unit.put(queue, md.encode(), body)
+            put(unit, queue, psc, expiry=expiry)
 
     with tempfile.TemporaryDirectory() as home:
         QueueManagerStore.create(Path(home), QueueManager("QM1")).close()
         with QueueManagerStore.open(Path(home), "QM1", clock=lambda: now) as store:
             processor = Processor(store, lambda: now)
             for seconds, what, expiry in case:
-                now = min(
-                    max(now + timedelta(seconds=seconds), datetime(1970, 1, 2, tzinfo=UTC)),
-                    datetime(2200, 1, 1, tzinfo=UTC),
-                )
+                now = min(max(now + timedelta(seconds=seconds), _FIRST), _LAST)
                 if what == "register":
-                    put(CONTROL_QUEUE, "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>", expiry)
+                    command(CONTROL_QUEUE, "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>", expiry)
                 elif what in ("publish", "retain"):
                     option = "<PubOpt>RetainPub</PubOpt>" * (what == "retain")
-                    put(DEFAULT_STREAM, f"<Command>Publish</Command>{option}<Topic>a</Topic>", expiry)
+                    command(DEFAULT_STREAM, f"<Command>Publish</Command>{option}<Topic>a</Topic>", expiry)
                 elif what == "put":
                     lasting += expiry == -1
-                    put("OTHER", "", expiry)
+                    command("OTHER", "", expiry)
                 elif what == "get":
                     with store.unit_of_work() as unit:
                         got = None if unit.find_queue("OTHER") is None else unit.get("OTHER")
@@ -181,6 +180,9 @@ _TEXTS: Final = (
 _JOINS: Final = (" ", " ", " ", "  ", " +\n   ", " -\n", "\n", "\t", "", " * ", ";")
 
 
+_NEEDED: Final = {"TOPIC": ["TOPICSTR('a/b')"], "SUB": ["TOPICSTR('a')", "DEST(Q)"], "QALIAS": ["TARGET(Q)"]}
+
+
 def _soup(random: Random) -> Json:
     lines = []
     for _ in range(random.randint(1, 6)):
@@ -195,61 +197,99 @@ def _soup(random: Random) -> Json:
         for keyword in random.sample(keywords, min(len(keywords), random.randrange(4))):
             words.append(keyword if random.random() < 0.1 else f"{keyword}({random.choice(_TEXTS)})")
         if random.random() < 0.2:
-            words.append(
-                f"WHERE({random.choice(keywords)} {random.choice(('LT', 'EQ', 'LK', 'CT', 'XX'))} {random.choice(_TEXTS)})"
-            )
+            operator = random.choice(("LT", "EQ", "LK", "CT", "XX"))
+            words.append(f"WHERE({random.choice(keywords)} {operator} {random.choice(_TEXTS)})")
         if words[0] == "DEFINE":
-            words += {"TOPIC": ["TOPICSTR('a/b')"], "SUB": ["TOPICSTR('a')", "DEST(Q)"], "QALIAS": ["TARGET(Q)"]}.get(
-                target, []
-            )
+            words += _NEEDED.get(target, [])
         join = random.choice(_JOINS[:5] if random.random() < 0.9 else _JOINS)
         lines.append(join.join(words))
     return "\n".join(lines)
 
 
-def _foreign_database(random: Random) -> Json:
-    return {"seed": random.randrange(2**32), "changes": random.choice((1, 2, 8, 50))}
+_TABLES: Final = (
+    *(("definitions", "state"), ("definitions", "name"), ("definitions", "kind"), ("subscriptions", "state")),
+    *(
+        ("subscriptions", "sub_id"),
+        ("messages", "md"),
+        ("messages", "queue"),
+        ("messages", "time"),
+        ("messages", "body"),
+    ),
+    *(("retained", "topic"), ("retained", "md"), ("retained", "body"), ("state", "version")),
+)
+_ROTTEN: Final = (
+    "NULL",
+    "''",
+    "x''",
+    "1e300",
+    "-1",
+    "9223372036854775807",
+    "'{}'",
+    "'[]'",
+    "CAST(x'e3ff' AS TEXT)",
+    "x'00'",
+)
+
+
+def _damage(random: Random) -> Json:
+    """Bytes of the file, or values of the tables, that are others."""
+    if random.random() < 0.5:
+        return {"seed": random.randrange(2**32), "changes": random.choice((1, 2, 8, 50)), "sql": []}
+    table, column = random.choice(_TABLES)
+    at = random.randrange(400)
+    cut = f"substr({column}, 1, {at}) || char({random.choice((22, 34, 55, 125, 0xD7FF))}) || substr({column}, {at + 2})"
+    where = random.choice(("", f" WHERE rowid = {random.randrange(45)}" if table in ("messages", "state") else ""))
+    value = random.choice((random.choice(_ROTTEN), cut))
+    return {"seed": 0, "changes": 0, "sql": [f"UPDATE OR REPLACE {table} SET {column} = {value}{where}"]}
 
 
 def _damaged(case: Json) -> str:
-    """A database that was damaged: it is read, or StoreError names it; nothing else comes out."""
-    from commands.queues import StoreDamagedError
-    from rfh2 import QPubSubError
-
+    """A database that was damaged: it is read, or an error of the project's own names it; nothing else comes out."""
     random = Random(case["seed"])
     with tempfile.TemporaryDirectory() as home:
-        with QueueManagerStore.create(Path(home), QueueManager("QM1")) as store:
-            with store.unit_of_work() as unit:
-                for number in range(40):
-                    psc = f"<Command>RegSub</Command><Topic>a/{number % 7}</Topic><QName>S{number}</QName>"
-                    md = Mqmd(format="MQHRF2", persistence=1, user_identifier="app")
-                    unit.put(CONTROL_QUEUE, md.encode(), Rfh2((Folder.of(f"<psc>{psc}</psc>"),)).encode())
-            Processor(store, lambda: _START).drain()
-            path = Path(store.database.path)
+        path = _database(Path(home))
         data = bytearray(path.read_bytes())
         for _ in range(case["changes"]):
             data[random.randrange(len(data))] = random.randrange(256)
         path.write_bytes(data)
+        for statement in case["sql"]:
+            with (
+                contextlib.closing(sqlite3.connect(path)) as connection,
+                contextlib.suppress(sqlite3.Error),
+                connection,
+            ):
+                connection.execute(statement)
         try:
-            with QueueManagerStore.open(Path(home), "QM1") as store:
-                _, subscriptions, _ = store.load_state()
-                for queue in store.load_state()[0].queues:
+            with QueueManagerStore.open(Path(home), "QM1", clock=lambda: _START) as store:
+                objects, subscriptions, _ = store.load_state()
+                for queue in objects.queues:
                     list(store.browse(queue))
                 Processor(store, lambda: _START).drain()
-        except StoreDamagedError:
-            return "damaged, and said so"
-        except DecodeError:
-            return "a descriptor is damaged"
-        except (QPubSubError, MessageRefusedError) as error:
+        except QPubSubError as error:
             return type(error).__name__
-    return "read" if len(subscriptions) == 40 else "read in part"
+    return "read" if len(subscriptions) == _SUBSCRIPTIONS else "read in part"
+
+
+_SUBSCRIPTIONS: Final = 40
+
+
+def _database(home: Path) -> Path:
+    """A queue manager with subscriptions, a retained publication, messages, and commands that wait."""
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=lambda: _START) as store:
+        for waits in (False, True):
+            with store.unit_of_work() as unit:
+                for number in range(3 if waits else _SUBSCRIPTIONS):
+                    to = f"<Topic>a/{number % 7}</Topic><QName>S{number}</QName>"
+                    put(unit, CONTROL_QUEUE, f"<Command>RegSub</Command>{to}")
+                put(unit, DEFAULT_STREAM, "<Command>Publish</Command><PubOpt>RetainPub</PubOpt><Topic>a/1</Topic>")
+            if not waits:
+                Processor(store, lambda: _START).drain()
+        return Path(store.database.path)
 
 
 TARGETS: Final = (
     Target("clock", "a clock that jumps: no verb fails, nothing lasting is gone", _clock, _jumps, 600, 5.0),
     Target("files", "every format gives back what it says that it keeps", _messages, _through_files, 8_000),
     Target("mqsc", "any MQSC: every command is answered", _soup, run_script, 4_000),
-    Target(
-        "damage", "a damaged database: read, or an error of the project's own", _foreign_database, _damaged, 300, 5.0
-    ),
+    Target("damage", "a damaged database: read, or an error of the project's own", _damage, _damaged, 300, 5.0),
 )

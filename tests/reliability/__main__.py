@@ -1,0 +1,113 @@
+"""What was tried against the promises, again: ``python -m tests.reliability [ATTACK]... [--seed N] [--quick]``.
+
+Prints a table of figures in Markdown for each attack, and ends with 1 where a promise was broken. A failing input is
+kept in a directory; ``python -m tests.reliability again FILE...`` tries it again. docs/reliability.md says what is
+promised, and what the figures were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.reliability import hostile, large
+from tests.reliability.disk import disk
+from tests.reliability.figures import Table
+from tests.reliability.fuzz import FUZZ, TARGETS, kept, known, tried
+from tests.reliability.kills import kills
+
+Attack = Callable[[argparse.Namespace], Sequence[Table]]
+QUICK = 0.02
+
+
+def _scale(options: argparse.Namespace) -> float:
+    return QUICK if options.quick else options.scale
+
+
+def _kills(options: argparse.Namespace) -> Sequence[Table]:
+    return [kills(options.seed, 0.1 if options.quick else options.scale)]
+
+
+def _disk(options: argparse.Namespace) -> Sequence[Table]:
+    return [disk(options.seed, 0.1 if options.quick else options.scale)]
+
+
+def _hostile(options: argparse.Namespace) -> Sequence[Table]:
+    chosen = _chosen(options, hostile.TARGETS)
+    return [known(kept()), tried("Mutants", chosen, options.seed, _scale(options), options.found)]
+
+
+def _fuzz(options: argparse.Namespace) -> Sequence[Table]:
+    return [tried("Generated", _chosen(options, FUZZ), options.seed, _scale(options), options.found)]
+
+
+def _large(options: argparse.Namespace) -> Sequence[Table]:
+    return [large.all_recipes()]
+
+
+def _elsewhere(*modules: str) -> Attack:
+    """Attacks that are programs of their own, and print their tables themselves."""
+
+    def attack(_options: argparse.Namespace) -> Sequence[Table]:
+        for name in modules:
+            if find_spec(f"tests.reliability.{name}") is None:
+                print(f"{name}: not in this checkout\n")
+                continue
+            sys.argv = [name]
+            ended = import_module(f"tests.reliability.{name}").main()
+            if ended:
+                raise SystemExit(ended)
+        return ()
+
+    return attack
+
+
+ATTACKS: dict[str, Attack] = {
+    "kills": _kills,
+    "disk": _disk,
+    "hostile": _hostile,
+    "fuzz": _fuzz,
+    "large": _large,
+    "restarts": _elsewhere("restarts"),
+    "growth": _elsewhere("growth", "growth_streams"),
+}
+
+
+def _chosen(options: argparse.Namespace, targets: Sequence[hostile.Target]) -> tuple[hostile.Target, ...]:
+    return tuple(target for target in targets if not options.only or target.name in options.only)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out the attacks that are asked for; 1 where one of them broke a promise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability", description=__doc__)
+    parser.add_argument("attack", nargs="*", metavar="ATTACK", help=f"{', '.join(ATTACKS)}, all; again FILE...")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is made by chance (1)")
+    parser.add_argument("--scale", type=float, default=1.0, help="how much of each: 1 is ten seconds to two minutes")
+    parser.add_argument("--quick", action="store_true", help="a little of each, in seconds")
+    parser.add_argument("--only", action="append", help=f"of hostile and fuzz: {', '.join(TARGETS)}")
+    parser.add_argument("--found", type=Path, default=Path("build/reliability"), help="where failing inputs are kept")
+    options = parser.parse_args(arguments)
+    if options.attack[:1] == ["again"]:
+        table = known([Path(name) for name in options.attack[1:]])
+        print(table.markdown())
+        return int(bool(table.broken))
+    asked = list(ATTACKS) if options.attack in ([], ["all"]) else options.attack
+    if unknown := set(asked) - set(ATTACKS):
+        parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
+    broken = 0
+    for name in asked:
+        start = time.monotonic()
+        for table in ATTACKS[name](options):
+            print(table.markdown(), flush=True)
+            broken += len(table.broken)
+        print(f"{name}: seed {options.seed}, {time.monotonic() - start:.0f} s\n", flush=True)
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
