@@ -8,12 +8,15 @@ promised, and what the figures were.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_module
 
 from tests.reliability import hostile, large
 from tests.reliability.disk import disk
@@ -51,20 +54,31 @@ def _large(options: argparse.Namespace) -> Sequence[Table]:
 
 
 def _elsewhere(*modules: str) -> Attack:
-    """Attacks that are programs of their own, and print their tables themselves."""
+    """Attacks that are programs of their own: what they print, and whether they end with 0."""
 
     def attack(_options: argparse.Namespace) -> Sequence[Table]:
-        for name in modules:
-            if find_spec(f"tests.reliability.{name}") is None:
-                print(f"{name}: not in this checkout\n")
-                continue
-            sys.argv = [name]
-            ended = import_module(f"tests.reliability.{name}").main()
-            if ended:
-                raise SystemExit(ended)
-        return ()
+        return [_program(name) for name in modules if find_spec(f"tests.reliability.{name}") is not None]
 
     return attack
+
+
+def _program(name: str) -> Table:
+    printed, given, ended = io.StringIO(), sys.argv, None
+    sys.argv = [name]
+    try:
+        with contextlib.redirect_stdout(printed):
+            run_module(f"tests.reliability.{name}", run_name="__main__")
+    except SystemExit as end:
+        ended = end.code
+    finally:
+        sys.argv = given
+    broken = [f"{name} ended with {ended}"] if ended else []
+    lines = printed.getvalue().splitlines()
+    try:
+        figures = json.loads(lines[-1])
+    except (ValueError, IndexError):
+        return Table(name.capitalize(), ("figures",), [(f"`{line}`",) for line in lines], broken)
+    return Table(name.capitalize(), tuple(figures), [tuple(str(value) for value in figures.values())], broken)
 
 
 ATTACKS: dict[str, Attack] = {

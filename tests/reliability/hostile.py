@@ -34,12 +34,15 @@ from tests.reliability import corpus
 from tests.reliability.trials import Json, Target
 
 QUEUES: Final = (CONTROL_QUEUE, CONTROL_QUEUE, DEFAULT_STREAM)
-_SETUP: Final = """
-DEFINE TOPIC(N) TOPICSTR('news') PUB(DISABLED)
-DEFINE TOPIC(USD) TOPICSTR('Dollars')
-DEFINE TOPIC(GBP) TOPICSTR('Pounds')
-ALTER NAMELIST(SYSTEM.QPUBSUB.SUBPOINT.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.SUBPOINT, USD, GBP)
-"""
+_POINTS: Final = ("USD", "GBP", "EUR", "CHF", "Sport", "P")
+_QUOTED: Final = ", ".join(f"'{point}'" for point in _POINTS)
+_SETUP: Final = "\n".join(
+    (
+        "DEFINE TOPIC(N) TOPICSTR('news') PUB(DISABLED)",
+        *(f"DEFINE TOPIC('{point}') TOPICSTR('{point}')" for point in _POINTS),
+        f"ALTER NAMELIST(SYSTEM.QPUBSUB.SUBPOINT.NAMELIST) NAMES({_QUOTED})",
+    )
+)
 _BATCH: Final = 100
 
 
@@ -57,10 +60,10 @@ def captured_of(case: Json, seq: int = 1) -> CapturedMessage:
 
 
 def _message(random: Random) -> Json:
-    if random.random() < 0.5:
+    if random.random() < 0.3:
         return message_of(mutate(random, corpus.messages()), random.choice(QUEUES))
     command = random.choice(corpus.commands())
-    mutant = mutate(random, corpus.commands()) if random.random() < 0.4 else _mildly(random, command)
+    mutant = mutate(random, corpus.commands()) if random.random() < 0.3 else _mildly(random, command)
     md = mutant.mqmd
     given = CapturedMessage(
         seq=1, queue="", md_hex=md.hex() if isinstance(md, bytes) else None, body_hex=mutant.body.hex()

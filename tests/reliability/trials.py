@@ -200,14 +200,14 @@ def _limited(seconds: float) -> Iterator[None]:
 def _reduced(value: Json) -> Iterator[Json]:
     """Values a little smaller than *value*, the smallest first."""
     if isinstance(value, str | list):
-        # Two characters at a time where it may be hexadecimal.
-        unit = 2 if isinstance(value, str) and len(value) % 2 == 0 and _is_hex(value) else 1
-        size = len(value) // unit
-        step = size
-        while step >= 1:
-            for at in range(0, size, step):
-                yield value[: at * unit] + value[(at + step) * unit :]
-            step //= 2
+        # Bytes first where it may be hexadecimal: without half of one it is none any more.
+        for unit in (2, 1) if isinstance(value, str) and len(value) % 2 == 0 and _is_hex(value) else (1,):
+            size = len(value) // unit
+            step = size
+            while step >= 1:
+                for at in range(0, size, step):
+                    yield value[: at * unit] + value[(at + step) * unit :]
+                step //= 2
     if isinstance(value, list):
         for at, each in enumerate(value):
             yield from ([*value[:at], less, *value[at + 1 :]] for less in _reduced(each))
