@@ -316,7 +316,7 @@ def _either(one: Truth, other: Truth) -> Truth:
 
 
 def _may(records: Any, groups: list[str], kind: str, name: str, word: str) -> Truth:
-    """Whether the most specific record of an entity that fits grants *word*; None where IBM does not say which it is."""
+    """Whether an entity's most specific record that fits grants *word*; None where IBM does not say which that is."""
     if not records or "mqm" in groups:
         return True
     found: Truth = False
