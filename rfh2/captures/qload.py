@@ -74,6 +74,9 @@ def is_qload(text: bytes) -> bool:
     return _HEADER.match(text) is not None or _FIRST_ATTRIBUTE.match(text) is not None
 
 
+_BREAKS = re.compile("[\\x00-\\x1f\\x85\\u2028\\u2029]")
+
+
 def read_qload(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
     """Each message of *stream*, at the line of its first attribute."""
     origin: dict[bytes, str] = {}
@@ -220,7 +223,7 @@ def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO, refused: 
 def _origin_lines(message: CapturedMessage) -> bytes:
     for name in (message.qmgr or "", message.queue):
         # A line break in a name would begin lines of its own: attributes, data, further messages.
-        if name != name.strip() or (name and not name.isprintable()):
+        if name != name.strip() or _BREAKS.search(name):
             raise CaptureError("qload", None, f"message {message.seq}: no line can hold the name {name!r}")
     return f"* Qmgr  = {message.qmgr or ''}\n* Queue = {message.queue}\n\n".encode()
 

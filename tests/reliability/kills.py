@@ -94,7 +94,7 @@ class Moments:
     """When to kill: any time between the first work of a process and what it can do in its turn of *kills* turns."""
 
     def __init__(self, idle_s: float, work_s: float, kills: int, chance: random.Random) -> None:
-        self._earliest, self._latest = 0.7 * idle_s, idle_s + work_s / kills
+        self._earliest, self._latest = 0.7 * idle_s, idle_s + 1.4 * work_s / kills
         self._chance = chance
 
     def next(self) -> float:
