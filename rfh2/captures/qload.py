@@ -74,6 +74,9 @@ def is_qload(text: bytes) -> bool:
     return _HEADER.match(text) is not None or _FIRST_ATTRIBUTE.match(text) is not None
 
 
+_BREAKS = re.compile("[\\x00-\\x1f\\x85\\u2028\\u2029]")
+
+
 def read_qload(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
     """Each message of *stream*, at the line of its first attribute."""
     origin: dict[bytes, str] = {}
@@ -193,7 +196,7 @@ class _Message:
 def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO, refused: Refusal) -> int:
     """Write *messages* as dmpmqmsg does, with a line that names the queue wherever it changes. Returns how many.
 
-    Refuses a message whose MQMD cannot be put into lines.
+    Refuses a message whose MQMD cannot be put into lines, or whose queue or queue manager cannot be named in one.
     """
     target.write(b"* DMPMQMSG Version:8.0\n")
     origin: tuple[str | None, str] | None = None
@@ -201,12 +204,13 @@ def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO, refused: 
     for message in messages:
         try:
             attributes = b"N\n" if message.md is None else b"".join(_attribute_lines(message))
+            names = _origin_lines(message)
         except CaptureError as error:
             refused(message, error)
             continue
         if origin != (message.qmgr, message.queue):
             origin = (message.qmgr, message.queue)
-            target.write(f"* Qmgr  = {message.qmgr or ''}\n* Queue = {message.queue}\n\n".encode())
+            target.write(names)
         target.write(attributes)
         body = message.body
         for at in range(0, max(len(body), 1), _LINE_BYTES):
@@ -214,6 +218,14 @@ def write_qload(messages: Iterable[CapturedMessage], target: BinaryIO, refused: 
         target.write(b"\n")
         count += 1
     return count
+
+
+def _origin_lines(message: CapturedMessage) -> bytes:
+    for name in (message.qmgr or "", message.queue):
+        # A line break in a name would begin lines of its own: attributes, data, further messages.
+        if name != name.strip() or _BREAKS.search(name):
+            raise CaptureError("qload", None, f"message {message.seq}: no line can hold the name {name!r}")
+    return f"* Qmgr  = {message.qmgr or ''}\n* Queue = {message.queue}\n\n".encode()
 
 
 def _attribute_lines(message: CapturedMessage) -> Iterator[bytes]:

@@ -118,17 +118,17 @@ def hunt(seeds: Sequence[Mutant], batch: int, count: int) -> Tally:
     """Try *count* mutants of *seeds*; batch: seeds the random generator."""
     random, tally = Random(batch), Tally()
     for number in range(count):
-        try_one(mutate(random, seeds), tally, explain=number % EXPLAIN_EVERY == 0)
+        try_one(mutate(random, seeds), tally, in_words=number % EXPLAIN_EVERY == 0)
     return tally
 
 
-def try_one(mutant: Mutant, tally: Tally, explain: bool = True) -> None:
+def try_one(mutant: Mutant, tally: Tally, in_words: bool = True) -> None:
     """Count what becomes of *mutant*, and note each rule that it breaks."""
     start = time.thread_time()
     try:
-        _check(mutant, tally)
-        if explain:
-            _explain(mutant)
+        check_message(mutant, tally)
+        if in_words:
+            explain(mutant)
     except Exception as error:  # whatever it is: it is what is looked for
         tally.failures.append(f"{type(error).__name__}: {error}\n{mutant}")
     took = time.thread_time() - start
@@ -138,7 +138,8 @@ def try_one(mutant: Mutant, tally: Tally, explain: bool = True) -> None:
         tally.failures.append(f"took {took:.1f} s\n{mutant}")
 
 
-def _check(mutant: Mutant, tally: Tally) -> None:
+def check_message(mutant: Mutant, tally: Tally) -> None:
+    """Decode and parse *mutant*, and count what comes of it. Raises AssertionError for a rule that is broken."""
     body, size = mutant.body, len(mutant.body)
     try:
         message = decode(body, mutant.mqmd)
@@ -191,7 +192,8 @@ def _pcf(data: bytes, ccsid: int, offset: int) -> None:
                     _inside(error, offset + len(data))
 
 
-def _explain(mutant: Mutant) -> None:
+def explain(mutant: Mutant) -> None:
+    """Describe *mutant* in words and as JSON."""
     md = mutant.mqmd.encode() if isinstance(mutant.mqmd, Mqmd) else mutant.mqmd
     hexes = {"md_hex": None if md is None else md.hex(), "body_hex": mutant.body.hex()}
     json_line(explained(CapturedMessage(seq=1, queue="SYSTEM.BROKER.CONTROL.QUEUE", **hexes)).form("fuzz", 0))
@@ -214,7 +216,7 @@ def mutate(random: Random, seeds: Sequence[Mutant]) -> Mutant:
     if random.random() < 0.6 or body == seed.body:
         other = random.choice(seeds).body
         for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
-            body = _with_other_bytes(random, body, other)
+            body = with_other_bytes(random, body, other)
     return Mutant(body, _descriptor(random, mqmd))
 
 
@@ -227,7 +229,7 @@ def _descriptor(random: Random, mqmd: bytes | Mqmd | None) -> bytes | Mqmd | Non
     if chance < 0.8:
         return Mqmd(format=random.choice(NAMES).rstrip(), coded_char_set_id=random.choice(LONGS))
     assert isinstance(mqmd, bytes)
-    return _with_other_bytes(random, mqmd, mqmd)
+    return with_other_bytes(random, mqmd, mqmd)
 
 
 def _with_other_text(random: Random, body: bytes, mqmd: bytes | Mqmd | None) -> bytes:
@@ -271,11 +273,12 @@ def _other(random: Random, data: bytes, charset: str) -> bytes:
             case 3:
                 data = data[:end] + data[at:]
             case _:
-                data = _with_other_bytes(random, data, token)
+                data = with_other_bytes(random, data, token)
     return data
 
 
-def _with_other_bytes(random: Random, data: bytes, other: bytes) -> bytes:
+def with_other_bytes(random: Random, data: bytes, other: bytes) -> bytes:
+    """*data* with one change: bits, lengths, a cut, a piece twice, a piece of *other*, a name."""
     at, end = _span(random, len(data))
     match random.randrange(10):
         case 0 | 1:

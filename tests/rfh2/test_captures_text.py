@@ -199,6 +199,17 @@ def test_unload_files_are_written_as_dmpmqmsg_does() -> None:
     assert target.getvalue().split(b"\n", 1)[1].rstrip(b"\n") == QLOAD.split(b"\n", 1)[1].rstrip(b"\n")
 
 
+@pytest.mark.parametrize("queue", ["Q\nN\nX 00", "Q\rX 00", "Q\x85", "Q\u2028", "Q\0", " Q", "Q\t", "\n"], ids=ascii)
+def test_a_name_that_no_line_of_an_unload_file_can_hold_is_refused(queue: str) -> None:
+    """Else what stands behind a line break in it would be read as attributes, data and messages."""
+    for names in ({"queue": queue}, {"queue": "Q", "qmgr": queue}):
+        message = CapturedMessage.model_validate({"seq": 1, "md_hex": None, "body_hex": "6f6e65", **names})
+        target = io.BytesIO()
+        with pytest.raises(CaptureError, match="no line can hold the name"):
+            write_captures([message], target, "qload")
+        assert read(target.getvalue(), "qload") == []
+
+
 DATA_LINES = [
     ("hex", b"X 0102\nX 03\n", b"\1\2\3"),
     ("hex-and-text-column", b"X 4142  <AB>\nX 43    <C>\n", b"ABC"),

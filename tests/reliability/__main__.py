@@ -1,0 +1,141 @@
+"""What was tried against the promises, again: ``python -m tests.reliability [ATTACK]... [--seed N] [--quick]``.
+
+Prints a table of figures in Markdown for each attack, and ends with 1 where a promise was broken. A failing input is
+kept in a directory; ``python -m tests.reliability again FILE...`` tries it again. docs/reliability.md says what is
+promised, and what the figures were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_module
+
+from tests.reliability import hostile, large
+from tests.reliability.disk import disk
+from tests.reliability.figures import Table
+from tests.reliability.fuzz import FUZZ, TARGETS, kept, known, tried
+from tests.reliability.kills import kills
+
+Attack = Callable[[argparse.Namespace], Sequence[Table]]
+QUICK = 0.02
+
+
+def _scale(options: argparse.Namespace) -> float:
+    return QUICK if options.quick else options.scale
+
+
+def _kills(options: argparse.Namespace) -> Sequence[Table]:
+    return [kills(options.seed, 0.1 if options.quick else options.scale)]
+
+
+def _disk(options: argparse.Namespace) -> Sequence[Table]:
+    return [disk(options.seed, 0.1 if options.quick else options.scale)]
+
+
+def _hostile(options: argparse.Namespace) -> Sequence[Table]:
+    chosen = _chosen(options, hostile.TARGETS)
+    return [known(kept()), tried("Mutants", chosen, options.seed, _scale(options), options.found)]
+
+
+def _fuzz(options: argparse.Namespace) -> Sequence[Table]:
+    return [tried("Generated", _chosen(options, FUZZ), options.seed, _scale(options), options.found)]
+
+
+def _large(options: argparse.Namespace) -> Sequence[Table]:
+    return [large.all_recipes()]
+
+
+def _elsewhere(*modules: str) -> Attack:
+    """Attacks that are programs of their own: what they print, and whether they end with 0."""
+
+    def attack(_options: argparse.Namespace) -> Sequence[Table]:
+        return [_program(name) for name in modules if find_spec(f"tests.reliability.{name}") is not None]
+
+    return attack
+
+
+def _program(name: str) -> Table:
+    printed, given, ended = io.StringIO(), sys.argv, None
+    sys.argv = [name]
+    try:
+        with contextlib.redirect_stdout(printed):
+            run_module(f"tests.reliability.{name}", run_name="__main__")
+    except SystemExit as end:
+        ended = end.code
+    finally:
+        sys.argv = given
+    broken = [f"{name} ended with {ended}"] if ended else []
+    lines = printed.getvalue().splitlines()
+    try:
+        figures = json.loads(lines[-1])
+    except (ValueError, IndexError):
+        return Table(name.capitalize(), ("figures",), [(f"`{line}`",) for line in lines], broken)
+    return Table(name.capitalize(), tuple(figures), [tuple(str(value) for value in figures.values())], broken)
+
+
+ATTACKS: dict[str, Attack] = {
+    "kills": _kills,
+    "disk": _disk,
+    "hostile": _hostile,
+    "fuzz": _fuzz,
+    "large": _large,
+    "restarts": _elsewhere("restarts"),
+    "growth": _elsewhere("growth", "growth_streams"),
+}
+
+
+def with_figures(document: str, attack: str, figures: str) -> str:
+    """The document with other figures between ``<!-- attack -->`` and ``<!-- end -->``."""
+    before, mark, rest = document.partition(f"<!-- {attack} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}{mark}\n{figures}\n\n{end}{after}" if mark and end else document
+
+
+def _chosen(options: argparse.Namespace, targets: Sequence[hostile.Target]) -> tuple[hostile.Target, ...]:
+    return tuple(target for target in targets if not options.only or target.name in options.only)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out the attacks that are asked for; 1 where one of them broke a promise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability", description=__doc__)
+    parser.add_argument("attack", nargs="*", metavar="ATTACK", help=f"{', '.join(ATTACKS)}, all; again FILE...")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is made by chance (1)")
+    parser.add_argument("--scale", type=float, default=1.0, help="how much of each: 1 is ten seconds to two minutes")
+    parser.add_argument("--quick", action="store_true", help="a little of each, in seconds")
+    parser.add_argument("--only", action="append", help=f"of hostile and fuzz: {', '.join(TARGETS)}")
+    parser.add_argument("--found", type=Path, default=Path("build/reliability"), help="where failing inputs are kept")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="put the tables in their places in this document too"
+    )
+    options = parser.parse_args(arguments)
+    if options.attack[:1] == ["again"]:
+        table = known([Path(name) for name in options.attack[1:]])
+        print(table.markdown())
+        return int(bool(table.broken))
+    asked = list(ATTACKS) if options.attack in ([], ["all"]) else options.attack
+    if unknown := set(asked) - set(ATTACKS):
+        parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
+    broken = 0
+    for name in asked:
+        start, printed = time.monotonic(), ""
+        for table in ATTACKS[name](options):
+            print(table.markdown(), flush=True)
+            printed += table.markdown() + "\n"
+            broken += len(table.broken)
+        took = f"{name}: seed {options.seed}, {time.monotonic() - start:.0f} s"
+        print(f"{took}\n", flush=True)
+        if options.write is not None:
+            options.write.write_text(with_figures(options.write.read_text(), name, f"{printed}{took}."))
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,305 @@
+"""The queue store, with a clock that jumps and with damage; captured messages through every file format; MQSC."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sqlite3
+import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
+from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
+from commands.processor import Processor
+from commands.queues import QueueManagerStore
+from rfh2 import CapturedMessage, Mqmd, QPubSubError
+from rfh2.captures import FORMATS, read_captures, write_captures
+from rfh2.errors import CaptureError
+from tests.reliability import corpus
+from tests.reliability.hostile import run_script
+from tests.reliability.trials import Json, Target
+from tests.reliability.workload import put
+
+_START: Final = datetime(2026, 1, 2, tzinfo=UTC)
+_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_JUMPS: Final = (0, 1, -1, 60, -5, -3600, 86_400, -86_400, 220_000_000, -220_000_000, -1_700_000_000, 2_000_000_000)
+_EXPIRIES: Final = (-1, 1, 10, 600, 2**31 - 1, 2**31 - 2, 1_000_000_000)
+
+
+def _clock(random: Random) -> Json:
+    steps = []
+    for _ in range(random.randint(2, 8)):
+        what = random.choice(("register", "publish", "publish", "retain", "put", "get", "run", "run", "discard"))
+        steps.append([random.choice(_JUMPS), what, random.choice(_EXPIRIES)])
+    return steps
+
+
+def _jumps(case: Json) -> str:
+    """Whatever the clock does, nobody fails; and what never expires stays."""
+    now, lasting = _START, 0
+
+    def command(queue: str, psc: str, expiry: int) -> None:
+        with store.unit_of_work() as unit:
+            put(unit, queue, psc, expiry=expiry)
+
+    with tempfile.TemporaryDirectory() as home:
+        QueueManagerStore.create(Path(home), QueueManager("QM1")).close()
+        with QueueManagerStore.open(Path(home), "QM1", clock=lambda: now) as store:
+            processor = Processor(store, lambda: now)
+            for seconds, what, expiry in case:
+                now = min(max(now + timedelta(seconds=seconds), _FIRST), _LAST)
+                if what == "register":
+                    command(CONTROL_QUEUE, "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>", expiry)
+                elif what in ("publish", "retain"):
+                    option = "<PubOpt>RetainPub</PubOpt>" * (what == "retain")
+                    command(DEFAULT_STREAM, f"<Command>Publish</Command>{option}<Topic>a</Topic>", expiry)
+                elif what == "put":
+                    lasting += expiry == -1
+                    command("OTHER", "", expiry)
+                elif what == "get":
+                    with store.unit_of_work() as unit:
+                        got = None if unit.find_queue("OTHER") is None else unit.get("OTHER")
+                    lasting -= got is not None and got.expires_at is None
+                elif what == "run":
+                    processor.drain()
+                else:
+                    processor.start()
+            processor.drain()
+            there = store.find_queue("OTHER") is not None and [m for m in store.browse("OTHER") if m.expires_at is None]
+            assert len(there or []) == lasting, "a message that never expires is gone"
+            store.load_state()
+    return "held"
+
+
+def _messages(random: Random) -> Json:
+    found = []
+    for mutant in random.choices(corpus.commands(), k=random.randint(1, 4)):
+        md, body = mutant.mqmd, mutant.body
+        if random.random() < 0.3:
+            body = random.choice(
+                (b"", b"\n\n", b"#@#@#", b"A 00\n", body + b"\r\n", random.randbytes(20), b"* comment")
+            )
+        if isinstance(md, bytes) and random.random() < 0.2:
+            # A descriptor that is one, with other text in its fields.
+            md = md[:48] + random.choice((b"\xff", b"\0", b"\n", b"\x7f", b"'", b"\x85")) * 8 + md[56:]
+        names = ("Q", "A.B", "", "q q", "é", "x" * 48, "'", '"', "*", "\n")
+        found.append(
+            [
+                random.choice(names),
+                random.choice(names[:4]),
+                None if md is None or isinstance(md, Mqmd) else md.hex(),
+                body.hex(),
+            ]
+        )
+    return {
+        "format": random.choice([name for name, form in FORMATS.items() if form.writer is not None]),
+        "messages": found,
+    }
+
+
+def _through_files(case: Json) -> str:
+    """What a format says that it keeps is read as it was written; what it cannot hold is refused, not spoiled."""
+    form = FORMATS[case["format"]]
+    given = [
+        CapturedMessage(seq=seq, queue=queue, qmgr=qmgr or None, md_hex=md, body_hex=body)
+        for seq, (queue, qmgr, md, body) in enumerate(case["messages"], 1)
+    ][: 1 if form.name == "raw" else None]
+    refused: list[int] = []
+    target = io.BytesIO()
+
+    def refuse(message: CapturedMessage, _error: CaptureError) -> None:
+        refused.append(message.seq)
+
+    written = write_captures(given, target, form.name, refused=refuse)
+    kept = [message for message in given if message.seq not in refused]
+    assert written == len(kept)
+    target.seek(0)
+    back = [record.message for record in read_captures(target, form.name, name="case")]
+    fields = [name for name in ("queue", "qmgr", "body") if name in form.keeps]
+    assert [_kept(message, fields) for message in back] == [_kept(message, fields) for message in kept]
+    for before, after in zip(kept, back, strict=True):
+        # Formats other than these write the default descriptor where there is none.
+        if "md" in form.keeps and after is not None and (before.md is not None or form.name in ("jsonl", "parquet")):
+            same = _same_numbers if form.name == "qload" else bytes.__eq__
+            assert before.md == after.md or same(before.md, after.md), f"the descriptor of message {before.seq}"
+    return "all refused" if not kept else "some refused" if refused else "all kept"
+
+
+def _same_numbers(one: bytes, other: bytes) -> bool:
+    """Whether two descriptors differ in byte order and code page alone: an unload file has neither."""
+    plain = [replace(Mqmd.decode(md), order="little", charset="latin-1") for md in (one, other)]
+    return plain[0] == plain[1]
+
+
+def _kept(message: CapturedMessage | None, fields: list[str]) -> dict[str, Any]:
+    assert message is not None, "a record that was written cannot be read"
+    return {name: getattr(message, name) for name in fields}
+
+
+_KINDS: Final = {kind.word: kind for kind in (TOPIC, QLOCAL, QALIAS, NAMELIST, QMGR, SUB)}
+_VERBS: Final = ("DEFINE", "ALTER", "DELETE", "DISPLAY", "DIS", "CLEAR", "SET", "START", "REFRESH", "define", "*", "")
+_TARGETS: Final = (
+    *_KINDS,
+    "SBSTATUS",
+    "TPSTATUS",
+    "TOPICSTR",
+    "PUBSUB",
+    "AUTHREC",
+    "QUEUE",
+    "CHANNEL",
+    "NL",
+    "QL",
+    "é",
+)
+_TEXTS: Final = (
+    "A",
+    "'a b'",
+    "''",
+    "'it''s'",
+    "'",
+    "a/#",
+    "'#'",
+    "'+'",
+    "*",
+    "A*",
+    "YES",
+    "NO",
+    "0",
+    "-1",
+    "99999999999",
+    "ALL",
+    "'\n'",
+    "'x' 'y'",
+    "(",
+    "A, B",
+    "A,B,C",
+    ",",
+    "'é'",
+    "\0",
+    "UNLIMITED",
+    "ASPARENT",
+    "(A)",
+    "'%'",
+    "'a = 1'",
+    "'a ='",
+)
+_JOINS: Final = (" ", " ", " ", "  ", " +\n   ", " -\n", "\n", "\t", "", " * ", ";")
+
+
+_NEEDED: Final = {"TOPIC": ["TOPICSTR('a/b')"], "SUB": ["TOPICSTR('a')", "DEST(Q)"], "QALIAS": ["TARGET(Q)"]}
+
+
+def _soup(random: Random) -> Json:
+    lines = []
+    for _ in range(random.randint(1, 6)):
+        target = random.choice(_TARGETS if random.random() < 0.3 else tuple(_KINDS))
+        words = [
+            random.choice(_VERBS[:4] if random.random() < 0.9 else _VERBS),
+            f"{target}({random.choice(_TEXTS[:12])})",
+        ]
+        keywords = (
+            [attribute.keyword for attribute in _KINDS[target].attributes] if target in _KINDS else ["ALL", "TYPE"]
+        )
+        for keyword in random.sample(keywords, min(len(keywords), random.randrange(4))):
+            words.append(keyword if random.random() < 0.1 else f"{keyword}({random.choice(_TEXTS)})")
+        if random.random() < 0.2:
+            operator = random.choice(("LT", "EQ", "LK", "CT", "XX"))
+            words.append(f"WHERE({random.choice(keywords)} {operator} {random.choice(_TEXTS)})")
+        if words[0] == "DEFINE":
+            words += _NEEDED.get(target, [])
+        join = random.choice(_JOINS[:5] if random.random() < 0.9 else _JOINS)
+        lines.append(join.join(words))
+    return "\n".join(lines)
+
+
+_TABLES: Final = (
+    *(("definitions", "state"), ("definitions", "name"), ("definitions", "kind"), ("subscriptions", "state")),
+    *(
+        ("subscriptions", "sub_id"),
+        ("messages", "md"),
+        ("messages", "queue"),
+        ("messages", "time"),
+        ("messages", "body"),
+    ),
+    *(("retained", "topic"), ("retained", "md"), ("retained", "body"), ("state", "version")),
+)
+_ROTTEN: Final = (
+    "NULL",
+    "''",
+    "x''",
+    "1e300",
+    "-1",
+    "9223372036854775807",
+    "'{}'",
+    "'[]'",
+    "CAST(x'e3ff' AS TEXT)",
+    "x'00'",
+)
+
+
+def _damage(random: Random) -> Json:
+    """Bytes of the file, or values of the tables, that are others."""
+    if random.random() < 0.5:
+        return {"seed": random.randrange(2**32), "changes": random.choice((1, 2, 8, 50)), "sql": []}
+    table, column = random.choice(_TABLES)
+    at = random.randrange(400)
+    cut = f"substr({column}, 1, {at}) || char({random.choice((22, 34, 55, 125, 0xD7FF))}) || substr({column}, {at + 2})"
+    where = random.choice(("", f" WHERE rowid = {random.randrange(45)}" if table in ("messages", "state") else ""))
+    value = random.choice((random.choice(_ROTTEN), cut))
+    return {"seed": 0, "changes": 0, "sql": [f"UPDATE OR REPLACE {table} SET {column} = {value}{where}"]}
+
+
+def _damaged(case: Json) -> str:
+    """A database that was damaged: it is read, or an error of the project's own names it; nothing else comes out."""
+    random = Random(case["seed"])
+    with tempfile.TemporaryDirectory() as home:
+        path = _database(Path(home))
+        data = bytearray(path.read_bytes())
+        for _ in range(case["changes"]):
+            data[random.randrange(len(data))] = random.randrange(256)
+        path.write_bytes(data)
+        for statement in case["sql"]:
+            with (
+                contextlib.closing(sqlite3.connect(path)) as connection,
+                contextlib.suppress(sqlite3.Error),
+                connection,
+            ):
+                connection.execute(statement)
+        try:
+            with QueueManagerStore.open(Path(home), "QM1", clock=lambda: _START) as store:
+                objects, subscriptions, _ = store.load_state()
+                for queue in objects.queues:
+                    list(store.browse(queue))
+                Processor(store, lambda: _START).drain()
+        except QPubSubError as error:
+            return type(error).__name__
+    return "read" if len(subscriptions) == _SUBSCRIPTIONS else "read in part"
+
+
+_SUBSCRIPTIONS: Final = 40
+
+
+def _database(home: Path) -> Path:
+    """A queue manager with subscriptions, a retained publication, messages, and commands that wait."""
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=lambda: _START) as store:
+        for waits in (False, True):
+            with store.unit_of_work() as unit:
+                for number in range(3 if waits else _SUBSCRIPTIONS):
+                    to = f"<Topic>a/{number % 7}</Topic><QName>S{number}</QName>"
+                    put(unit, CONTROL_QUEUE, f"<Command>RegSub</Command>{to}")
+                put(unit, DEFAULT_STREAM, "<Command>Publish</Command><PubOpt>RetainPub</PubOpt><Topic>a/1</Topic>")
+            if not waits:
+                Processor(store, lambda: _START).drain()
+        return Path(store.database.path)
+
+
+TARGETS: Final = (
+    Target("clock", "a clock that jumps: no verb fails, nothing lasting is gone", _clock, _jumps, 600, 5.0),
+    Target("files", "every format gives back what it says that it keeps", _messages, _through_files, 8_000),
+    Target("mqsc", "any MQSC: every command is answered", _soup, run_script, 4_000),
+    Target("damage", "a damaged database: read, or an error of the project's own", _damage, _damaged, 300, 5.0),
+)
