@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from commands.cli.console import Console, ExitCode
+from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
 # Verb and what it does, in the order in which a user meets them; the module has the verb's name.
@@ -151,7 +152,7 @@ def _point_stdout_nowhere() -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nExit codes: 0 done, 1 some of the data had problems, 2 usage or something missing, 130 interrupted.",
 )
-@click.version_option(package_name="qpubsub", prog_name="qpubsub")
+@click.version_option(VERSION, prog_name="qpubsub")
 @click.option("--quiet", "-q", is_flag=True, help="Only warnings and errors on stderr.")
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 @click.pass_obj

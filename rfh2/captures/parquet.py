@@ -1,4 +1,4 @@
-"""Parquet: one captured message a row, for Spark and its like. Needs the extra ``qpubsub[parquet]``.
+"""Parquet: one captured message a row, for Spark and its like. Needs the extra ``parquet``.
 
 Columns: seq int64, time timestamp[us, UTC], qmgr, queue, user string, md, body binary; others are ignored, and all but
 body may be missing. Rows are read in batches and written in row groups of bounded size: memory never holds the file.
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from rfh2.captured import CapturedMessage
 from rfh2.captures.jsonl import clause
 from rfh2.captures.record import Item, Reading, Refusal
+from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError
 
 COLUMNS = ("seq", "time", "qmgr", "queue", "user", "md", "body")
@@ -133,7 +134,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow as arrow  # noqa: PLC0415 - only who reads or writes Parquet needs to have it
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
-        raise CaptureError("parquet", None, "pyarrow is not installed: pip install 'qpubsub[parquet]'") from error
+        raise CaptureError("parquet", None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
     return arrow, parquet
 
 

