@@ -7,6 +7,7 @@ becomes one line on stderr and an exit code here, and nowhere else.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -17,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from commands.cli.console import Console, ExitCode
+from commands.cli.console import Console, ExitCode, guarded_stderr
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
@@ -85,8 +86,9 @@ class Verbs(click.Group):
         console = extra.pop("obj", None) or Console.standard()
         extra["standalone_mode"] = False
         try:
-            code = super().main(args, prog_name, obj=console, **extra)
-            console.stdout.flush()
+            with guarded_stderr():
+                code = super().main(args, prog_name, obj=console, **extra)
+                console.stdout.flush()
         except BaseException as error:
             code = told(error, console)
         sys.exit(int(code or ExitCode.DONE))
@@ -114,9 +116,11 @@ def told(error: BaseException, console: Console) -> int:
     if isinstance(error, _ReaderGoneError | BrokenPipeError):
         return ExitCode.PIPE_CLOSED
     if console.debug:
-        console.stderr.write("".join(traceback.format_exception(error)))
+        console.lines("".join(traceback.format_exception(error)))
     if isinstance(error, click.UsageError):
-        error.show(console.stderr)
+        usage = io.StringIO()
+        error.show(usage)
+        console.lines(usage.getvalue())
         return ExitCode.USAGE
     if isinstance(error, KeyboardInterrupt | click.Abort):
         console.warn("interrupted")
@@ -132,7 +136,7 @@ def told(error: BaseException, console: Console) -> int:
         console.warn(f"{where}{error.strerror}")
         return ExitCode.USAGE
     if not console.debug:
-        console.stderr.write("".join(traceback.format_exception(error)))
+        console.lines("".join(traceback.format_exception(error)))
     console.warn("this is a fault in qpubsub; please report it with the lines above")
     return ExitCode.INTERNAL
 

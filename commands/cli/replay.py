@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
@@ -241,7 +240,8 @@ def _replayed(
                 advance(1)
         _to_disk(file)
         lines.seek(0)
-        shutil.copyfileobj(lines, console.stdout)
+        for line in lines:
+            console.data(line.decode().rstrip("\n"))
     console.stdout.flush()
     return replay
 
