@@ -93,3 +93,14 @@ def test_no_stream_but_the_consoles_is_handed_out() -> None:
         if not (isinstance(node, ast.Attribute) and node.attr in allowed)
     ]
     assert handed == []
+
+
+def test_no_file_has_a_name_that_others_can_know_in_the_temporary_directory() -> None:
+    known = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
+        or (isinstance(node, ast.Constant) and node.value in ("TMPDIR", "/tmp", "/var/tmp"))
+    ]
+    assert known == []
