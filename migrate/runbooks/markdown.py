@@ -8,8 +8,8 @@ from typing import Final
 
 from rfh2.visible import harmless
 
-# A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets make
-# a link only before what it leads to.
+# A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets
+# are a link only before what it leads to.
 _MARKUP: Final = re.compile(r"[\\`*~|]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
