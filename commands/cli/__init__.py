@@ -53,6 +53,20 @@ class _ReaderGoneError(Exception):
     """What was to read stdout has ended."""
 
 
+class _Text(click.types.StringParamType):
+    """An argument that is text; names of files need not be, and have a type of their own."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        # So Python stands in for bytes that are no characters where the program was called.
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.fail(f"{text!r} is not text in {sys.getfilesystemencoding()}", param, ctx)
+        return text
+
+
+_TEXT: Final = _Text()
+
+
 class Verbs(click.Group):
     """The group: verbs that exist, loaded when called; every failure told in one place."""
 
@@ -64,6 +78,9 @@ class Verbs(click.Group):
             return None
         command = import_module(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
+        for parameter in command.params:
+            if parameter.type is click.STRING:
+                parameter.type = _TEXT
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
