@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from commands.cli.console import Console, ExitCode, guarded_stderr
 from rfh2.distribution import VERSION
@@ -83,6 +84,13 @@ class Verbs(click.Group):
                 parameter.type = _TEXT
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # As in the help, without importing the verbs: somebody waits for this at a key.
+        verbs = [verb for verb in self.list_commands(ctx) if verb.startswith(incomplete)]
+        return [CompletionItem(verb, help=VERBS[verb]) for verb in verbs] + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to ask for its first line.
         with formatter.section("Commands"):
@@ -106,6 +114,9 @@ class Verbs(click.Group):
             with guarded_stderr():
                 code = super().main(args, prog_name, obj=console, **extra)
                 console.stdout.flush()
+        except SystemExit:
+            # The shell has been told how to complete a line: click ends then, and nothing went wrong.
+            raise
         except BaseException as error:
             code = told(error, console)
         sys.exit(int(code or ExitCode.DONE))
