@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, read_captures, write_captures
@@ -125,6 +127,55 @@ def test_they_are_bounded_together() -> None:
     assert len(problems(read(dump.encode()))) == 1
 
 
+# Parquet
+
+
+def with_a_list_of(claimed: int) -> bytes:
+    """A capture whose footer says of its list of columns that there are so many."""
+    data = (FORMATS / "stock.parquet").read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[start:-8]
+    # Thrift's compact form of a list: its length and the kind of its elements, a structure, in a byte; from 15 on the
+    # length is in the bytes that follow, seven bits in each.
+    at = footer.index(b"\x8c")
+    sevens = [claimed >> shift & 0x7F for shift in range(0, claimed.bit_length(), 7)]
+    length = bytes(seven | 0x80 for seven in sevens[:-1]) + bytes(sevens[-1:])
+    footer = footer[:at] + b"\xfc" + length + footer[at + 1 :]
+    return data[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def test_a_list_in_the_footer_that_is_longer_than_the_footer() -> None:
+    (problem,) = problems(read(with_a_list_of(990_000)))
+    assert problem.startswith("capture: not readable as Parquet: Couldn't deserialize thrift")
+
+
+def test_a_file_with_many_columns_and_row_groups_is_read() -> None:
+    """Lists in its footer are as long as they are in any file that is sound."""
+    rows = {"body": [b"data"] * 300} | {f"c{n}": [n] * 300 for n in range(300)}
+    target = io.BytesIO()
+    parquet.write_table(pa.table(rows), target, row_group_size=1)
+    records = read(target.getvalue())
+    assert (problems(records), len(records)) == ([], 300)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "brotli"])
+def test_a_row_group_that_comes_to_far_more_than_the_file_is_left_out(
+    codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(BOUND))
+    target = io.BytesIO()
+    schema = pa.schema([("body", pa.binary())])
+    with parquet.ParquetWriter(target, schema, compression=codec, use_dictionary=False) as writer:
+        for size in (10, 20 * BOUND, 20):
+            writer.write_table(pa.table({"body": [b"\0" * size]}, schema))
+    records = read(target.getvalue())
+    assert [len(record.message.body) for record in records if record.message is not None] == [10, 20]
+    (problem,) = problems(records)
+    assert "rows up to 1 are not read: what they come to is more than" in problem
+    monkeypatch.setenv(VARIABLE, str(20 * BOUND))
+    assert problems(read(target.getvalue())) == []
+
+
 # Memory, in a process of its own: what came before would hide what is measured.
 MEASURE = """
 import resource, sys
@@ -142,10 +193,11 @@ def bombs() -> Iterator[tuple[str, str, bytes]]:
     yield "json-line", "stock.jsonl", gzip.compress(line, 9)
     yield "raw", "stock.jsonl", gzip.compress(b"MQ" + bytes(95 << 20), 9)
     yield "dump", "stock-xxd.hex", DUMP.format(95 << 20).encode()
+    yield "parquet", "stock.parquet", with_a_list_of(990_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["json-line", "raw", "dump"])
+@pytest.mark.parametrize("name", ["json-line", "raw", "dump", "parquet"])
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     ((small, data),) = [(small, data) for each, small, data in bombs() if each == name]
     path = tmp_path / "bomb"
