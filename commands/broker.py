@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from commands.authority import Authority, RecordedAuthority
 from commands.context import Context, Place, Semantics
@@ -124,7 +125,11 @@ class Broker:
         return self.objects.qmgr.name
 
     def handle(self, message: CapturedMessage) -> list[Put]:
-        """Process one captured message and return its puts; a message without a time comes when the last one came."""
+        """Process one captured message and return its puts; a message without a time comes when the last one came.
+
+        The identifiers of puts are made from ``seq``. A message with a ``seq`` that was handled before is processed
+        like any other; its puts then repeat identifiers.
+        """
         return self.replay(message)[1]
 
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
@@ -193,10 +198,17 @@ class Broker:
             arrival.queue,
             user,
             arrival.now,
-            ids,
+            partial(self._new_sub_id, ids),
             self.semantics,
         )
         return _Work(arrival, message, context, origin, ids)
+
+    def _new_sub_id(self, ids: Ids) -> bytes:
+        # Captures that were put together have a number twice, and subscriptions must not share an identifier.
+        sub_id = ids()
+        while self.space.subscription(sub_id) is not None:
+            sub_id = ids()
+        return sub_id
 
     def _command(self, work: _Work) -> Outcome:
         command: Command | None = None

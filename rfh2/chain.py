@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from rfh2 import eph, mde, rfh1, xqh
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
@@ -75,6 +76,16 @@ _OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
 
 # A message of 100 MB could chain a million headers of 100 bytes; real ones have three or four.
 MAX_HEADERS = 1000
+
+
+def describing(header: Header, described: Mapping[str, Any]) -> Header:
+    """*header* with some of encoding, coded_char_set_id and format changed, by which it describes what follows it.
+
+    An MQXQH says these in its embedded descriptor.
+    """
+    if isinstance(header, xqh.Xqh):
+        return replace(header, mqmd=replace(header.mqmd, **described))
+    return replace(header, **described)  # type: ignore[type-var]
 
 
 @lru_cache(maxsize=256)

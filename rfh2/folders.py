@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 from lxml import etree
 
 from rfh2.constants import MQRC_RFH_FORMAT_ERROR
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import maker, quick
 
 Scalar = str | int | float | bool | bytes | None
@@ -72,8 +72,14 @@ class Folder:
 
     @classmethod
     def of(cls, text: str, charset: str = "utf-8") -> Folder:
-        """A folder that holds *text*, padded with blanks to a multiple of four bytes."""
-        data = text.encode(charset)
+        """A folder that holds *text*, padded with blanks to a multiple of four bytes.
+
+        Raises EncodeError for a character that *charset* has no form for, half of a surrogate pair above all.
+        """
+        try:
+            data = text.encode(charset)
+        except UnicodeEncodeError as error:
+            raise EncodeError(f"folder: {text[error.start : error.end]!r} has no form in {charset}") from error
         if missing := -len(data) % 4:
             data += (" " * missing).encode(charset)[:missing]
         return _make(data, charset, 0)

@@ -1,6 +1,17 @@
-"""Text from messages as a person may see it: what programs wrote must not drive a terminal."""
+"""Text from messages as a person may see it: what programs wrote must not drive a terminal.
+
+``visible`` is for a value in its place among others, ``harmless`` for a whole line on its way to a terminal.
+"""
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+# Control characters but the tab; line ends of Unicode's own; what turns the direction of writing round, so that a line
+# reads as another; halves of surrogate pairs, which no encoding has room for. Zero-width joiners and marks of direction
+# are left: languages are written with them.
+_DRIVING: Final = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
@@ -8,3 +19,16 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def drives_terminal(text: str) -> bool:
+    """Whether *text* has a character that a terminal obeys instead of showing it; a line end is one."""
+    return not text.isprintable() and _DRIVING.search(text) is not None
+
+
+def harmless(text: str) -> str:
+    """*text* in one line, with each character that drives a terminal as ``\\u001b``.
+
+    The escapes are JSON's: a line of JSON stays JSON, and means the same.
+    """
+    return _DRIVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if drives_terminal(text) else text

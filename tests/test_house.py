@@ -60,3 +60,47 @@ def test_the_core_reads_no_clock() -> None:
         if isinstance(node.value, ast.Name) and node.value.id in ("datetime", "date")
     ]
     assert readers == []
+
+
+# The module that lets nothing through which drives a terminal, and those that have no Console: Java's talk passes
+# through a pipe of its own.
+_TALKING = {"commands/cli/console.py", "commands/replay/spark/talk.py"}
+_PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
+
+
+def test_nothing_is_shown_past_the_console() -> None:
+    past = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        if str(path.relative_to(ROOT)) not in _TALKING
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        if ".".join(ast.unparse(node.func).split(".")[-2:]) in _PAST_THE_CONSOLE or ast.unparse(node.func) == "print"
+    ]
+    assert past == []
+
+
+def test_no_stream_but_the_consoles_is_handed_out() -> None:
+    """``console.stdout`` is flushed and closed elsewhere, and never written to: ``console.binary`` is."""
+    allowed = {"flush", "isatty", "fileno"}
+    handed = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        if str(path.relative_to(ROOT)) not in _TALKING
+        for node in ast.walk(ast.parse(path.read_text()))
+        for child in ast.iter_child_nodes(node)
+        if isinstance(child, ast.Attribute) and ast.unparse(child) in ("console.stdout", "console.stderr", "sys.stdout")
+        if not (isinstance(node, ast.Attribute) and node.attr in allowed)
+    ]
+    assert handed == []
+
+
+def test_no_file_has_a_name_that_others_can_know_in_the_temporary_directory() -> None:
+    known = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
+        or (isinstance(node, ast.Constant) and node.value in ("TMPDIR", "/tmp", "/var/tmp"))
+    ]
+    assert known == []

@@ -7,6 +7,7 @@ becomes one line on stderr and an exit code here, and nowhere else.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -16,8 +17,10 @@ from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
-from commands.cli.console import Console, ExitCode
+from commands.cli.console import Console, ExitCode, guarded_stderr
+from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
 # Verb and what it does, in the order in which a user meets them; the module has the verb's name.
@@ -51,6 +54,20 @@ class _ReaderGoneError(Exception):
     """What was to read stdout has ended."""
 
 
+class _Text(click.types.StringParamType):
+    """An argument that is text; names of files need not be, and have a type of their own."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        # So Python stands in for bytes that are no characters where the program was called.
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.fail(f"{text!r} is not text in {sys.getfilesystemencoding()}", param, ctx)
+        return text
+
+
+_TEXT: Final = _Text()
+
+
 class Verbs(click.Group):
     """The group: verbs that exist, loaded when called; every failure told in one place."""
 
@@ -62,7 +79,17 @@ class Verbs(click.Group):
             return None
         command = import_module(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
+        for parameter in command.params:
+            if parameter.type is click.STRING:
+                parameter.type = _TEXT
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # As in the help, without importing the verbs: somebody waits for this at a key.
+        verbs = [verb for verb in self.list_commands(ctx) if verb.startswith(incomplete)]
+        return [CompletionItem(verb, help=VERBS[verb]) for verb in verbs] + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to ask for its first line.
@@ -84,8 +111,12 @@ class Verbs(click.Group):
         console = extra.pop("obj", None) or Console.standard()
         extra["standalone_mode"] = False
         try:
-            code = super().main(args, prog_name, obj=console, **extra)
-            console.stdout.flush()
+            with guarded_stderr():
+                code = super().main(args, prog_name, obj=console, **extra)
+                console.stdout.flush()
+        except SystemExit:
+            # The shell has been told how to complete a line: click ends then, and nothing went wrong.
+            raise
         except BaseException as error:
             code = told(error, console)
         sys.exit(int(code or ExitCode.DONE))
@@ -113,9 +144,11 @@ def told(error: BaseException, console: Console) -> int:
     if isinstance(error, _ReaderGoneError | BrokenPipeError):
         return ExitCode.PIPE_CLOSED
     if console.debug:
-        console.stderr.write("".join(traceback.format_exception(error)))
+        console.lines("".join(traceback.format_exception(error)))
     if isinstance(error, click.UsageError):
-        error.show(console.stderr)
+        usage = io.StringIO()
+        error.show(usage)
+        console.lines(usage.getvalue())
         return ExitCode.USAGE
     if isinstance(error, KeyboardInterrupt | click.Abort):
         console.warn("interrupted")
@@ -131,7 +164,7 @@ def told(error: BaseException, console: Console) -> int:
         console.warn(f"{where}{error.strerror}")
         return ExitCode.USAGE
     if not console.debug:
-        console.stderr.write("".join(traceback.format_exception(error)))
+        console.lines("".join(traceback.format_exception(error)))
     console.warn("this is a fault in qpubsub; please report it with the lines above")
     return ExitCode.INTERNAL
 
@@ -151,7 +184,7 @@ def _point_stdout_nowhere() -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nExit codes: 0 done, 1 some of the data had problems, 2 usage or something missing, 130 interrupted.",
 )
-@click.version_option(package_name="qpubsub", prog_name="qpubsub")
+@click.version_option(VERSION, prog_name="qpubsub")
 @click.option("--quiet", "-q", is_flag=True, help="Only warnings and errors on stderr.")
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 @click.pass_obj

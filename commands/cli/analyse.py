@@ -17,6 +17,7 @@ from commands.replay.analysis.text import lines_of
 from commands.replay.local import OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.distribution import how_to_install
 
 ENGINES: Final = ("local", "spark")
 _MOST_ROWS: Final = 1000
@@ -97,7 +98,7 @@ def _here(
         try:
             from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
         except ImportError as error:
-            raise click.ClickException("Parquet needs pyarrow: pip install 'qpubsub[parquet]'") from error
+            raise click.ClickException(f"Parquet needs pyarrow: {how_to_install('parquet')}") from error
         check_place(output)
     reading = Reading(console, source, form)
     try:
@@ -127,7 +128,7 @@ def _on_spark(
         from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.analysing import analyse, check  # noqa: PLC0415
     except ImportError as error:
-        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+        raise click.ClickException(f"Spark is not installed: {how_to_install('spark')}") from error
     check(source, script)
     spark = session(master or LOCAL)
     try:

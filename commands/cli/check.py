@@ -15,7 +15,7 @@ from commands.cli.options import queue_manager
 from commands.live.checking.findings import Finding
 from commands.live.checking.mq import MqCheck
 from commands.live.checking.mqtt import MqttCheck
-from commands.live.config import QueuesConfig, read_config
+from commands.live.config import QueuesConfig, exposed_secrets, read_config
 from commands.live.mqtt.topics import filter_of
 from commands.live.opening import Places
 from commands.live.urls import Address
@@ -45,7 +45,10 @@ def command(
     Connection, rights and queues are tried by using them; nothing stays of it. Below each thing that is missing stand
     the MQSC, setmqaut or access control lines that mend it. The exit code is 1 where anything is missing.
     """
-    places = Places.of(home, qmgr, read_config(config), queues, topics)
+    settings = read_config(config)
+    for exposed in exposed_secrets(settings):
+        console.warn(exposed)
+    places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
         of_files = _of_files(store)

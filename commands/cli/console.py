@@ -1,19 +1,29 @@
-"""The terminal as the verbs see it: data to stdout, talk to stderr, and whether a person is watching."""
+"""The terminal as the verbs see it: data to stdout, talk to stderr, and whether a person is watching.
+
+Every character that this program shows passes through here, and what programs wrote into messages must not drive a
+terminal. Lines, of data and of talk, are made harmless wherever they go: a file may be shown later. What is no line,
+such as captures in binary formats, is made harmless on a terminal alone. What other code writes to ``sys.stderr``
+(warnings, threads that fail, logs before anybody listens) passes ``guarded_stderr``.
+"""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
+import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import BinaryIO, Final, TextIO
+from typing import Any, BinaryIO, Final, TextIO, cast
+
+from rfh2.visible import harmless
 
 _REDRAW_S: Final = 0.1
+_COLOUR: Final = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 class ExitCode(IntEnum):
@@ -36,6 +46,62 @@ class ExitCode(IntEnum):
 class _Closed(io.BytesIO):
     def write(self, _data: object, /) -> int:
         raise OSError(errno.EBADF, "it is closed", "stdout")
+
+
+class _HarmlessBytes(io.BufferedIOBase):
+    """A terminal for bytes that are not lines of ours: line ends and tabs pass, other controls are shown."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        shown = _harmless_lines(bytes(data).decode("utf-8", "backslashreplace"))
+        self._terminal.write(shown.encode("utf-8"))
+        return len(data)
+
+    def flush(self) -> None:
+        self._terminal.flush()
+
+
+class _HarmlessText:
+    """A text stream whose lines are made harmless; in all else the stream itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        self._stream.write(_harmless_lines(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _harmless_lines(text: str) -> str:
+    return "\n".join(map(harmless, text.split("\n")))
+
+
+@contextmanager
+def guarded_stderr() -> Iterator[None]:
+    """While inside, nothing written to ``sys.stderr`` drives a terminal, whoever writes it."""
+    before = sys.stderr
+    if before is not None:
+        sys.stderr = cast(TextIO, _HarmlessText(before))
+    try:
+        yield
+    finally:
+        sys.stderr = before
 
 
 class Console:
@@ -67,13 +133,29 @@ class Console:
         """Whether a person at a terminal sees the talk."""
         return self.stderr.isatty()
 
-    def data(self, line: str) -> None:
-        """One line of data."""
-        self.line(line.encode("utf-8"))
+    @property
+    def binary(self) -> BinaryIO:
+        """Where data goes that is no line, such as a capture. It is not closed."""
+        return cast(BinaryIO, _HarmlessBytes(self.stdout)) if self.stdout.isatty() else self.stdout
+
+    @property
+    def coloured(self) -> bool:
+        """Whether what is shown may have colours."""
+        return self.stdout.isatty()
+
+    def data(self, line: str, *, coloured: bool = False) -> None:
+        """One line of data. coloured: it may have colours, for what is not ours in it has been made visible already."""
+        parts = _COLOUR.split(line) if coloured else [line]
+        parts[::2] = map(harmless, parts[::2])
+        self.stdout.write("".join(parts).encode("utf-8") + b"\n")
 
     def line(self, line: bytes) -> None:
-        """One line of data that is in UTF-8 already."""
-        self.stdout.write(line + b"\n")
+        """One line of JSON that is in UTF-8 already."""
+        # JSON has escapes for ASCII's controls but the last: the usual line is known at a glance.
+        if line.isascii() and b"\x7f" not in line:
+            self.stdout.write(line + b"\n")
+        else:
+            self.data(line.decode("utf-8", "surrogatepass"))
 
     def flush(self) -> None:
         """Data is handed over; where stdout is a file, it is on the disk."""
@@ -86,7 +168,7 @@ class Console:
             os.fsync(descriptor)
 
     def say(self, text: str) -> None:
-        """Talk: what was done."""
+        """Talk: what was done, in one line."""
         if not self.quiet:
             self._tell(text)
 
@@ -118,6 +200,11 @@ class Console:
                 self.stderr.write("\r\x1b[K")
                 self.stderr.flush()
 
-    def _tell(self, text: str) -> None:
-        self.stderr.write(text + "\n")
+    def lines(self, text: str) -> None:
+        """Talk of several lines that even a quiet command has: how to use it, or where it failed."""
+        for line in text.rstrip("\n").split("\n"):
+            self._tell(line)
+
+    def _tell(self, line: str) -> None:
+        self.stderr.write(harmless(line) + "\n")
         self.stderr.flush()

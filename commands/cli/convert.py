@@ -126,7 +126,7 @@ def _write(
     console: Console, messages: Iterator[CapturedMessage], form: str, output: Path | None, conversion: _Conversion
 ) -> int:
     if output is None:
-        count = write_captures(messages, console.stdout, form, refused=conversion.refused)
+        count = write_captures(messages, console.binary, form, refused=conversion.refused)
         console.flush()
         return count
     # A name that reading a directory passes over, for the output may be in the directory that is read.

@@ -18,6 +18,7 @@ from rfh2.explain.annotate import Paint, Role
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Problem, json_line
 from rfh2.explain.problems import of_record
+from rfh2.visible import visible
 
 _COLOURS: Final[dict[Role, dict[str, Any]]] = {
     Role.TITLE: {"bold": True},
@@ -78,7 +79,8 @@ def command(
         else:
             if tally.messages:
                 console.data("")
-            console.data("\n".join(_view(record, how, tally, explain)))
+            for line in _view(record, how, tally, explain):
+                console.data(line, coloured=console.coloured)
     console.say(tally.text())
     return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
 
@@ -122,7 +124,7 @@ def _view(record: CaptureRecord, how: View, tally: _Tally, explain: bool) -> Ite
     if record.message is None:
         problems = [_unreadable(record)]
         tally.count(problems)
-        return [how.paint(Role.TITLE, f"== {title} =="), *problem_lines(problems, how.paint)]
+        return [how.paint(Role.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
     found = explained(record.message)
     tally.count(found.problems)
     lines = list(view(found.partial, title, found.command, found.problems, how))
@@ -137,6 +139,6 @@ def _unreadable(record: CaptureRecord) -> Problem:
 
 
 def _paint(console: Console) -> Paint:
-    if not console.stdout.isatty():
+    if not console.coloured:
         return lambda _role, text: text
     return lambda role, text: click.style(text, **_COLOURS[role]) if text.strip() else text

@@ -18,6 +18,7 @@ from commands.replay.differences.text import lines_of
 from commands.replay.local import OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.distribution import how_to_install
 
 ENGINES: Final = ("local", "spark")
 _BATCH_ROWS: Final = 10_000
@@ -126,7 +127,7 @@ def _on_spark(
         from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.comparison import check, compare  # noqa: PLC0415
     except ImportError as error:
-        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+        raise click.ClickException(f"Spark is not installed: {how_to_install('spark')}") from error
     check(source, script)
     spark = session(master or LOCAL)
     try:
@@ -159,7 +160,7 @@ class _Rows:
 
             from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
         except ImportError as error:
-            raise click.ClickException("Parquet needs pyarrow: pip install 'qpubsub[parquet]'") from error
+            raise click.ClickException(f"Parquet needs pyarrow: {how_to_install('parquet')}") from error
         self._table_of = table_of
         self._writer = parquet.ParquetWriter(path, DIFFERENCES)
         self._held: list[Difference] = []

@@ -136,13 +136,13 @@ def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str 
             raise click.UsageError("--command makes a message; it reads no FILE")
         if given["rfh1"] and given["pcf"]:
             raise click.UsageError("--rfh1 and --pcf exclude each other")
-        write_captures([_made(word, given)], console.stdout, to)
+        write_captures([_made(word, given)], console.binary, to)
         return ExitCode.DONE
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in given):
         raise click.UsageError("options that describe a message need --command")
     encoding = _Encoding(console)
-    done = write_captures(encoding.messages(files or (STDIN,)), console.stdout, to)
+    done = write_captures(encoding.messages(files or (STDIN,)), console.binary, to)
     console.say(f"{done} message{'' if done == 1 else 's'} encoded")
     return ExitCode.PROBLEMS if encoding.problems else ExitCode.DONE
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
@@ -21,6 +20,7 @@ from commands.replay.put_lines import PutLines
 from commands.replay.telling import told
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
+from rfh2.distribution import how_to_install
 
 if TYPE_CHECKING:
     from commands.replay.put_columns import PutsParquet
@@ -165,7 +165,7 @@ def _on_spark(
         from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415
     except ImportError as error:
-        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+        raise click.ClickException(f"Spark is not installed: {how_to_install('spark')}") from error
     script = setup.read_text(encoding="utf-8") if setup is not None else ""
     order = Order(source, form, target, script, semantics)
     order.check()
@@ -203,7 +203,7 @@ def _following(
         from commands.cli import following  # noqa: PLC0415
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
     except ImportError as error:
-        raise click.ClickException("Spark is not installed: pip install 'qpubsub[spark]'") from error
+        raise click.ClickException(f"Spark is not installed: {how_to_install('spark')}") from error
     script = setup.read_text(encoding="utf-8") if setup is not None else ""
     order = Following(source, form, target, checkpoint, script, semantics, hold, idle_s)
     order.check()
@@ -240,7 +240,8 @@ def _replayed(
                 advance(1)
         _to_disk(file)
         lines.seek(0)
-        shutil.copyfileobj(lines, console.stdout)
+        for line in lines:
+            console.data(line.decode().rstrip("\n"))
     console.stdout.flush()
     return replay
 
@@ -249,7 +250,7 @@ def _puts_parquet() -> type[PutsParquet]:
     try:
         from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
     except ImportError as error:
-        raise click.ClickException("Parquet needs pyarrow: pip install 'qpubsub[parquet]'") from error
+        raise click.ClickException(f"Parquet needs pyarrow: {how_to_install('parquet')}") from error
     return PutsParquet
 
 

@@ -16,7 +16,7 @@ from commands.cli.journal import Journal
 from commands.cli.options import queue_manager
 from commands.cli.stopping import stopping
 from commands.cli.users import groups_of
-from commands.live.config import read_config
+from commands.live.config import exposed_secrets, read_config
 from commands.live.opening import Link, Places
 from commands.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.puts import Put
@@ -77,7 +77,10 @@ def command(
     --once then waits until the tree has got, and has sent, all that there is.
     """
     stop = threading.Event()
-    places = Places.of(home, qmgr, read_config(config), queues, topics, Durability[durability.upper()])
+    settings = read_config(config)
+    for exposed in exposed_secrets(settings):
+        console.warn(exposed)
+    places = Places.of(home, qmgr, settings, queues, topics, Durability[durability.upper()])
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq

@@ -10,6 +10,7 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.pictures import page, svg, text_tree
 from commands.queues import QueueManagerStore
+from rfh2.visible import visible
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.outline import Outline, outline
 from streams.places import collisions, places
@@ -37,12 +38,12 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
     lists = (objects.namelists.get(QUEUE_NAMELIST), objects.namelists.get(SUB_POINT_NAMELIST), objects.topics)
     kept_topics = (kept.topic_string for kept in retained)
     root = outline(objects.topics, subscriptions, kept_topics, under, depth, places(*lists))
-    title = f"{qmgr}: {under}" if under else qmgr
+    title = visible(f"{qmgr}: {under}") if under else qmgr
     if form == "text":
-        for line in text_tree(root, title, colour=console.stdout.isatty()):
-            console.data(line)
+        for line in text_tree(root, title, colour=console.coloured):
+            console.data(line, coloured=console.coloured)
     else:
-        console.stdout.write((svg if form == "svg" else page)(root, title).encode())
+        console.binary.write((svg if form == "svg" else page)(root, title).encode())
     for finding in collisions(*lists):
         console.warn(finding.text)
     console.say(_counts(root))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from rfh2.visible import drives_terminal
+
 # runmqsc reads lines of 2048 characters; other tools that scripts are passed through may not.
 MAX_LINE: Final = 1000
 MAX_COMMAND: Final = 32_762
@@ -22,10 +24,13 @@ class NoMqscFormError(Exception):
 
 
 def quoted(value: str) -> str:
-    """*value* in quotes. Raises NoMqscFormError where it holds a control character, or ends in a blank."""
+    """*value* in quotes. Raises NoMqscFormError where it holds a control character, or ends in a blank.
+
+    Characters that turn the direction of writing round count as such: scripts are read and printed by people.
+    """
     if value.endswith(" "):
         raise NoMqscFormError("a value ends in a blank, which MQSC takes for padding; use PCF")
-    if any(c < " " or c == "\x7f" for c in value):
+    if "\t" in value or drives_terminal(value):
         raise NoMqscFormError("a value holds control characters, for which MQSC has no form; use PCF")
     return "'" + value.replace("'", "''") + "'"
 

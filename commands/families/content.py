@@ -15,11 +15,11 @@ header into ``Content`` and writes one of a ``Content`` and a ``Telling``; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
-from rfh2.chain import Header
+from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
 from rfh2.frozen import quick
@@ -102,9 +102,7 @@ class Frame:
             same = all(getattr(mqmd, name) == value for name, value in described.items())
             return Message(mqmd if same else replace(mqmd, **described))
         *first, last = self.before
-        names = {field.name for field in fields(last)}  # type: ignore[arg-type]
-        last = replace(last, **{name: value for name, value in described.items() if name in names})  # type: ignore[type-var]
-        return Message(self.mqmd, (*first, last))
+        return Message(self.mqmd, (*first, describing(last, described)))
 
 
 def _ccsid(ccsid: int) -> dict[str, int]:

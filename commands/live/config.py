@@ -17,6 +17,7 @@ Every key is told in docs/live-brokers.md. A key that is not known is an error.
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
@@ -45,6 +46,11 @@ class Secret(BaseModel):
     user: str | None = None
     password_file: Path | None = None
     password_env: str | None = None
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read."""
+        return () if self.password_file is None else (self.password_file,)
 
     def password(self) -> str | None:
         """The password, None where there is none. Raises ConfigError where it cannot be read."""
@@ -91,6 +97,12 @@ class TopicsConfig(Secret):
     outgoing_queue: str = "SYSTEM.QPUBSUB.OUTGOING"
     in_queue: str = "SYSTEM.QPUBSUB.INCOMING"
 
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read: the password, the private key."""
+        own = super().secret_files
+        return own if self.key_file is None else (*own, self.key_file)
+
 
 class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
@@ -120,6 +132,26 @@ class Config(BaseModel):
 
     queues: QueuesConfig = QueuesConfig()
     topics: TopicsConfig = TopicsConfig()
+
+
+def exposed_secrets(config: Config) -> tuple[str, ...]:
+    """A warning for each file with a secret that others may read; none for a file that cannot be looked at.
+
+    A group is others, but for a file of somebody else's: an administrator may give one to this program by its group.
+    """
+    files = dict.fromkeys((*config.queues.secret_files, *config.topics.secret_files))
+    return tuple(warning for path in files if (warning := _exposed(path)) is not None)
+
+
+def _exposed(path: Path) -> str | None:
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    who = "everybody" if about.st_mode & stat.S_IROTH else ""
+    if not who and about.st_mode & stat.S_IRGRP and about.st_uid == os.geteuid():
+        who = "its group"
+    return f"{path}: {who} may read this secret; chmod 600 takes that away" if who else None
 
 
 def read_config(path: Path | None) -> Config:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from commands.cli.console import Console, ExitCode
-from commands.cli.options import HOME
+from commands.cli.options import HOME, complete_queue_manager
 from commands.queues import QueueManagerStore
 from commands.queues.permissions import make_directory, private
 from commands.stream_names import NAME_SEPARATOR
@@ -57,7 +57,14 @@ class _Run:
     "  qpubsub migmbbrk -c -o -b BRK1 -m QM1 --source outfile.txt --source retained.qload\n"
     "  qpubsub migmbbrk -m QM1 --undo"
 )
-@click.option("--qmgr", "-m", required=True, metavar="QMGR", help="The queue manager of the broker.")
+@click.option(
+    "--qmgr",
+    "-m",
+    required=True,
+    metavar="QMGR",
+    help="The queue manager of the broker.",
+    shell_complete=complete_queue_manager,
+)
 @HOME
 @click.option("--broker", "-b", metavar="BROKER", help="The broker to migrate from.")
 @click.option("--rehearse", "-r", is_flag=True, help="Rehearsal phase: log, security commands, nothing changed.")

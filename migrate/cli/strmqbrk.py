@@ -237,7 +237,7 @@ def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:
 
 def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:
     messages = extraction.commands(qmgr, streams, choices.utc_now())
-    count = write_captures(messages, console.stdout, "jsonl")
+    count = write_captures(messages, console.binary, "jsonl")
     console.say(f"{count} command messages: put each on the queue it names; answers come to {extraction.REPLY_QUEUE}")
     return ExitCode.DONE
 

@@ -8,16 +8,17 @@ from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
 from migrate.log import printable
 from migrate.plan import Plan, Tool
+from migrate.runbooks.markdown import document, in_code, plain
 
 
 def checklist(plan: Plan, notes: list[str], unloads: dict[str, str]) -> str:
     """Markdown. notes: what the files do not do, a line each. unloads: file of retained publications to its queue."""
-    return "".join(f"{line}\n" for line in _lines(plan, notes, unloads))
+    return document(_lines(plan, notes, unloads))
 
 
 def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[str]:
     qmgr = plan.qmgr
-    yield f"# Migration of broker {plan.state.broker_name} to queue manager {qmgr}"
+    yield f"# Migration of broker {plain(plan.state.broker_name)} to queue manager {plain(qmgr)}"
     yield ""
     yield f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from a state with fingerprint {plan.fingerprint}."
     yield ""
@@ -29,7 +30,7 @@ def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[st
         yield ""
         yield "## What no file here does"
         yield ""
-        yield from (f"- {printable(note)}" for note in notes)
+        yield from (f"- {plain(printable(note))}" for note in notes)
     yield from _by_hand(plan)
     yield from _problems(plan)
 
@@ -50,7 +51,7 @@ def _running(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
             "`ALTER QMGR PSMODE(ENABLED)`. Load the retained publications while nobody subscribes, each file into its "
             "queue, with the context that it has; wait until the queues are empty:"
         )
-        yield from (f"load `{name}` into `{queue}`" for name, queue in unloads.items())
+        yield from (f"load `{in_code(name)}` into `{in_code(queue)}`" for name, queue in unloads.items())
     yield f"`runmqsc {plan.qmgr} < 5-subscriptions.mqsc`."
     yield (
         "Load `6-registrations.qload` into `SYSTEM.BROKER.CONTROL.QUEUE` with the context that it has: each command "
@@ -81,8 +82,8 @@ def _by_hand(plan: Plan) -> Iterator[str]:
     yield "## Items that need a person"
     yield ""
     for fate in reported:
-        why = "; ".join(printable(reason.text) for reason in fate.reasons)
-        yield f"- [ ] {printable(fate.label)} ({fate.source}): {why}"
+        why = "; ".join(plain(printable(reason.text)) for reason in fate.reasons)
+        yield f"- [ ] {plain(printable(fate.label))} ({plain(fate.source)}): {why}"
 
 
 def _problems(plan: Plan) -> Iterator[str]:

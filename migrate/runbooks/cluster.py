@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.runbooks.hierarchy import findings
+from migrate.runbooks.markdown import document, plain
 from migrate.runbooks.topology import Topology
 
 _INTERBROKER: Final = (
@@ -28,27 +29,27 @@ _AFTER: Final = (
 
 def cluster_runbook(topology: Topology, cluster: str, host: str | None = None) -> str:
     """A hierarchy to a cluster. host: the cluster topic host; the root of the hierarchy where none is given."""
-    return "".join(f"{line}\n" for line in _from_hierarchy(topology, cluster, host))
+    return document(_from_hierarchy(topology, cluster, host))
 
 
 def collective_runbook(brokers: Mapping[str, str], cluster: str, connections: Mapping[str, str] | None = None) -> str:
     """A collective to a cluster. brokers: broker to queue manager. connections: queue manager to ``host(port)``."""
-    return "".join(f"{line}\n" for line in _from_collective(brokers, cluster, connections or {}))
+    return document(_from_collective(brokers, cluster, connections or {}))
 
 
 def _from_hierarchy(topology: Topology, cluster: str, host: str | None) -> Iterator[str]:
     order = [qmgr for qmgr, _ in topology.from_the_top()]
     topic_host = host or (topology.roots or tuple(order) or ("?",))[0]
-    yield f"# From a hierarchy to publish/subscribe cluster {cluster}"
+    yield f"# From a hierarchy to publish/subscribe cluster {plain(cluster)}"
     yield ""
     yield "Applications are stopped from step 3 to step 6. No publication that is on its way is lost."
     yield from findings(topology)
     yield ""
     yield "## 1 Migrate every queue manager to version 7"
     yield ""
-    yield f"Queue managers: {', '.join(order)}. See the runbook for the hierarchy."
+    yield f"Queue managers: {plain(', '.join(order))}. See the runbook for the hierarchy."
     yield ""
-    yield f"## 2 Put all of them into cluster {cluster}"
+    yield f"## 2 Put all of them into cluster {plain(cluster)}"
     yield ""
     yield "On each, until every queue manager is listed: `DISPLAY CLUSQMGR(*)`"
     yield ""
@@ -75,7 +76,7 @@ def _from_hierarchy(topology: Topology, cluster: str, host: str | None) -> Itera
     yield ""
     yield from _stream_topics(topology, order, cluster)
     yield ""
-    yield f"Other topics: define each once, on {topic_host}, near the root of its tree:"
+    yield f"Other topics: define each once, on {plain(topic_host)}, near the root of its tree:"
     yield ""
     yield f"    {topic_host}: DEFINE TOPIC(...) TOPICSTR('...') CLUSTER('{cluster}')"
     yield ""
@@ -125,16 +126,16 @@ def _plumbing(topology: Topology) -> Iterator[str]:
 def _from_collective(brokers: Mapping[str, str], cluster: str, connections: Mapping[str, str]) -> Iterator[str]:
     qmgrs = list(brokers.values())
     repositories = qmgrs[:2]
-    yield f"# From a collective to publish/subscribe cluster {cluster}"
+    yield f"# From a collective to publish/subscribe cluster {plain(cluster)}"
     yield ""
     yield "All brokers of the collective migrate together."
     yield ""
     yield "1. Stop all publish/subscribe applications; let what is on its way be processed."
     yield f"2. `DISPLAY QUEUE(*) CURDEPTH` shows 0 for {', '.join(_INTERBROKER)},"
     yield "   for transmission queues and for the input queues of message flows, on each queue manager."
-    yield f"3. Upgrade the queue managers: {', '.join(qmgrs)}. Then `ALTER QMGR PSMODE(COMPAT)` on each."
+    yield f"3. Upgrade the queue managers: {plain(', '.join(qmgrs))}. Then `ALTER QMGR PSMODE(COMPAT)` on each."
     yield "4. Delete manually defined channels and transmission queues between them. A rollback has to make them again."
-    yield f"5. Make cluster {cluster}, with {' and '.join(repositories)} as full repositories:"
+    yield f"5. Make cluster {plain(cluster)}, with {plain(' and '.join(repositories))} as full repositories:"
     yield ""
     for qmgr in repositories:
         yield f"       {qmgr}: ALTER QMGR REPOS('{cluster}')"
@@ -158,7 +159,7 @@ def _from_collective(brokers: Mapping[str, str], cluster: str, connections: Mapp
     yield ""
     yield from (f"       {qmgr}: ALTER TOPIC(SYSTEM.BASE.TOPIC) CLUSTER('{cluster}')" for qmgr in qmgrs)
     yield ""
-    yield f"7. Wait; `DISPLAY CLUSQMGR(*)` shows {', '.join(qmgrs)} on each."
+    yield f"7. Wait; `DISPLAY CLUSQMGR(*)` shows {plain(', '.join(qmgrs))} on each."
     yield "8. Migrate each broker:"
     yield ""
     for broker, qmgr in brokers.items():

@@ -33,7 +33,8 @@ def _read_pcap(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
 class CaptureFormat:
     """One format. writer: None for a format that is only read. keeps: the fields of a captured message that it writes.
 
-    seeks: whether the reader needs a seekable file.
+    seeks: whether the reader needs a seekable file. skips: whether it passes over any amount of other data on its way
+    to a record, holding none of it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class CaptureFormat:
     keeps: frozenset[str]
     description: str
     seeks: bool = False
+    skips: bool = False
 
 
 FORMATS: dict[str, CaptureFormat] = {
@@ -62,6 +64,6 @@ FORMATS: dict[str, CaptureFormat] = {
         CaptureFormat(
             "amqsbcg", read_amqsbcg, None, frozenset(), "browse listing of the sample programs amqsbcg and amqsbcgc"
         ),
-        CaptureFormat("pcap", _read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng"),
+        CaptureFormat("pcap", _read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng", skips=True),
     )
 }

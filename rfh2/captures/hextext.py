@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.descriptors import split_descriptor
+from rfh2.captures.limits import DEFAULT_BYTES, beyond
 from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading, Refusal
 from rfh2.captures.text_lines import numbered_lines
 
@@ -39,7 +40,7 @@ def read_hextext(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
                 yield block.item(reading)
             block = None
         elif line is None or not line.lstrip().startswith(b"#"):
-            block = block or _Block(number)
+            block = block or _Block(number, reading.expanded_bytes)
             block.add(number, line)
     if block is not None:
         yield block.item(reading)
@@ -69,14 +70,17 @@ def is_hextext(head: bytes) -> bool:
             block.add(number, line[: len(line) // 2 * 2] if len(lines) == 1 else line)
         elif len(block.data):
             break
-    return block.why is None and len(block.data) >= 8
+    return (block.why is None or block.is_beyond) and len(block.data) >= 8
 
 
 class _Block:
     """The lines of one message as they come in."""
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, expanded_bytes: int = DEFAULT_BYTES) -> None:
         self.start = start
+        self.is_beyond = False
+        self._bound = expanded_bytes
+        self._expanded = 0
         self.data = bytearray()
         self.why: str | None = None
         self._at = start
@@ -147,7 +151,11 @@ class _Block:
         times, rest = divmod(offset - len(self.data), len(self._last))
         if rest or times < 0 or offset > _LIMIT_BYTES:
             self.why = f"* repeats lines up to offset {offset}, which is not a whole number of them"
+        elif (expanded := self._expanded + times * len(self._last)) > self._bound:
+            self.is_beyond = True
+            self.why = beyond("what * stands for", self._bound)
         else:
+            self._expanded = expanded
             self.data += self._last * times
 
 

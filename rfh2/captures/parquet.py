@@ -1,4 +1,4 @@
-"""Parquet: one captured message a row, for Spark and its like. Needs the extra ``qpubsub[parquet]``.
+"""Parquet: one captured message a row, for Spark and its like. Needs the extra ``parquet``.
 
 Columns: seq int64, time timestamp[us, UTC], qmgr, queue, user string, md, body binary; others are ignored, and all but
 body may be missing. Rows are read in batches and written in row groups of bounded size: memory never holds the file.
@@ -6,14 +6,18 @@ body may be missing. Rows are read in batches and written in row groups of bound
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.jsonl import clause
+from rfh2.captures.limits import beyond
 from rfh2.captures.record import Item, Reading, Refusal
+from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError
 
 COLUMNS = ("seq", "time", "qmgr", "queue", "user", "md", "body")
@@ -25,15 +29,24 @@ _GROUP_BYTES = 16 << 20
 _GROUP_ROWS = 65_536
 _PAGE_BYTES = 1 << 20
 
+# A footer's lists may have so many elements whatever its length, and one more for each so many bytes: the shortest of
+# those that there are many of, a column in the schema, has eight.
+_LIST_ELEMENTS = 1000
+_ELEMENT_BYTES = 8
+# A row group, of which a page is in memory at a time, may come to so many times the bound on what a file does not hold,
+# or to so many times what is held of it.
+_GROUP_TIMES = 8
+_TIMES = 100
+
 
 def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
     """Each row's message; positions are row numbers from 0. Raises CaptureError where pyarrow is not installed.
 
     A row group that cannot be read is one problem, at its first row that was not given, and the next one follows.
     """
-    arrow, parquet = _pyarrow()
+    arrow, _ = _pyarrow()
     try:
-        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_PAGE_BYTES)
+        file = open_parquet(stream, pre_buffer=False, buffer_size=_PAGE_BYTES)
         names = [name for name in COLUMNS if name in file.schema_arrow.names]
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         yield 0, reading.problem(None, f"not readable as Parquet: {_first_line(error)}", "row")
@@ -45,6 +58,9 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
     for group in range(file.num_row_groups):
         about = file.metadata.row_group(group)
         row, end = end, end + about.num_rows
+        if (claimed := _beyond(about, names, reading.expanded_bytes)) is not None:
+            yield row, reading.problem(row, f"rows up to {end - 1} are not read: {claimed}", "row")
+            continue
         rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * about.num_rows // max(1, about.total_byte_size)))
         try:
             for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
@@ -53,6 +69,37 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
                     row += 1
         except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             yield row, reading.problem(row, f"rows up to {end - 1} are not readable: {_first_line(error)}", "row")
+
+
+def open_parquet(source: Path | BinaryIO, **options: Any) -> Any:
+    """pyarrow's ParquetFile of a file that may be damaged, or made to be: its footer gets no more room than it needs.
+
+    options: pyarrow's. Raises what pyarrow raises, and CaptureError where it is not installed.
+    """
+    _, parquet = _pyarrow()
+    # A list says how long it is before its elements come, and pyarrow makes room for so many at once.
+    options["thrift_container_size_limit"] = _LIST_ELEMENTS + _footer_length(source) // _ELEMENT_BYTES
+    return parquet.ParquetFile(source, **options)
+
+
+def _footer_length(source: Path | BinaryIO) -> int:
+    if isinstance(source, Path):
+        with source.open("rb") as stream:
+            return _footer_length(stream)
+    size = source.seek(0, io.SEEK_END)
+    source.seek(max(0, size - 8))
+    length = int.from_bytes(source.read(4), "little")
+    source.seek(0)
+    return min(length, size)
+
+
+def _beyond(about: Any, names: list[str], bound: int) -> str | None:
+    """What is wrong with a row group that claims to come to much more than the file holds of it."""
+    columns = [column for column in map(about.column, range(about.num_columns)) if column.path_in_schema in names]
+    held = sum(max(0, column.total_compressed_size) for column in columns)
+    claimed = sum(max(0, column.total_uncompressed_size) for column in columns)
+    allowed = max(_GROUP_TIMES * bound, _TIMES * held)
+    return beyond("what they come to", allowed) if claimed > allowed else None
 
 
 def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:
@@ -133,7 +180,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow as arrow  # noqa: PLC0415 - only who reads or writes Parquet needs to have it
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
-        raise CaptureError("parquet", None, "pyarrow is not installed: pip install 'qpubsub[parquet]'") from error
+        raise CaptureError("parquet", None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
     return arrow, parquet
 
 

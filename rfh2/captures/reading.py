@@ -13,6 +13,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures.compressed import MAGIC_BYTES, decompressed, is_compressed, name_inside
 from rfh2.captures.detect import HEAD_BYTES, detect
 from rfh2.captures.formats import FORMATS, CaptureFormat
+from rfh2.captures.limits import Ration, expanded_bytes
 from rfh2.captures.prefixed import prefixed
 from rfh2.captures.record import CaptureRecord, Numbering, Reading
 from rfh2.errors import CaptureError
@@ -38,6 +39,9 @@ def read_captures(
     where the format has it, else counted from 1 through all files, or by *numbering*, which several calls may share so
     that their messages differ. Raises CaptureError for a path that is missing or
     unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
+
+    How much of a record may be made of data that the file does not hold, such as what is compressed, is bounded
+    (``limits``); what is larger is a problem.
     """
     if format != "auto" and format not in FORMATS:
         raise CaptureError(name or str(source), None, f"unknown format {format}; there are {', '.join(FORMATS)}")
@@ -87,9 +91,12 @@ def _records(
     stream: BinaryIO, source: str, fmt: str, numbering: Numbering, default_queue: DefaultQueue, *, close: bool = False
 ) -> Iterator[CaptureRecord]:
     index = position = 0
+    bound = expanded_bytes()
+    ration = Ration(bound)
     try:
-        chosen, whole = _prepared(stream, source, fmt)
-        for position, found in chosen.reader(whole, Reading(source, numbering)):
+        chosen, whole = _prepared(stream, source, fmt, ration)
+        for position, found in chosen.reader(whole, Reading(source, numbering, bound)):
+            ration.renew()
             if isinstance(found, CaptureError):
                 yield CaptureRecord(source, index, None, found, position)
             else:
@@ -103,13 +110,13 @@ def _records(
             stream.close()
 
 
-def _prepared(stream: BinaryIO, source: str, fmt: str) -> tuple[CaptureFormat, BinaryIO]:
+def _prepared(stream: BinaryIO, source: str, fmt: str, ration: Ration) -> tuple[CaptureFormat, BinaryIO]:
     """The format, and *stream* from its beginning in the shape that the format's reader needs, decompressed.
 
     With ``raw``, compressed data is a message's data like any other.
     """
     if fmt != "raw" and is_compressed(magic := _magic(stream)):
-        stream, source = decompressed(magic, stream), name_inside(source)
+        stream, source = decompressed(magic, stream, ration), name_inside(source)
     seekable = stream.seekable()
     if fmt == "auto":
         start = stream.tell() if seekable else 0
@@ -121,7 +128,10 @@ def _prepared(stream: BinaryIO, source: str, fmt: str) -> tuple[CaptureFormat, B
             stream = prefixed(head, stream)
     else:
         chosen = FORMATS[fmt]
+    if chosen.skips:
+        ration.lift()
     if chosen.seeks and not seekable:
+        ration.on_disk()
         spool = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - lives as long as its reader
         shutil.copyfileobj(stream, spool)
         spool.seek(0)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
+from rfh2.captures.limits import DEFAULT_BYTES
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.errors import CaptureError
 
@@ -56,10 +57,14 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader is told beside the bytes: the name for its problems, and where its ``seq`` comes from."""
+    """What a reader is told beside the bytes: the name for its problems, and where its ``seq`` comes from.
+
+    expanded_bytes: how much of a record may be made of data that the capture does not hold.
+    """
 
     source: str
     numbering: Numbering
+    expanded_bytes: int = DEFAULT_BYTES
 
     def problem(self, position: int | None, why: str, unit: str) -> CaptureError:
         """A problem at *position* of this source."""

@@ -81,7 +81,7 @@ def seeds() -> Iterator[Seed]:
                 string = Rfh1(data + bytes(-len(data) % 4), order=order, charset=charset, string_charset=charset)
                 yield _seed(f"mqrfh-{name}-{ccsid}-{order}", order, string, ccsid=ccsid)
             psc = (Folder.of(FOLDERS["publish"]), Folder.of(FOLDERS["typed"]), Folder(b""))
-            for each in _others(order, charset):
+            for each in other_headers(order, charset):
                 yield _seed(f"{each.kind}-{ccsid}-{order}", order, each, Rfh2(psc, order=order), ccsid=ccsid)
         yield _seed(f"several-{order}", order, *(Rfh2((Folder.of(text),), order=order) for text in FOLDERS.values()))
         for word, number in COMMAND_IDS.items():
@@ -109,7 +109,7 @@ def _announcing(header: Any, following: str, ccsid: int) -> Any:
     return replace(header, format=following, coded_char_set_id=ccsid)
 
 
-def _others(order: ByteOrder, charset: str) -> Iterator[Any]:
+def other_headers(order: ByteOrder, charset: str) -> Iterator[Any]:
     how: dict[str, Any] = {"order": order, "charset": charset}
     yield Dlh(2085, "DEAD.Q", "QM1", put_appl_name="amqrmppa", put_date="20090128", put_time="11435418", **how)
     yield Xqh(Mqmd(user_identifier="app1", reply_to_q="R", **how), "REMOTE.Q", "QM2", order, charset)

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from commands.cli import VERBS, main, told
 from commands.cli.console import Console, ExitCode
 from rfh2.errors import CaptureError, QPubSubError, StoreError
+from tests.commands.cli_runs import run
 
 THERE = [verb for verb in VERBS if find_spec(f"commands.cli.{verb}") is not None]
 
@@ -227,3 +228,38 @@ def test_data_is_utf_8_whatever_the_locale() -> None:
 
     assert isinstance(to.stdout, io.BytesIO)
     assert to.stdout.getvalue() == b"\xc3\xa4\n"
+
+
+NO_TEXT = "a\udcff"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("encode", "--command", "Publish", "--topic", NO_TEXT),
+        ("encode", "--command", "Publish", "--topic", "a", "--queue", NO_TEXT),
+        ("encode", "--command", "Publish", "--topic", "a", "--data", NO_TEXT),
+        ("encode", "--command", "Publish", "--topic", "a", "--usr", f"Note={NO_TEXT}"),
+        ("encode", "--command", "RegSub", "--pcf", "--topic", NO_TEXT),
+        ("create", NO_TEXT),
+        ("get", "-m", "QM1", NO_TEXT),
+        ("get", "-m", NO_TEXT, "Q"),
+        ("topics", "-m", "QM1", "--under", NO_TEXT),
+        ("strmqbrk", "-m", "QM1", "--prefix", NO_TEXT),
+        ("migmbbrk", "-m", "QM1", "-r", "-b", NO_TEXT),
+    ],
+    ids=" ".join,
+)
+def test_an_argument_that_is_no_text_is_usage(arguments: tuple[str, ...]) -> None:
+    """So Python hands over bytes that are no characters: $'a\\xff' in a shell."""
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert "is not text in" in ran.talk
+
+
+def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
+    name = tmp_path / NO_TEXT
+    name.write_text('{"seq":1,"queue":"Q","body_hex":"00"}\n')
+    ran = run("decode", "--brief", str(name))
+    assert (ran.code, ran.talk) == (ExitCode.DONE, "1 message, 0 errors, 1 warning\n")
+    assert "a\\udcff, message 1" in ran.out

@@ -17,11 +17,13 @@ from commands.families.content import Content, Telling, Told
 from commands.families.table import content_of, tell
 from commands.forward import telling_of
 from commands.objects import DEFAULT_STREAM
+from rfh2.ccsid import ByteOrder
+from rfh2.chain import describing
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.name_values import write as name_value_string
-from rfh2.pcf import Pcf
+from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQCA_Q_NAME,
     MQCACF_PUBLISH_TIMESTAMP,
@@ -38,12 +40,14 @@ from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery, Subscribe
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
+from tests.commands.fuzz_seeds import other_headers
 from tests.commands.older import SPORT, OlderScenario, nvs, pairs, pcf_of, pcf_values, rfh1_done, string
 from tests.commands.scenario import Received, Result
 
 RFH2, RFH1, PCF = PublicationFormat.RFH2, PublicationFormat.RFH1, PublicationFormat.PCF
 PROPERTIES, NONE = PublicationFormat.PROPERTIES, PublicationFormat.NONE
 TIME = "2009012811435418"
+ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 
 
 @pytest.fixture
@@ -580,3 +584,39 @@ def test_a_pcf_command_behind_properties_is_one(world: OlderScenario) -> None:
     got = at(result, "RFH1.Q")
     assert [each.kind for each in got.message.headers] == ["MQRFH2", "MQRFH"]
     assert nvs(got) == "MQPSCommand Publish MQPSTopic a MQPSIntData 5"
+
+
+BEFORE = [
+    pytest.param(header, order, id=f"{header.kind}-{getattr(header, 'version', 1)}-{order}")
+    for order in ORDERS
+    for header in other_headers(order, "iso8859_1")
+]
+
+
+@pytest.mark.parametrize("form", [RFH2, RFH1, PCF, PROPERTIES, NONE])
+@pytest.mark.parametrize("published", ["MQRFH2", "MQRFH"])
+@pytest.mark.parametrize(("before", "order"), BEFORE)
+def test_6_6_a_header_before_the_command_announces_what_the_subscriber_is_told(
+    before: Any, order: ByteOrder, published: str, form: PublicationFormat
+) -> None:
+    """Whatever stands before the command's header, an MQXQH above all, whose Format is its embedded descriptor's."""
+    psc = "<psc><Command>Publish</Command><Topic>a</Topic></psc>"
+    holder = (
+        Rfh2((Folder.of(psc),), format="MQSTR", order=order)
+        if published == "MQRFH2"
+        else Rfh1(b"MQPSCommand Publish MQPSTopic a ", format="MQSTR", order=order)
+    )
+    encoding = 546 if order == "little" else 273
+    first = describing(before, {"format": holder.own_format, "encoding": encoding, "coded_char_set_id": 819})
+    mqmd = Mqmd(format=before.own_format, encoding=encoding, coded_char_set_id=819, order=order)
+    told = tell(content_of(decode(encode(Message(mqmd, (first, holder), b"42")), mqmd)), Telling(form, ("a",)))
+
+    again = decode(encode(told.message), told.message.mqmd)
+    kinds = {RFH2: ["MQRFH2"], RFH1: ["MQRFH"], PCF: [], PROPERTIES: ["MQRFH2"], NONE: []}[form]
+    assert [header.kind for header in again.headers] == [before.kind, *kinds]
+    assert again.body_format == ("MQPCF" if form is PCF else "MQSTR")
+    if form is PCF:
+        assert (MQCACF_TOPIC, "a") in pcf_values(decode_pcf(again.body, again.body_ccsid))
+        assert again.body.endswith(b"42")
+    else:
+        assert again.body == b"42"

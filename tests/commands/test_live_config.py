@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from commands.live.config import Config, ConfigError, read_config
+from commands.live.config import Config, ConfigError, exposed_secrets, read_config
 from commands.live.opening import Places
 from commands.live.urls import Address, parse_address
+from tests.commands.cli_runs import run
 
 GOOD = [
     ("mqtt://broker", Address("mqtt", "broker", 1883)),
@@ -121,3 +122,49 @@ def test_passwords_come_from_a_file_or_the_environment(tmp_path: Path, monkeypat
         config.topics.password()
     monkeypatch.setenv("MQTT_SECRET", "x")
     assert config.topics.password() == "x"
+
+
+@pytest.mark.parametrize(
+    ("mode", "ours", "who"),
+    [
+        (0o600, True, None),
+        (0o400, True, None),
+        (0o640, True, "its group"),
+        (0o644, True, "everybody"),
+        (0o604, True, "everybody"),
+        (0o640, False, None),
+        (0o644, False, "everybody"),
+    ],
+)
+@pytest.mark.parametrize("key", ["topics.password_file", "topics.key_file", "queues.password_file"])
+def test_a_secret_that_others_may_read_is_warned_of(
+    key: str, mode: int, ours: bool, who: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret")
+    secret.chmod(mode)
+    if not ours:
+        monkeypatch.setattr("os.geteuid", lambda: secret.stat().st_uid + 1)
+    table, name = key.split(".")
+    config = Config.model_validate({table: {name: str(secret)}})
+    found = exposed_secrets(config)
+    assert list(found) == ([] if who is None else [f"{secret}: {who} may read this secret; chmod 600 takes that away"])
+
+
+def test_a_secret_that_is_missing_is_nobodys(tmp_path: Path) -> None:
+    assert exposed_secrets(Config.model_validate({"topics": {"password_file": str(tmp_path / "none")}})) == ()
+    assert exposed_secrets(Config()) == ()
+
+
+@pytest.mark.parametrize("verb", [("run", "--once"), ("check",)])
+def test_run_and_check_warn_of_it(verb: tuple[str, ...], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret")
+    secret.chmod(0o644)
+    config = tmp_path / "bridge.toml"
+    config.write_text(f'[topics]\npassword_file = "{secret}"\n')
+    assert run("create", "QM1", "--home", str(tmp_path)).code == 0
+    ran = run(*verb, "-m", "QM1", "--home", str(tmp_path), "--config", str(config))
+    assert ran.code == 0, ran.talk
+    assert f"qpubsub: {secret}: everybody may read this secret" in ran.talk
+    assert "s3cret" not in ran.talk + ran.out

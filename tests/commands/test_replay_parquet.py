@@ -59,7 +59,7 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "commands.replay.put_columns", None)
     result = CliRunner().invoke(main, [*arguments, str(tmp_path / "p.parquet")])
     assert result.exit_code not in (ExitCode.DONE, ExitCode.PROBLEMS)
-    assert "pip install 'qpubsub[parquet]'" in result.output
+    assert "pip install '.[parquet]'" in result.output
     assert not (tmp_path / "p.parquet").exists()
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import LegacyState, Relation, Source, Stream
-from migrate.runbooks import check_topology, cluster_runbook, collective_runbook, hierarchy_runbook, topology_of
+from migrate.runbooks import (
+    check_topology,
+    checklist,
+    cluster_runbook,
+    collective_runbook,
+    hierarchy_runbook,
+    topology_of,
+)
+from migrate.runbooks.markdown import plain
+from tests.migrate.cases import Case
 
 MADE = Source(file="made")
 
@@ -106,3 +117,54 @@ def test_no_neighbours_no_plumbing() -> None:
     text = cluster_runbook(topology_of([broker("ALONE")]), "DEMO")
     assert "There are none." in text
     assert "There are no named streams." in text
+
+
+# What sources hold is no markup
+
+HOSTILE = "<script>alert(1)</script>![x](http://evil) `code`*b* _e_ [ ](y)\x1b[2J\n# FORGED"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("SYSTEM.BROKER.DEFAULT.STREAM", "SYSTEM.BROKER.DEFAULT.STREAM"),
+        ("PROD_QM_1", "PROD_QM_1"),
+        ("Sport/#", "Sport/#"),
+        ("Sport/*", "Sport/\\*"),
+        ("a<b>&c", "a&lt;b&gt;&amp;c"),
+        ("[text](link) [4]", "[text\\](link) [4]"),
+        ("_all_ of it", "\\_all\\_ of it"),
+        ("`x` ~y~ \\ |", "\\`x\\` \\~y\\~ \\\\ \\|"),
+    ],
+)
+def test_a_name_in_markdown(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def hostile(document: str) -> str:
+    topology = topology_of([broker(HOSTILE, children=(f"{HOSTILE}2",), streams=(HOSTILE,)), *BANK])
+    if document == "hierarchy":
+        return hierarchy_runbook(topology)
+    if document == "cluster":
+        return cluster_runbook(topology, HOSTILE)
+    if document == "collective":
+        return collective_runbook({HOSTILE: HOSTILE, "B": f"{HOSTILE}2"}, HOSTILE)
+    plan = Case.of("streams").plan()
+    reason = Reason(HOSTILE, Severity.ERROR)
+    fate = Fate(plan.fates[0].key, HOSTILE, HOSTILE, Verdict.REPORTED, reasons=(reason,))
+    return checklist(replace(plan, fates=(fate,)), [HOSTILE], {HOSTILE: HOSTILE})
+
+
+@pytest.mark.parametrize("document", ["hierarchy", "cluster", "collective", "checklist"])
+def test_nothing_of_the_sources_is_markup(document: str) -> None:
+    text = hostile(document)
+    assert "\x1b" not in text
+    assert "\n# FORGED" not in text
+    blocks = re.compile(r"^```\n.*?^```$", re.MULTILINE | re.DOTALL)
+    prose = [line for line in blocks.sub("", text).splitlines() if not line.startswith("    ")]
+    assert any("script" in line for line in prose)
+    for line in prose:
+        outside = re.sub(r"(?<!\\)`[^`]*`", "", line)
+        assert "<script" not in outside
+        assert not re.search(r"(?<!\\)\](?=\()", outside)
+        assert not re.search(r"(?<![\\*])\*b", outside)

@@ -210,5 +210,5 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(builtins, "__import__", missing)
     message = CapturedMessage(seq=1, queue="Q", body_hex="00")
     for work in (lambda: read(b"PAR1", "auto"), lambda: write_captures([message], io.BytesIO(), "parquet")):
-        with pytest.raises(CaptureError, match=r"pip install 'qpubsub\[parquet\]'"):
+        with pytest.raises(CaptureError, match=r"pip install '\.\[parquet\]'"):
             work()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import MAX_DEPTH, Folder, _leaves, _typed_leaves, _value, parse, write
 
 CHARSETS = ["utf-8", "utf-16-le", "utf-16-be"]
@@ -388,3 +388,11 @@ def test_reading_takes_time_in_proportion_to_the_text(text: str) -> None:
     start = time.process_time()
     _reads_or_refuses(Folder(text.encode()))
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "charset"), [("<psc>\udcff</psc>", "utf-8"), ("<a>\ud800", "utf-16-le"), ("<a>€", "iso8859_1")]
+)
+def test_text_without_a_form_makes_no_folder(text: str, charset: str) -> None:
+    with pytest.raises(EncodeError, match=f"has no form in {charset}"):
+        Folder.of(text, charset)

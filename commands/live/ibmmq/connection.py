@@ -23,6 +23,7 @@ from commands.live.ibmmq.reasons import (
 )
 from commands.live.urls import Address
 from rfh2.ccsid import ASCII_FIELDS
+from rfh2.distribution import how_to_install
 from rfh2.mqmd import Mqmd
 
 _FIRST_BUFFER: Final = 65_536
@@ -33,7 +34,7 @@ def _package() -> Any:
         import ibmmq  # noqa: PLC0415 - the extra may not be installed, nor the client library that it loads
     except ImportError as error:
         if importlib.util.find_spec("ibmmq") is None:
-            why = "ibmmq:// needs the package ibmmq: pip install 'qpubsub[mq]'"
+            why = f"ibmmq:// needs the package ibmmq: {how_to_install('mq')}"
         else:
             # The package tells this one as "No module named 'ibmmqc'".
             why = "ibmmq:// needs IBM MQ's client; it is not found: LD_LIBRARY_PATH has to name where libmqm_r.so is"

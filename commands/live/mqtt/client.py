@@ -23,6 +23,7 @@ from commands.live.config import ConfigError, TopicsConfig
 from commands.live.mqtt.answers import Connection, Granted, Received, Sent, Ticket, TreeUnreachableError
 from commands.live.mqtt.packets import Packet
 from commands.live.urls import Address
+from rfh2.distribution import how_to_install
 
 try:
     from paho.mqtt import client as paho
@@ -62,7 +63,7 @@ class MqttClient:
         clean: bool = False,
     ) -> None:
         if paho is None:
-            raise ConfigError("--topics", "mqtt:// needs the package paho-mqtt: pip install 'qpubsub[mqtt]'")
+            raise ConfigError("--topics", f"mqtt:// needs the package paho-mqtt: {how_to_install('mqtt')}")
         self.client_id = client_id
         self._address, self._config, self._clean = address, config, clean
         self._received, self._granted = received, connected

@@ -20,6 +20,7 @@ from pyarrow import parquet
 
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
+from rfh2.captures.parquet import open_parquet
 
 SCHEMA: Final = arrow_schema(CAPTURED)
 _BATCH_ROWS: Final = 4096
@@ -85,7 +86,7 @@ class FilesInOrder:
 
 def _read(groups: Sequence[Group], start: int, end: int) -> Iterator[pa.RecordBatch]:
     for path, of_file in groupby(groups, lambda group: group.path):
-        with parquet.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
+        with open_parquet(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
             for group in of_file:
                 for batch in _in_order(file, group.number):
                     within = batch
@@ -126,7 +127,7 @@ def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | 
     timeless = False
     for path in files:
         try:
-            with parquet.ParquetFile(path) as file:
+            with open_parquet(path) as file:
                 schema, about = file.schema_arrow, file.metadata
         except (pa.ArrowException, OSError, UnicodeDecodeError):
             return None

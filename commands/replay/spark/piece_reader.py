@@ -8,7 +8,6 @@ from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet
 
 from commands.replay.local import natural_queue
 from commands.replay.spark.pieces import Piece
@@ -16,6 +15,7 @@ from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, Numbering, read_captures
+from rfh2.captures.parquet import open_parquet
 from rfh2.captures.reading import DefaultQueue
 from rfh2.errors import CaptureError
 
@@ -136,7 +136,7 @@ def _row_groups(piece: Piece, default: DefaultQueue) -> Iterator[pa.RecordBatch]
     """Rows taken as they are, column by column."""
     assert piece.end is not None
     try:
-        file = parquet.ParquetFile(piece.path, pre_buffer=False)
+        file = open_parquet(Path(piece.path), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         yield _problem(piece, f"not readable as Parquet: {_first_line(error)}")
         return

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql.datasource import InputPartition
 
 from rfh2.captures import FORMATS, Numbering, detect, read_captures
 from rfh2.captures.compressed import is_compressed
 from rfh2.captures.detect import HEAD_BYTES
+from rfh2.captures.parquet import open_parquet
 from rfh2.errors import CaptureError
 
 PIECE_BYTES: Final = 64 << 20
@@ -150,7 +150,7 @@ def _line_cuts(size: int, piece_bytes: int) -> tuple[int, ...]:
 def _group_cuts(path: Path, piece_bytes: int) -> tuple[int, ...] | None:
     """Where to cut a Parquet file whose rows can be taken as they are; None for any other."""
     try:
-        file = parquet.ParquetFile(path)
+        file = open_parquet(path)
         schema, about = file.schema_arrow, file.metadata
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         return None

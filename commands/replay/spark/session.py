@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from commands.replay.spark.java import provide_java
+from commands.replay.spark.private_files import private_directory
 from commands.replay.spark.shipping import ship
 from commands.replay.spark.source import CaptureDataSource
 from commands.replay.spark.talk import launched
@@ -78,9 +78,6 @@ def register(spark: SparkSession) -> None:
 
 
 def _logging_file() -> Path:
-    path = Path(tempfile.gettempdir()) / f"qpubsub-spark-{os.getuid()}.properties"
-    if not (path.exists() and path.read_text() == _LOGGING):
-        partial = path.with_name(f"{path.name}.{os.getpid()}")
-        partial.write_text(_LOGGING)
-        partial.replace(path)
+    path = private_directory() / "log4j2.properties"
+    path.write_text(_LOGGING)
     return path

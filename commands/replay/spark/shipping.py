@@ -6,9 +6,6 @@ the package itself they run the driver's version, whatever is installed there.
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 import zipfile
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -16,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
+
+from commands.replay.spark.private_files import private_directory
 
 _PACKAGES: Final = ("rfh2", "streams", "commands", "migrate")
 _KINDS: Final = (".py", ".lark")
@@ -43,6 +42,4 @@ def _pack(archive: zipfile.ZipFile, directory: Traversable, name: str) -> None:
 def ship(spark: SparkSession) -> None:
     """Hand the package to the executors of a session, those that are still to come too."""
     # The driver gives it to every executor that starts, however late.
-    directory = tempfile.mkdtemp(prefix="qpubsub-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    spark.sparkContext.addPyFile(str(packed(Path(directory, "qpubsub.zip"))))
+    spark.sparkContext.addPyFile(str(packed(private_directory() / "qpubsub.zip")))

@@ -1,7 +1,8 @@
 """What Java says on stderr, without the lines that tell nobody anything.
 
 Spark's launcher and Spark's own Python workers announce themselves at every start, in words that look like trouble and
-are none. Whatever else comes is passed on as it is.
+are none. Whatever else comes is passed on, as far as it drives no terminal: errors repeat what
+is in messages.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
+
+from rfh2.visible import harmless
 
 _IDLE: Final = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
@@ -42,5 +45,6 @@ def _pass_on(reading: int) -> None:
             # Some of these lines have an empty one behind them.
             is_idle = line.startswith(_IDLE) or (was_idle and not line.strip())
             if not is_idle:
-                os.write(_STDERR, line)
+                shown = harmless(line.rstrip(b"\n").decode("utf-8", "backslashreplace"))
+                os.write(_STDERR, shown.encode("utf-8") + b"\n")
             was_idle = is_idle

