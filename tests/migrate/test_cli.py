@@ -299,7 +299,7 @@ def test_8_2_what_changed_since_the_initial_phase(home: Path, tmp_path: Path, so
     migmbbrk(home, tmp_path, "-t", *sources)
     listing = Path(sources[1])
     listing.write_text(listing.read_text().replace("name='RFH2/EU/France/Carnac'", "name='RFH2/EU/France/Rennes'"))
-    ran = migmbbrk(home, tmp_path, "-c", *sources)
+    ran = migmbbrk(home, tmp_path, "-c", "--accept-changed", *sources)
     assert "the broker has changed since the initial phase" in ran.out
     assert "RFH2/EU/France/Rennes" in ran.out
     made = {name for name in state(home)["objects"] if name.startswith("topic MIGMBBRK")}  # type: ignore[attr-defined]

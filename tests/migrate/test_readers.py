@@ -485,7 +485,9 @@ class TestSources:
             '{"format": "qpubsub-legacy-state", "qmgr": "QM2", "streams": [{"source": {"file": "f"}, "name": "S"}]}'
         )
         state = read_sources([str(path)], "QM1")
-        assert [(item.count, "QM2" in item.why) for item in state.unread] == [(1, True)]
+        assert [(item.count, item.qmgr, item.is_state, item.warns) for item in state.unread] == [
+            (1, "QM2", False, True)
+        ]
 
     def test_what_a_subscription_implies_is_there(self, tmp_path: Path) -> None:
         path = tmp_path / "x.txt"
