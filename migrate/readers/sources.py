@@ -27,6 +27,8 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "qm.ini": (qm_ini.looks_like, qm_ini.read),
 }
 KINDS: Final = ("captures", "state", *_TEXTS)
+_EBCDIC: Final = "cp037"
+_IN_EBCDIC: Final = "ebcdic"
 _HEAD_BYTES: Final = 65_536
 # No text source is longer; what is goes to the capture readers, which take a message at a time.
 _MAX_TEXT_BYTES: Final = 1 << 30
@@ -48,7 +50,10 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why="the file is empty"))
                 continue
             found = kind or _kind(file)
-            if found == "captures":
+            if found == _IN_EBCDIC:
+                why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
+                items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
+            elif found == "captures":
                 captured.append((file, "auto"))
             elif found == "state":
                 items += _states(file, qmgr)
@@ -108,8 +113,15 @@ def _kind(file: Path) -> str:
         return "state"
     if detect(head) != "raw" or file.stat().st_size > _MAX_TEXT_BYTES:
         return "captures"
-    text = decoded(_bytes(file))
-    return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), "captures")
+    data = _bytes(file)
+    kind = _text_kind(decoded(data))
+    if kind is None and _text_kind(data.decode(_EBCDIC).replace("\x85", "\n")) is not None:
+        return _IN_EBCDIC
+    return kind or "captures"
+
+
+def _text_kind(text: str) -> str | None:
+    return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), None)
 
 
 def _states(file: Path, qmgr: str) -> list[Item]:

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.legacy_state import Access, Item, LegacyState, LegacySubscription, Relation, StanzaAttribute, Unread
+from migrate.legacy_state import (
+    Access,
+    Item,
+    LegacyState,
+    LegacySubscription,
+    Relation,
+    StanzaAttribute,
+    Unread,
+)
 from migrate.readers import amqspsd, authorities, event_xml, metatopics, qm_ini, read_sources, reportproperties
 from migrate.readers.registrations import Registration, subscription_of
 from rfh2 import pcf_names as pcf
