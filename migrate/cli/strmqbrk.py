@@ -143,7 +143,7 @@ def command(
 def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file: Path) -> ExitCode:
     qmgr = known.objects.qmgr.name
     with running.migration_log(log_file, "a") as log:
-        log.write_all(lines.opening(Tool.STRMQBRK, qmgr, qmgr, asked.options.shown))
+        log.write_all(lines.opening(Tool.STRMQBRK, asked.options.from_qmgr or qmgr, qmgr, asked.options.shown))
         if strmqbrk.is_migrated(known):
             report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
             return running.already_migrated(asked.console, log, qmgr, report)

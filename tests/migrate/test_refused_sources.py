@@ -167,6 +167,26 @@ def test_files_for_ibm_mq_are_not_written(tmp_path: Path, source: Callable[[Path
     assert {path.name for path in out.glob("*")} <= {"psmigr.log"}
 
 
+NO_STATE = [
+    (
+        "plain-data-on-the-control-queue",
+        {"queue": "SYSTEM.BROKER.CONTROL.QUEUE", "md_hex": None, "body_hex": "00112233"},
+    ),
+    ("a-message-on-a-subscribers-queue", {"queue": "A.Q", "md_hex": None, "body_hex": "00112233"}),
+]
+
+
+@pytest.mark.parametrize("change", [case[1] for case in NO_STATE], ids=[case[0] for case in NO_STATE])
+def test_whole_messages_that_are_no_commands_refuse_nothing(
+    home: Path, tmp_path: Path, change: dict[str, str | None]
+) -> None:
+    """What no broker takes for a command was no state of it either."""
+    message = register(2, "x").model_copy(update=change)
+    source = capture(tmp_path / "capture.jsonl", [register(1, "a", queue_name="A.Q"), message])
+    assert Ran("strmqbrk", home, "--source", str(source)).code != ExitCode.USAGE
+    assert len(state(home)["subscriptions"]) == 1  # type: ignore[arg-type]
+
+
 def test_accept_unread_is_the_way_round_and_is_said(home: Path, tmp_path: Path) -> None:
     sources = ("--source", str(good(tmp_path)), str(_cut_capture(tmp_path)))
     ran = Ran("strmqbrk", home, "--accept-unread", "--out", str(tmp_path / "out"), *sources)

@@ -26,8 +26,8 @@ from tests.migrate.legacy_messages import NOW, psc, publish, register
 
 CHAR, TOPIC = WildcardScheme.CHAR, WildcardScheme.TOPIC
 LISTED = (
-    f"Subscribers\nStreamName: {DEFAULT_STREAM}\n Topic: Weather/*/Temp\n ApplCount: 1\n QMgrName: QM1\n QName: W.Q\n UserIdentifier: anne\n"
-    " RegistrationOptions: PersAsPub\n"
+    f"Subscribers\nStreamName: {DEFAULT_STREAM}\n Topic: Weather/*/Temp\n ApplCount: 1\n"
+    " QMgrName: QM1\n QName: W.Q\n UserIdentifier: anne\n RegistrationOptions: PersAsPub\n"
 )
 
 
