@@ -34,7 +34,7 @@ from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
 from streams.patterns import written_topic
-from streams.subscriptions import Subscription
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -95,7 +95,9 @@ class Broker:
     """A queue manager's queued publish/subscribe interface, in memory.
 
     setup: MQSC text, run first. semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5).
-    objects, space, authority: given by an edge that keeps them elsewhere. Raises QPubSubError where *setup* fails.
+    objects, space, authority: given by an edge that keeps them elsewhere. rfh2_wildcards: the scheme of MQRFH2
+    commands; WebSphere MQ version 6's own broker had CHAR for all (guide 2.5.1.1). Raises QPubSubError where *setup*
+    fails.
     """
 
     def __init__(
@@ -107,7 +109,9 @@ class Broker:
         objects: Objects | None = None,
         space: TopicSpace | None = None,
         authority: Authority | None = None,
+        rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
     ) -> None:
+        self.rfh2_wildcards = rfh2_wildcards
         self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
         self.semantics = Semantics(semantics)
         self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
@@ -200,6 +204,7 @@ class Broker:
             arrival.now,
             partial(self._new_sub_id, ids),
             self.semantics,
+            self.rfh2_wildcards,
         )
         return _Work(arrival, message, context, origin, ids)
 

@@ -49,7 +49,8 @@ class Context:
     """One command's surroundings.
 
     message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique,
-    ascending from call to call; subscriptions take theirs from it. Nothing here is changed by deciding.
+    ascending from call to call; subscriptions take theirs from it. rfh2_wildcards: the scheme of MQRFH2 commands.
+    Nothing here is changed by deciding.
     """
 
     objects: Objects
@@ -61,6 +62,7 @@ class Context:
     now: datetime
     new_id: Callable[[], bytes]
     semantics: Semantics = Semantics.V7
+    rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC
 
     @property
     def mqmd(self) -> Mqmd:
@@ -81,6 +83,10 @@ class Context:
         """Whether publications are taken from *queue* (guide 6.1)."""
         namelist = self.objects.namelists.get(QUEUE_NAMELIST)
         return namelist is not None and is_stream_queue(queue, namelist)
+
+    def scheme_of(self, header: PublicationFormat) -> WildcardScheme:
+        """The wildcards of a command in *header*: MQRFH and PCF have the character-based ones (guide 2.5.1.1)."""
+        return self.rfh2_wildcards if header is PublicationFormat.RFH2 else WildcardScheme.CHAR
 
     def stream_of_publisher(self, header: PublicationFormat) -> str | None:
         """The stream that a publisher means by this queue; None for the default one.

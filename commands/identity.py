@@ -24,8 +24,8 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
-from streams.patterns import parse_pattern, written_topic
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.patterns import is_read_alike, written_topic
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Wanted:
     """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
 
     topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
-    for registered without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic.
+    for registered without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic. header: of
+    the command; None for any.
     """
 
     destination: Destination
@@ -43,6 +44,7 @@ class Wanted:
     stream: str | None = ""
     variable_user: bool = False
     scheme: WildcardScheme = WildcardScheme.TOPIC
+    header: PublicationFormat | None = None
 
     def fits(self, subscription: Subscription) -> bool:
         """Whether *subscription*, found by its traditional identity, is one of those meant."""
@@ -54,12 +56,16 @@ class Wanted:
         )
 
     def _is_topic_of(self, subscription: Subscription) -> bool:
-        """Whether the topics are the same: written the same, and meaning the same where the schemes differ."""
+        """Whether the topics are the same: written the same, and meaning the same where the schemes differ.
+
+        A subscription that was migrated from version 6 keeps the character-based wildcards that an MQRFH2 had there
+        (guide 2.5.1.1); its program, which asks in the header that it registered with, means it by the text alone.
+        """
         if written_topic(subscription) != self.topic:
             return False
-        if subscription.wildcard is self.scheme:
+        if subscription.wildcard is self.scheme or subscription.format is self.header:
             return True
-        return not any(parse_pattern(subscription.topic_string, scheme).is_wild for scheme in WildcardScheme)
+        return is_read_alike(subscription.topic_string)
 
 
 def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:

@@ -38,7 +38,6 @@ from streams.selectors import compile_selector
 from streams.subscriptions import (
     MQCI_NONE,
     DeliveryPersistence,
-    PublicationFormat,
     Subscription,
     SubscriptionOptions,
     WildcardScheme,
@@ -92,9 +91,9 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
         if is_metatopic(topic) and context.semantics is Semantics.V7:
             ignored = True
             continue
-        topic_string = full_pattern(prefix, topic, scheme_of(command.header))
+        topic_string = full_pattern(prefix, topic, context.scheme_of(command.header))
         request = _Request(command, topic, topic_string, prefix, stream, destination)
-        if not context.may(Action.SUBSCRIBE, request.full, scheme_of(command.header)):
+        if not context.may(Action.SUBSCRIBE, request.full, context.scheme_of(command.header)):
             refused.append(not_authorized(topic))
             continue
         _check_topic_object(request, context)
@@ -156,11 +155,6 @@ def is_metatopic(topic: str) -> bool:
     return topic.startswith(_METATOPICS)
 
 
-def scheme_of(header: PublicationFormat) -> WildcardScheme:
-    """MQRFH2 programs use the topic-based wildcards, older ones the character-based (guide 2.5.1.1)."""
-    return WildcardScheme.TOPIC if header is PublicationFormat.RFH2 else WildcardScheme.CHAR
-
-
 def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
     """The lasting options of a RegSub; of the four persistence options the last one counts."""
     persistence = DeliveryPersistence.AS_PUBLISHED
@@ -180,7 +174,7 @@ def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
 
 
 def _check_topic_object(request: _Request, context: Context) -> None:
-    resolved = context.objects.topics.resolve_subscription(request.full, scheme_of(request.command.header))
+    resolved = context.objects.topics.resolve_subscription(request.full, context.scheme_of(request.command.header))
     tags = (("Topic", request.topic),)
     if not resolved.sub:
         raise CommandError(MQRC_SUB_INHIBITED, request.topic, f"{resolved.object_name} has SUB(DISABLED)", tags)
@@ -199,7 +193,8 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
         command.sub_point or "",
         request.stream or "",
         variable_user=variable_user(command.options),
-        scheme=scheme_of(command.header),
+        scheme=context.scheme_of(command.header),
+        header=command.header,
     )
     existing = _existing(context, wanted)
     if command.sub_name is None:
@@ -245,7 +240,7 @@ def _create(request: _Request, context: Context) -> Subscribe:
         dest_qmgr=request.destination.qmgr,
         created=context.now,
         name=command.sub_name,
-        wildcard=scheme_of(command.header),
+        wildcard=context.scheme_of(command.header),
         prefix=request.prefix,
         stream=request.stream,
         sub_point=command.sub_point,
@@ -280,7 +275,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
             prefix=request.prefix,
             sub_point=command.sub_point,
             stream=request.stream,
-            wildcard=scheme_of(command.header),
+            wildcard=context.scheme_of(command.header),
         )
     if command.filter is not None and command.filter != named.selector:
         if context.semantics is Semantics.V7:

@@ -30,7 +30,6 @@ from commands.registration import (
     is_metatopic,
     no_correl_id,
     register,
-    scheme_of,
     sub_point_prefix,
     subscriber_prefix,
 )
@@ -98,7 +97,7 @@ def _publish(command: Publish, context: Context) -> Plan:
         message = replace(message, mqmd=replace(context.mqmd, priority=resolved[0], persistence=resolved[1]))
     local = command.has(PubOpt.LOCAL)
     publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
-    scheme = scheme_of(command.header)
+    scheme = context.scheme_of(command.header)
     operations = []
     refused: list[Warned] = []
     for topic in command.topics:
@@ -121,7 +120,7 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
     check_stream(command, context)
     operations = []
     refused: list[Warned] = []
-    scheme, stream = scheme_of(command.header), context.stream_of_publisher(command.header)
+    scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
     for topic in command.topics:
         full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
         if not context.may(Action.PUBLISH, full, scheme):
@@ -250,7 +249,7 @@ def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> 
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
         raise no_correl_id("RegOpt")
     destination = context.subscriber_queue(command, correl_as_id, needed=command.sub_name is None)
-    stream, scheme = stream_of(command, context), scheme_of(command.header)
+    stream, scheme = stream_of(command, context), context.scheme_of(command.header)
     prefix = subscriber_prefix(stream, command.sub_point, context)
     for topic in command.topics:
         full_pattern(prefix, topic, scheme)
@@ -261,4 +260,5 @@ def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> 
         stream=stream or "",
         variable_user=variable_user(command.options),
         scheme=scheme,
+        header=command.header,
     )

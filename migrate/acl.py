@@ -120,6 +120,13 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
     user, group = (
         f"setmqaut -m {draft.qmgr} -n {shlex.quote(name)} -t topic {form} {who} {words}" for form in ("-p", "-g")
     )
+    told = {e.principal_type for e in draft.state.acl if e.principal == entry.principal}
+    if {"user", "group"} <= told and entry.principal_type != "unknown":
+        # The lists themselves tell the two apart: the other's form would give one what is the other's.
+        yield group if entry.principal_type == "group" else user
+        why = f"{entry.principal} is a user and a group; this is the {entry.principal_type}'s entry (guide 8.1)"
+        draft.ledger.note(key, why, "P03", severity=Severity.WARNING)
+        return
     kinds = {p.type for p in draft.state.principals if p.name == entry.principal}
     if entry.principal_type == "group" and "user" not in kinds:
         yield group

@@ -8,6 +8,7 @@ plan's to say.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from commands.objects import ADMIN_STREAM
 from migrate.legacy_state import (
@@ -26,6 +27,7 @@ from migrate.legacy_state import (
 )
 from streams.namelists import DEFAULT_STREAM
 
+COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
@@ -66,9 +68,11 @@ def _normal(item: Item, qmgr: str) -> Item:
 
 
 def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:
-    """*state* as that of *broker*, where its sources did not say whose it is."""
-    if any(found.name == broker for found in state.brokers):
-        return state
-    source = Source(file="the command line")
+    """*state* as that of *broker*, which comes first; an item of the command line where no source names it."""
+    named = [found for found in state.brokers if found.name == broker]
+    if named:
+        others = [found for found in state.brokers if found.name != broker]
+        return state.model_copy(update={"brokers": (*named, *others)})
+    source = Source(file=COMMAND_LINE)
     item = BrokerItem(source=source, name=broker, product=product, qmgr=state.qmgr)
     return state.model_copy(update={"brokers": (item, *state.brokers)})

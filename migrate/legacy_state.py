@@ -230,7 +230,8 @@ class AclEntry(Item):
 
     @property
     def label(self) -> str:
-        return f"ACL entry of {self.principal} on {self.topic or 'the root'}"
+        whose = self.principal if self.principal_type == "unknown" else f"{self.principal_type} {self.principal}"
+        return f"ACL entry of {whose} on {self.topic or 'the root'}"
 
 
 class Authority(Item):
@@ -294,9 +295,11 @@ class FlowInput(Item):
 
 
 class Unread(Item):
-    """A piece of a source that no reader understood, or that is no state of a broker.
+    """A piece of a source that no reader understood, or that is no state of the broker.
 
-    count: how many alike it stands for. is_state: whether it may have been state. problem: the known problem it is.
+    count: how many alike it stands for. is_state: whether it may have been the broker's state, which would be lost
+    without it. warns: whether a person should see it although it was none. problem: the known problem it is. qmgr:
+    another queue manager that it belongs to, and of_count: how many there were of all queue managers in that source.
     """
 
     kind = "unread"
@@ -305,10 +308,15 @@ class Unread(Item):
     why: str
     count: int = 1
     is_state: bool = True
+    warns: bool = False
     problem: str = ""
+    qmgr: str = ""
+    of_count: int = 0
 
     @property
     def label(self) -> str:
+        if self.qmgr:
+            return f"of another queue manager: {self.text[:80]}"
         return f"not understood: {self.text[:80]}" if self.is_state else f"no state: {self.text[:80]}"
 
 

@@ -16,8 +16,9 @@ from datetime import datetime
 from typing import TextIO
 
 from commands.objects import LocalQueue, QueueManager
+from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
-from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacySubscription, Product
+from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Phase, Plan, Step, Store, Tool
 from streams.namelists import DEFAULT_STREAM, Namelist
@@ -47,6 +48,10 @@ class LogWriter:
         for line in lines:
             self.write(line)
 
+    def sync(self) -> None:
+        """All lines so far are handed to the disk. Raises OSError."""
+        self._stream.flush()
+
 
 def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Iterator[str]:
     """Where from, where to, with which options."""
@@ -55,6 +60,16 @@ def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Itera
     yield f"Options of {tool}:"
     for option in options:
         yield f"\t{option}"
+
+
+def retrieved(state: LegacyState, how: str = "the sources") -> Iterator[str]:
+    """Whose state was read, and what of it could not be: why a run that is refused is refused. how: from where."""
+    yield f"State of queue manager {state.qmgr} read from {how}: fingerprint {fingerprint(state)}"
+    for item in state.unread:
+        if item.is_state:
+            yield one_line(f"\tNot read: {item.source}: {printable(item.why)}")
+        elif item.qmgr:
+            yield one_line(f"\tNot read: {item.source}: {printable(item.text)}")
 
 
 def reading(plan: Plan) -> Iterator[str]:
@@ -205,7 +220,8 @@ def _topics(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
         if topic not in entries:
             yield "\tNo access control entries"
         for key, entry in entries.get(topic, ()):
-            yield f"\t{entry.principal}: publish={entry.publish}, subscribe={entry.subscribe}"
+            whose = "" if entry.principal_type == "unknown" else f" ({entry.principal_type})"
+            yield f"\t{entry.principal}{whose}: publish={entry.publish}, subscribe={entry.subscribe}"
             yield from _fate_lines(fates[key])
     yield f"Topics: end ({len(order)})"
 

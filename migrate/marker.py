@@ -1,16 +1,18 @@
 """How a queue manager remembers that it was migrated: a namelist that commits with everything else.
 
-QPUBSUB.MIGRATION.<tool> has three names: the phase that was done, when, and the fingerprint of what was migrated. It is
-an ordinary object: DISPLAY NAMELIST shows it, MQSC carries it to a real queue manager, undoing takes it away.
+QPUBSUB.MIGRATION.<tool> has four names: the phase that was done, when, the fingerprint of what was migrated, and the
+broker that it came from. It is an ordinary object: DISPLAY NAMELIST shows it, MQSC carries it to a real queue manager,
+undoing takes it away.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Final
 
-from commands.objects import Definition, Objects
+from commands.objects import Definition, Objects, is_object_name
 from migrate.plan import Phase, Tool
 from streams.namelists import Namelist
 
@@ -19,17 +21,28 @@ PREFIX: Final = "QPUBSUB.MIGRATION."
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What the namelist says."""
+    """What the namelist says. broker: "" where an earlier release made it, which did not say."""
 
     tool: Tool
     phase: Phase
     at: str
     fingerprint: str
+    broker: str = ""
 
     def namelist(self) -> Namelist:
         """The namelist that says it."""
         description = f"qpubsub {self.tool}: {self.phase} phase done {self.at}"
-        return Namelist(f"{PREFIX}{self.tool.upper()}", (self.phase.upper(), self.at, self.fingerprint), description)
+        names = (self.phase.upper(), self.at, self.fingerprint, *([broker_as_name(self.broker)] if self.broker else []))
+        return Namelist(f"{PREFIX}{self.tool.upper()}", names, description)
+
+    def is_of(self, broker: str) -> bool:
+        """Whether it remembers a migration of *broker*, as far as it says."""
+        return self.broker in ("", broker, broker_as_name(broker))
+
+
+def broker_as_name(broker: str) -> str:
+    """*broker* as a namelist can hold it: a name that no object can have becomes 40 hexadecimal digits."""
+    return broker if is_object_name(broker) else sha256(broker.encode()).hexdigest()[:40]
 
 
 def is_marker(definition: Definition) -> bool:
@@ -40,11 +53,11 @@ def is_marker(definition: Definition) -> bool:
 def marker_of(objects: Objects, tool: Tool) -> Marker | None:
     """What is remembered of *tool*, if anything that can be read."""
     found = objects.namelists.get(f"{PREFIX}{tool.upper()}")
-    if found is None or len(found.names) != 3:
+    if found is None or len(found.names) not in (3, 4):
         return None
-    phase, at, fingerprint = found.names
+    phase, at, fingerprint, *broker = found.names
     try:
-        return Marker(tool, Phase(phase.lower()), at, fingerprint)
+        return Marker(tool, Phase(phase.lower()), at, fingerprint, *broker)
     except ValueError:
         return None
 

@@ -22,6 +22,7 @@ from migrate.marker import Marker, is_marker, marker_of, moment
 from migrate.plan import AddSubscription, Phase, Plan, PlanOptions, Step, Tool
 from migrate.relations import plan_relations
 from migrate.retained_plan import plan_retained
+from migrate.source_checks import plan_sources
 from migrate.stream_places import plan_streams
 from migrate.sub_point_places import plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
@@ -34,10 +35,9 @@ from streams.subscriptions import PublicationFormat
 REPLY_QUEUE = "SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE"
 
 
-def phase_done(target: Target) -> Phase | None:
-    """The last phase that this queue manager has behind it."""
-    marker = marker_of(target.objects, Tool.MIGMBBRK)
-    return None if marker is None else marker.phase
+def last_phase(target: Target) -> Marker | None:
+    """What is remembered of the last phase that this queue manager has behind it."""
+    return marker_of(target.objects, Tool.MIGMBBRK)
 
 
 def plan(
@@ -54,10 +54,14 @@ def plan(
     """What migmbbrk will do in *phase*. now: UTC. since_initial: what has changed since the initial phase, if known.
 
     again: -z, run although a run was completed. Raises MigrationError where the completion phase has no initial one
-    before it (guide 8), or the migration is complete already.
+    before it (guide 8), the migration is complete already, and, unless this is a rehearsal, where the sources are not
+    all of this broker's (``source_checks``) or not those of the phase before.
     """
+    print_of = fingerprint(state)
     _check_phase(target, phase, again)
     draft = Draft.of(state, target, options, now, progress)
+    plan_sources(draft, Tool.MIGMBBRK, rehearse=phase is Phase.REHEARSE)
+    _check_phase_before(draft, phase, print_of)
     plan_streams(draft)
     plan_sub_points(draft)
     plan_subscriptions(draft)
@@ -87,9 +91,8 @@ def plan(
             "PSMODE is ENABLED: ALTER QMGR PSMODE(COMPAT) comes first, lest commands be processed here too (guide 8.2)"
         )
         draft.warn(why)
-    print_of = fingerprint(state)
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
-    draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of).namelist())
+    draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
     topics = known_topics(draft)
     return Plan(
         Tool.MIGMBBRK,
@@ -110,11 +113,39 @@ def plan(
 
 
 def _check_phase(target: Target, phase: Phase, again: bool) -> None:
-    done = phase_done(target)
-    if phase is Phase.COMPLETE and done is None:
-        raise MigrationError("the initial phase (-t) has to come before the completion phase (-c); nothing was done")
-    if phase is not Phase.REHEARSE and done is Phase.COMPLETE and not again:
-        raise MigrationError("the migration of this broker was completed; -z runs it again. Nothing was done")
+    last = last_phase(target)
+    if phase is Phase.COMPLETE and last is None:
+        raise MigrationError("the initial phase (-t) has to come before the completion phase (-c); nothing was changed")
+    if phase is not Phase.REHEARSE and last is not None and last.phase is Phase.COMPLETE and not again:
+        raise MigrationError("the migration of this broker was completed; -z runs it again. Nothing was changed")
+
+
+def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
+    """The broker has to be that of the phase before, and its state too where this phase completes that one.
+
+    The initial phase may be run again after the broker's access control lists were revised (guide 8.2, step 4); what
+    the completion phase finds changed, an administrator accepts (guide 8.2, note to step 6).
+    """
+    last = last_phase(draft.target)
+    if last is None:
+        return
+    before = f"the {last.phase} phase of {last.at}"
+    refusal = ""
+    if not last.is_of(draft.state.broker_name):
+        refusal = (
+            f"{before} was that of broker {last.broker}, this is broker {draft.state.broker_name}: "
+            "give it the same one, or take the other one back with --undo"
+        )
+    elif last.fingerprint != print_of:
+        differs = f"the state of the broker has fingerprint {print_of}; in {before} it had {last.fingerprint}"
+        if phase is Phase.INITIAL or draft.options.accept_changed:
+            draft.warn(differs, "P21", severity=Severity.INFO)
+        else:
+            refusal = f"{differs}: give it the same sources, or accept what has changed with --accept-changed"
+    if refusal and phase is not Phase.REHEARSE:
+        raise MigrationError(f"{refusal}. Nothing was changed")
+    if refusal:
+        draft.warn(f"a run is refused: {refusal}", "P21", severity=Severity.ERROR)
 
 
 def _initial(draft: Draft) -> tuple[Step, ...]:

@@ -158,7 +158,9 @@ class PlanOptions:
     """What an administrator chooses.
 
     parent: -p. overwrite: -f of strmqbrk, -o of migmbbrk. separator: between a subscription's name and its stream.
-    prefixes: topic strings of streams whose own name will not do (guide 6.1). rehearse: nothing is to be done.
+    prefixes: topic strings of streams whose own name will not do (guide 6.1). accept_unread: what could not be read is
+    given up. from_qmgr: the queue manager whose state the sources hold, where an administrator says which one.
+    accept_changed: the state may be another than that of the phase before.
     """
 
     parent: str | None = None
@@ -166,3 +168,6 @@ class PlanOptions:
     separator: str = NAME_SEPARATOR
     prefixes: dict[str, str] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
+    accept_unread: bool = False
+    from_qmgr: str | None = None
+    accept_changed: bool = False

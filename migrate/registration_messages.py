@@ -25,7 +25,7 @@ from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
-from streams.patterns import remove_pattern_prefix
+from streams.patterns import is_read_alike, remove_pattern_prefix
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 
 _CCSID = 1208
@@ -59,7 +59,7 @@ def cannot_register(subscription: Subscription) -> str:
     scheme = _HEADERS.get(subscription.format)
     if scheme is None:
         return f"no command asks for publications as {subscription.format}"
-    if scheme is not subscription.wildcard:
+    if scheme is not subscription.wildcard and not is_read_alike(subscription.topic_string):
         return "its header has the other wildcard scheme"
     if subscription.format is not PublicationFormat.RFH2 and (subscription.sub_point or subscription.selector):
         return "only an MQRFH2 has a subscription point or a filter"

@@ -20,6 +20,7 @@ from migrate.publications import published_again
 from rfh2.constants import MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.message import Message, decode
+from rfh2.mqmd import name_of
 from rfh2.mqps import MQPS_INTEGER_DATA, MQPS_STRING_DATA
 from streams.operations import Publication, RetainedPublication
 from streams.topic_strings import add_prefix
@@ -155,6 +156,9 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
             raise _RefusedError("its message is no publication")
     except QPubSubError as error:
         raise _RefusedError(f"its message cannot be read: {error}") from error
+    if name_of(message.mqmd.reply_to_qmgr) == draft.state.qmgr != draft.qmgr:
+        # Whoever answers the publisher finds it under the name that its queue manager has now.
+        message = replace(message, mqmd=replace(message.mqmd, reply_to_qmgr=draft.qmgr))
     if message.mqmd.persistence == MQPER_PERSISTENCE_AS_Q_DEF:
         message = replace(message, mqmd=replace(message.mqmd, persistence=MQPER_PERSISTENT))
         why = "its persistence was its queue's, which is not known; it is persistent now, lest a restart lose it"

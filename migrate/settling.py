@@ -89,7 +89,7 @@ def flow_inputs(draft: Draft) -> None:
 def unread(draft: Draft) -> None:
     """What no reader understood is a person's to look at."""
     for number, item in enumerate(draft.state.unread, 1):
-        severity = Severity.WARNING if item.is_state else Severity.INFO
+        severity = Severity.WARNING if item.is_state or item.warns else Severity.INFO
         ids = (item.problem,) if item.problem else ()
         draft.ledger.report((item.kind, number), item.why, *ids, severity=severity)
         draft.progress(1)

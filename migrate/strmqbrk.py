@@ -13,16 +13,17 @@ from migrate.attributes import migrated_attributes
 from migrate.authorities_plan import plan_authorities
 from migrate.draft import Draft
 from migrate.fingerprint import fingerprint
-from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, marker_of, moment
 from migrate.plan import Phase, Plan, PlanOptions, Tool
 from migrate.relations import check_parent, plan_relations, planned_parent
 from migrate.retained_plan import plan_retained
+from migrate.source_checks import plan_sources
 from migrate.stream_places import plan_streams
 from migrate.sub_point_places import plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
+from migrate.version_6_wildcards import by_characters, note_schemes
 from migrate.visibility import collisions, known_topics, visibility
 
 
@@ -42,10 +43,14 @@ def plan(
 ) -> Plan:
     """What strmqbrk will do. now: UTC. progress: called with how many more items are settled.
 
-    Raises MigrationError where -p names another parent than the recorded one: nothing is migrated then.
+    Raises MigrationError where -p names another parent than the recorded one, and, unless this is a rehearsal, where
+    the sources are not all of this broker's (``source_checks``): nothing is migrated then.
     """
-    draft = Draft.of(state, target, options, now, progress)
+    print_of = fingerprint(state)
+    draft = Draft.of(by_characters(state), target, options, now, progress)
     check_parent(draft)
+    plan_sources(draft, Tool.STRMQBRK, rehearse=rehearse)
+    note_schemes(draft, state)
     plan_streams(draft)
     plan_sub_points(draft)
     plan_subscriptions(draft)
@@ -59,13 +64,10 @@ def plan(
     settling.flow_inputs(draft)
     settling.unread(draft)
     settling.scopes(draft)
-    print_of = fingerprint(state)
     qmgr = migrated_attributes(state, draft.objects.qmgr, draft.ledger)
-    draft.define(Marker(Tool.STRMQBRK, Phase.COMPLETE, moment(now), print_of).namelist())
+    draft.define(Marker(Tool.STRMQBRK, Phase.COMPLETE, moment(now), print_of, state.broker_name).namelist())
     # Queued publish/subscribe starts when everything is there (guide 7.4.1, step 4).
     draft.define(replace(qmgr, parent=planned_parent(draft), psmode="ENABLED"))
-    if not any(True for _ in state.items()):
-        draft.warn("the sources hold no state at all: is this the right broker?", severity=Severity.WARNING)
     if options.separator != NAME_SEPARATOR and any(s.name and s.stream != DEFAULT_STREAM for s in state.subscriptions):
         why = f"queued programs find their names on streams with {NAME_SEPARATOR} alone, not with {options.separator}"
         draft.warn(why, "D15")
@@ -77,7 +79,7 @@ def plan(
         Phase.REHEARSE if rehearse else Phase.COMPLETE,
         draft.qmgr,
         now,
-        state,
+        draft.state,
         options.shown,
         settling.ordered(draft.steps),
         draft.ledger.close(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rfh2.errors import CommandError
 from streams.char_wildcards import CharPattern, escape_char_pattern, parse_char_pattern
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_strings import SEPARATOR
@@ -13,6 +14,15 @@ Pattern = TopicPattern | CharPattern
 def parse_pattern(text: str, scheme: WildcardScheme) -> Pattern:
     """Read *text* under *scheme*; raises CommandError 3072 where it is no pattern of that scheme."""
     return parse_topic_pattern(text) if scheme is WildcardScheme.TOPIC else parse_char_pattern(text)
+
+
+def is_read_alike(text: str) -> bool:
+    """Whether *text* is the same single topic under either scheme, so that it does not matter which one reads it."""
+    try:
+        by_level, by_character = (parse_pattern(text, scheme) for scheme in (WildcardScheme.TOPIC, WildcardScheme.CHAR))
+    except CommandError:
+        return False
+    return not (by_level.is_wild or by_character.is_wild) and by_level.literal == by_character.literal
 
 
 def add_pattern_prefix(prefix: str, text: str, scheme: WildcardScheme) -> str:

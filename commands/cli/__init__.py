@@ -8,7 +8,6 @@ becomes one line on stderr and an exit code here, and nowhere else.
 from __future__ import annotations
 
 import io
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -140,7 +139,7 @@ def told(error: BaseException, console: Console) -> int:
         console.stdout.flush()
     except OSError:
         # Python flushes stdout once more when it ends, and would complain then.
-        _point_stdout_nowhere()
+        console.abandon_data()
     if isinstance(error, _ReaderGoneError | BrokenPipeError):
         return ExitCode.PIPE_CLOSED
     if console.debug:
@@ -167,16 +166,6 @@ def told(error: BaseException, console: Console) -> int:
         console.lines("".join(traceback.format_exception(error)))
     console.warn("this is a fault in qpubsub; please report it with the lines above")
     return ExitCode.INTERNAL
-
-
-def _point_stdout_nowhere() -> None:
-    try:
-        descriptor = sys.stdout.fileno()
-    except (OSError, ValueError):
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
 
 
 @click.command(

@@ -167,6 +167,16 @@ class Console:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.fsync(descriptor)
 
+    def abandon_data(self) -> None:
+        """Nobody takes data any more: what is left of it goes nowhere, and is no error when the process ends."""
+        try:
+            descriptor = self.stdout.fileno()
+        except (OSError, ValueError):
+            return
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
     def say(self, text: str) -> None:
         """Talk: what was done, in one line."""
         if not self.quiet:

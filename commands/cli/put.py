@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,9 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
 from commands.cli.options import queue_manager
+from commands.objects import is_object_name
 from commands.queues import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
+from commands.renaming import other_qmgr, renamed
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.mqmd import name_of
@@ -25,16 +28,27 @@ _APPLICATION: Final = "qpubsub put"
 @click.command(epilog="\b\nExample:\n  qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl")
 @queue_manager
 @click.argument("queue")
+@click.option(
+    "--as",
+    "as_qmgr",
+    metavar="QMGR",
+    help="Put the messages as those of this queue manager: ReplyToQMgr and QMgrName are renamed to it.",
+)
 @capture_files
 @click.pass_obj
-def command(console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...]) -> ExitCode:
+def command(
+    console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...], as_qmgr: str | None
+) -> ExitCode:
     """Put the captured messages in FILEs, or on stdin, on QUEUE, whichever queue they were captured from.
 
     A descriptor is kept as it was captured; what it leaves blank, and the time of arrival, are as for any new message.
-    What cannot be read or put is reported, and the rest is put.
+    What cannot be read or put is reported, and the rest is put. Messages of another queue manager are put and counted
+    in a warning: their answers go there, through a transmission queue. With --as they are renamed.
     """
+    if as_qmgr is not None and not is_object_name(as_qmgr):
+        raise click.UsageError(f"--as {as_qmgr}: no queue manager can have this name")
     with QueueManagerStore.open(home, qmgr) as store:
-        putting = _Putting(console, store, queue)
+        putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put") as advance:
             try:
                 for batch in _batches(records(files, form)):
@@ -46,15 +60,24 @@ def command(console: Console, *, qmgr: str, home: Path, form: str, queue: str, f
         console.say(f"{putting.done} messages put on {queue}")
         if putting.problems:
             console.warn(f"{putting.problems} could not be put")
-        return ExitCode.PROBLEMS if putting.problems else ExitCode.DONE
+        for name, count in putting.others.most_common():
+            console.warn(
+                f"{count} of the messages name queue manager {name}, not {qmgr}: replies and publications for them go "
+                f"to transmission queue {name}. To have them here, put them with --as {qmgr}"
+            )
+        return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
 
 
 class _Putting:
-    """One run of the verb. done: how many messages were put and committed. problems: how many could not be."""
+    """One run of the verb. done: how many messages were put and committed. problems: how many could not be.
 
-    def __init__(self, console: Console, store: QueueManagerStore, queue: str) -> None:
-        self.console, self.store, self.queue = console, store, queue
+    others: of those put, how many name each other queue manager.
+    """
+
+    def __init__(self, console: Console, store: QueueManagerStore, queue: str, as_qmgr: str | None) -> None:
+        self.console, self.store, self.queue, self.as_qmgr = console, store, queue, as_qmgr
         self.done = self.problems = 0
+        self.others: Counter[str] = Counter()
 
     def put_all(self, batch: list[CaptureRecord]) -> int:
         """Put *batch* in one unit of work; returns how many. What a queue took before it refused more is kept."""
@@ -77,12 +100,19 @@ class _Putting:
             self.problems += 1
             self.console.warn(str(record.problem))
             return False
+        other = None
+        if self.as_qmgr is not None:
+            message = renamed(message, self.as_qmgr)
+        else:
+            other = other_qmgr(message, self.store.name)
         try:
             unit.put(self.queue, message.md, message.body, user=_user(message), application=_APPLICATION)
         except MessageRefusedError as error:
             self.problems += 1
             self.console.warn(f"{record.source}, record {record.index + 1}: {error}")
             return False
+        if other is not None:
+            self.others[other] += 1
         return True
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from migrate.ledger import Severity
-from migrate.log import LogWriter
-from migrate.plan import Plan
 from migrate.readers import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,6 +55,29 @@ def outputs(function: F) -> F:
     return function
 
 
+def trust(function: F) -> F:
+    """``--accept-unread``, ``--from-qmgr``: the verb gets *accept_unread* and *from_qmgr*."""
+    for option in (
+        click.option(
+            "--from-qmgr",
+            metavar="QMGR",
+            help="The queue manager whose state the sources hold, where that is not QMGR of -m, or they hold several.",
+        ),
+        click.option(
+            "--accept-unread",
+            is_flag=True,
+            help="Migrate although pieces of the sources could not be read: they are lost.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def trust_shown(accept_unread: bool, from_qmgr: str | None) -> list[str]:
+    """The two options as the log lists them."""
+    return ["--accept-unread"] * accept_unread + ([f"--from-qmgr {from_qmgr}"] if from_qmgr is not None else [])
+
+
 def cluster(function: F) -> F:
     """``--cluster NAME``: the verb gets *cluster*, a name or None."""
     option = click.option(
@@ -83,11 +102,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def log_to(stream: TextIO) -> LogWriter:
-    """A log whose lines bear the time of writing."""
-    return LogWriter(stream, utc_now)
-
-
 def set_aside(path: Path) -> None:
     """Give a file that is there another name, so that a new one does not destroy it: a number at its end."""
     if not path.exists():
@@ -96,18 +110,3 @@ def set_aside(path: Path) -> None:
     while (old := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
     path.rename(old)
-
-
-def exit_code(plan: Plan) -> ExitCode:
-    """PROBLEMS where anything of the plan wants a person's eye."""
-    return ExitCode.PROBLEMS if plan.warning_count else ExitCode.DONE
-
-
-def tell_errors(console: Console, plan: Plan) -> None:
-    """Errors go to the terminal as well: each is something that would be lost without a person."""
-    errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
-    for fate in errors[:10]:
-        why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
-        console.warn(f"{fate.label} ({fate.source}): {why}")
-    if len(errors) > 10:
-        console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,19 +19,17 @@ from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices
+from migrate.cli import choices, retrieved, running
 from migrate.fingerprint import Difference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import Phase, Plan, PlanOptions, Tool
-from migrate.readers import read_sources, state_json
-from migrate.report import outline, write_outputs
+from migrate.readers import read_sources
 from migrate.runbooks import collective_runbook
 from migrate.target import Target
 from migrate.targets import embedded
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, QPubSubError
 
 LOG_NAME = "amqmigmbbrk.log"
-KEPT_STATE = "retrieved.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,8 @@ class _Run:
 @click.option(
     "--connection", multiple=True, metavar="QMGR=HOST(PORT)", help="With --cluster: where a queue manager listens."
 )
+@click.option("--accept-changed", is_flag=True, help="Complete although the broker has changed since the phase before.")
+@choices.trust
 @choices.cluster
 @choices.outputs
 @choices.sources
@@ -120,6 +121,9 @@ def command(
     cluster: str | None,
     member: tuple[str, ...],
     connection: tuple[str, ...],
+    accept_unread: bool,
+    from_qmgr: str | None,
+    accept_changed: bool,
 ) -> ExitCode:
     """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
 
@@ -128,14 +132,24 @@ def command(
     publications, and JSON. A run that was interrupted goes on with what it had read, unless -s is given.
     """
     if undo:
-        return _undo(console, qmgr, home)
+        running.no_others("--undo", source=(*source, *more), initial=initial, complete=complete, out=out, again=again)
+        return running.undo(console, qmgr, home, Tool.MIGMBBRK, rehearse=rehearse)
     phases = [p for p, on in zip(Phase, (rehearse, initial, complete), strict=True) if on]
     if len(phases) != 1:
         raise click.UsageError("one of -r, -t and -c is needed, and only one")
     if broker is None:
         raise click.UsageError("-b is needed: which broker?")
     shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
-    options = PlanOptions(None, overwrite, NAME_SEPARATOR, choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
+    options = PlanOptions(
+        None,
+        overwrite,
+        NAME_SEPARATOR,
+        choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"),
+        (*shown, *choices.trust_shown(accept_unread, from_qmgr), *["--accept-changed"] * accept_changed),
+        accept_unread,
+        from_qmgr,
+        accept_changed,
+    )
     given = (*source, *more)
     runbooks = {}
     if cluster is not None:
@@ -160,72 +174,81 @@ def command(
 
 
 def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
-    began = time.monotonic()
-    make_directory(run.directory)
-    choices.set_aside(run.directory / LOG_NAME)
+    _prepare(run.directory)
     qmgr = known.objects.qmgr.name
-    with open(run.directory / LOG_NAME, "w", encoding="utf-8", opener=private) as stream:
-        log = choices.log_to(stream)
+    kept = None if store is None else store.directory / embedded.DIRECTORY / retrieved.NAME
+    with running.migration_log(run.directory / LOG_NAME, "w") as log:
         log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
-        changed = "nothing was changed"
-        try:
-            kept = None if store is None else store.directory / embedded.DIRECTORY / KEPT_STATE
-            state = _state(run, qmgr, kept)
-            since = _since_initial(state, store) if run.phase is Phase.COMPLETE else None
-            with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
-                plan = migmbbrk.plan(
-                    state,
-                    known,
-                    run.options,
-                    run.now,
-                    run.phase,
-                    since_initial=since,
-                    again=run.again,
-                    progress=advance,
-                )
-            log.write_all(lines.reading(plan))
-            _write_security(run.directory, plan)
-            if store is not None and run.phase is not Phase.REHEARSE:
-                with run.console.progress("steps applied", len(plan.steps)) as advance:
-                    directory = embedded.apply(store, plan, advance)
-                changed = "this phase is done"
-                run.console.say(f"backup and journal are in {directory}")
-            log.write_all(lines.applying(plan))
-            log.write_all(lines.closing(plan, time.monotonic() - began))
-            if kept is not None:
-                kept.unlink(missing_ok=True)
-        except MigrationError as error:
-            log.write(f"Error: {error}")
-            raise
-        except BaseException as error:
-            log.write(f"Interrupted, {changed}: {type(error).__name__}")
-            raise
-    if run.out is not None:
-        write_outputs(plan, known, run.out, run.runbooks)
-        run.console.say(f"scripts and report are in {run.out}")
-    for line in outline(plan, known, run.as_json):
-        run.console.data(line)
-    choices.tell_errors(run.console, plan)
-    return choices.exit_code(plan)
+        state = _state(run, qmgr, kept, log)
+        since = _since_initial(state, store) if run.phase is Phase.COMPLETE else None
+        with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
+            plan = migmbbrk.plan(
+                state,
+                known,
+                run.options,
+                run.now,
+                run.phase,
+                since_initial=since,
+                again=run.again,
+                progress=advance,
+            )
+        _write_security(run.directory, plan)
+        with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
+            wanted = running.Wanted(run.out, run.as_json, run.runbooks, begin)
+            return running.carry_out(run.console, log, plan, known, store, wanted)
 
 
-def _state(run: _Run, qmgr: str, kept: Path | None) -> LegacyState:
-    """What an interrupted run had read, else what the sources say; kept until the run has ended."""
-    if kept is not None and run.phase is not Phase.REHEARSE and kept.is_file() and not run.discard:
-        states, problems = state_json.read(kept.read_text(encoding="utf-8"), str(kept))
-        if states and not problems:
-            run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
-            return states[0]
-    if not run.given:
-        raise click.UsageError("--source is needed: where is the broker's state?")
-    state = of_product(read_sources(run.given, qmgr), run.broker, Product.WMB)
+@contextmanager
+def _kept_while_applying(path: Path | None, read: retrieved.Retrieved) -> Iterator[Callable[[], None]]:
+    """Gives what keeps *read* when applying begins; it is forgotten when that has ended or was refused."""
+
+    was_there = path is not None and path.is_file()
+
+    def begin() -> None:
+        if path is not None:
+            retrieved.keep(path, read)
+
+    try:
+        yield begin
+    except QPubSubError:
+        # What an earlier run was interrupted at has not ended by this one's being refused.
+        if path is not None and not was_there:
+            path.unlink(missing_ok=True)
+        raise
+    if path is not None and read.phase is not Phase.REHEARSE:
+        path.unlink(missing_ok=True)
+
+
+def _prepare(directory: Path) -> None:
+    try:
+        make_directory(directory)
+        choices.set_aside(directory / LOG_NAME)
+    except OSError as error:
+        raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+
+
+def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -> LegacyState:
+    """What the sources say; without any, what this phase had read when it was interrupted."""
+    before = None
     if kept is not None and run.phase is not Phase.REHEARSE:
-        make_directory(kept.parent)
-        partial = kept.with_name(kept.name + ".partial")
-        with open(partial, "w", encoding="utf-8", opener=private) as file:
-            file.write(state_json.write([state]))
-        partial.replace(kept)
-    return state
+        if run.discard and kept.is_file():
+            log.write_all(iter([f"-s: what an interrupted run had read is forgotten ({kept})"]))
+            kept.unlink()
+        before = retrieved.kept(kept)
+    if before is not None:
+        before.check(run.broker, run.phase)
+    if run.given:
+        read = read_sources(run.given, run.options.from_qmgr or qmgr, Product.WMB)
+        state = of_product(read, run.broker, Product.WMB)
+        log.write_all(lines.retrieved(state))
+        if before is not None:
+            before.check_sources(state)
+        return state
+    if before is None:
+        raise click.UsageError("--source is needed: where is the broker's state?")
+    run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
+    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run has left"))
+    return before.state
 
 
 def _since_initial(state: LegacyState, store: QueueManagerStore | None) -> Difference | None:
@@ -242,15 +265,6 @@ def _write_security(directory: Path, plan: Plan) -> None:
     choices.set_aside(path)
     with open(path, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
-
-
-def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:
-    with QueueManagerStore.open(home, qmgr) as store:
-        undone = embedded.undo(store, Tool.MIGMBBRK)
-    console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
-    for left in undone.left:
-        console.warn(left)
-    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
 
 
 def _shown(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,33 +11,34 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.queues import QueueManagerStore
-from commands.queues.permissions import make_directory, private
 from commands.stream_names import NAME_SEPARATOR
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
-from migrate.cli import choices
-from migrate.legacy_state import LegacyState
+from migrate.cli import choices, running
 from migrate.plan import Plan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
-from migrate.report import outline, write_outputs
 from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
+from migrate.source_checks import check_sources
 from migrate.target import Target
 from migrate.targets import embedded
 from rfh2.captures import write_captures
-from rfh2.errors import MigrationError
 
 LOG_NAME = "psmigr.log"
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """Where and how the result is told."""
+class _Asked:
+    """What one call of the verb is to do."""
 
+    console: Console
+    options: PlanOptions
+    given: tuple[str, ...]
+    now: datetime
+    rehearse: bool
     out: Path | None
     as_json: bool
     cluster: str | None
-    given: tuple[str, ...]
 
 
 @click.command(
@@ -76,6 +76,7 @@ class _Telling:
     "--extract", is_flag=True, help="Write the command messages that get the state out of a version 6 broker."
 )
 @click.option("--stream", multiple=True, metavar="NAME", help="With --extract: a stream besides the default one.")
+@choices.trust
 @choices.cluster
 @choices.outputs
 @choices.sources
@@ -100,6 +101,8 @@ def command(
     out: Path | None,
     as_json: bool,
     cluster: str | None,
+    accept_unread: bool,
+    from_qmgr: str | None,
 ) -> ExitCode:
     """Migrate the state of queue manager QMGR's version 6 broker into the queue manager.
 
@@ -108,131 +111,61 @@ def command(
     migrated, changed with a reason, or reported, in the log and in the report. A queue manager that has been migrated
     is left alone.
     """
+    given = (*source, *more)
+    if undo:
+        running.no_others("--undo", source=given, extract=extract, force=force, out=out, accept_unread=accept_unread)
+        return running.undo(console, qmgr, home, Tool.STRMQBRK, rehearse=rehearse)
     if extract:
         return _extract(console, qmgr, stream)
-    if undo:
-        return _undo(console, qmgr, home)
-    given = (*source, *more)
     if not given:
         raise click.UsageError("--source is needed: where is the legacy state?")
     shown = _shown(parent, force, rehearse, name_separator, prefix, given)
-    options = PlanOptions(parent, force, name_separator, choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"), shown)
+    options = PlanOptions(
+        parent,
+        force,
+        name_separator,
+        choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"),
+        (*shown, *choices.trust_shown(accept_unread, from_qmgr)),
+        accept_unread,
+        from_qmgr,
+    )
     now = choices.utc_now()
+    asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
         script = existing.read_text(encoding="utf-8") if existing is not None else ""
-        known = Target.of_script(qmgr, script, now)
-        telling = _Telling(out, as_json, cluster, given)
-        return _files(console, known, options, now, given, log_file or out / LOG_NAME, telling)
+        return _run(asked, Target.of_script(qmgr, script, now), None, log_file or out / LOG_NAME)
     with QueueManagerStore.open(home, qmgr) as store:
-        telling = _Telling(out, as_json, cluster, given)
-        return _embedded(console, store, options, now, given, log_file, rehearse, telling)
+        return _run(asked, embedded.load(store), store, log_file or store.directory / LOG_NAME)
 
 
-def _embedded(
-    console: Console,
-    store: QueueManagerStore,
-    options: PlanOptions,
-    now: datetime,
-    given: tuple[str, ...],
-    log_file: Path | None,
-    rehearse: bool,
-    telling: _Telling,
-) -> ExitCode:
-    began = time.monotonic()
-    with open(log_file or store.directory / LOG_NAME, "a", encoding="utf-8", opener=private) as stream:
-        log = choices.log_to(stream)
-        known = embedded.load(store)
-        log.write_all(lines.opening(Tool.STRMQBRK, store.name, store.name, options.shown))
+def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file: Path) -> ExitCode:
+    qmgr = known.objects.qmgr.name
+    with running.migration_log(log_file, "a") as log:
+        log.write_all(lines.opening(Tool.STRMQBRK, asked.options.from_qmgr or qmgr, qmgr, asked.options.shown))
         if strmqbrk.is_migrated(known):
-            log.write(f"Queue manager {store.name} has already been migrated: no action is taken")
-            console.say(f"queue manager {store.name} has already been migrated: no action was taken")
-            return ExitCode.DONE
-        changed = "nothing was changed"
-        try:
-            state = read_sources(given, store.name)
-            plan = _planned(console, state, known, options, now, rehearse)
-            log.write_all(lines.reading(plan))
-            if not rehearse:
-                with console.progress("steps applied", len(plan.steps)) as advance:
-                    directory = embedded.apply(store, plan, advance)
-                changed = "the migration is done"
-                console.say(f"backup and journal are in {directory}")
-            log.write_all(lines.applying(plan))
-            log.write_all(lines.closing(plan, time.monotonic() - began))
-        except MigrationError as error:
-            log.write(f"Error: {error}")
-            raise
-        except BaseException as error:
-            log.write(f"Interrupted, {changed}: {type(error).__name__}")
-            raise
-    return _told(console, plan, known, telling)
+            report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
+            return running.already_migrated(asked.console, log, qmgr, report)
+        state = read_sources(asked.given, asked.options.from_qmgr or qmgr)
+        log.write_all(lines.retrieved(state))
+        if store is None and not asked.rehearse:
+            check_sources(state, asked.options, Tool.STRMQBRK)
+        # Files change nothing themselves, so that their plan says what a rehearsal says.
+        rehearse = asked.rehearse or store is None
+        with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
+            plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
+        wanted = running.Wanted(asked.out, asked.as_json, _runbooks(plan, asked) if asked.out is not None else {})
+        return running.carry_out(asked.console, log, plan, known, store, wanted)
 
 
-def _files(
-    console: Console,
-    known: Target,
-    options: PlanOptions,
-    now: datetime,
-    given: tuple[str, ...],
-    log_file: Path,
-    telling: _Telling,
-) -> ExitCode:
-    make_directory(log_file.parent)
-    with open(log_file, "a", encoding="utf-8", opener=private) as stream:
-        log = choices.log_to(stream)
-        qmgr = known.objects.qmgr.name
-        log.write_all(lines.opening(Tool.STRMQBRK, qmgr, qmgr, options.shown))
-        if strmqbrk.is_migrated(known):
-            log.write(f"Queue manager {qmgr} has already been migrated: no action is taken")
-            console.say(f"queue manager {qmgr} has already been migrated: no action was taken")
-            return ExitCode.DONE
-        try:
-            plan = _planned(console, read_sources(given, qmgr), known, options, now, rehearse=True)
-        except MigrationError as error:
-            log.write(f"Error: {error}")
-            raise
-        log.write_all(lines.reading(plan))
-        log.write_all(lines.applying(plan))
-        log.write_all(lines.closing(plan))
-    return _told(console, plan, known, telling)
-
-
-def _planned(
-    console: Console, state: LegacyState, known: Target, options: PlanOptions, now: datetime, rehearse: bool
-) -> Plan:
-    total = sum(1 for _ in state.items())
-    with console.progress("items planned", total) as advance:
-        return strmqbrk.plan(state, known, options, now, rehearse=rehearse, progress=advance)
-
-
-def _told(console: Console, plan: Plan, known: Target, telling: _Telling) -> ExitCode:
-    if telling.out is not None:
-        write_outputs(plan, known, telling.out, _runbooks(plan, telling))
-        console.say(f"scripts and report are in {telling.out}")
-    for line in outline(plan, known, telling.as_json):
-        console.data(line)
-    choices.tell_errors(console, plan)
-    return choices.exit_code(plan)
-
-
-def _runbooks(plan: Plan, telling: _Telling) -> dict[str, str]:
+def _runbooks(plan: Plan, asked: _Asked) -> dict[str, str]:
     """Runbooks for the hierarchy that the sources tell of; none where there is no neighbour."""
-    topology = topology_of([plan.state, *read_others(telling.given, plan.state.qmgr)])
+    topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
-    if telling.cluster is not None:
-        made["runbook-cluster.md"] = cluster_runbook(topology, telling.cluster)
+    if asked.cluster is not None:
+        made["runbook-cluster.md"] = cluster_runbook(topology, asked.cluster)
     return made
-
-
-def _undo(console: Console, qmgr: str, home: Path) -> ExitCode:
-    with QueueManagerStore.open(home, qmgr) as store:
-        undone = embedded.undo(store, Tool.STRMQBRK)
-    console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
-    for left in undone.left:
-        console.warn(left)
-    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
 
 
 def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:

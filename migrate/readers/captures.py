@@ -10,7 +10,9 @@ What a captured message is to a migration:
 
 Commands of a capture that numbers its messages are taken in that order; those of a dump of queues in the order of their
 times, for a broker's queues need not be in order (APAR IZ66777). Subscriptions are numbered in the order in which they
-were registered. A message that cannot be read is an item, as are commands for other queue managers, one for each.
+were registered. Wildcards of MQRFH2 commands are those of the product: by character in version 6 (guide 2.5.1.1), by
+level in the message brokers (guide 8.1). A message that cannot be read is an item, as are the messages of each other
+queue manager in each source.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from migrate.legacy_state import (
     Item,
     LegacyRetained,
     LegacySubscription,
+    Product,
     Publisher,
     Source,
     Stream,
@@ -50,6 +53,7 @@ from rfh2.constants import MQAT_BROKER
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqmd import name_of
+from rfh2.pcf import FORMATS as PCF_FORMATS
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
 from streams.operations import (
     RetainedCleared,
@@ -60,7 +64,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.patterns import remove_pattern_prefix
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
 from streams.topic_strings import remove_prefix
 
 
@@ -79,6 +83,7 @@ class Legacy:
     """The version 6 brokers of a capture, one for each stream, and where their state came from."""
 
     qmgr: str
+    product: Product = Product.MQ
     brokers: dict[str, Broker] = field(default_factory=dict)
     subscription_sources: dict[tuple[str, bytes], Source] = field(default_factory=dict)
     retained_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
@@ -91,16 +96,17 @@ class Legacy:
             objects = Objects(QueueManager(self.qmgr))
             if stream != DEFAULT_STREAM:
                 objects.put(Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM, stream)))
-            self.brokers[stream] = Broker(self.qmgr, semantics="v6", objects=objects)
+            scheme = WildcardScheme.CHAR if self.product is Product.MQ else WildcardScheme.TOPIC
+            self.brokers[stream] = Broker(self.qmgr, semantics="v6", objects=objects, rfh2_wildcards=scheme)
         return self.brokers[stream]
 
 
-def read(records: Iterable[CaptureRecord], numbered: bool, qmgr: str) -> Iterator[Item]:
+def read(records: Iterable[CaptureRecord], numbered: bool, qmgr: str, product: Product = Product.MQ) -> Iterator[Item]:
     """The state that *records* lead to. numbered: whether their ``seq`` is the order of arrival.
 
-    qmgr: the broker's queue manager; messages of another one are none of its state.
+    qmgr: the broker's queue manager; messages of another one are none of its state. product: whose broker it was.
     """
-    legacy = Legacy(qmgr)
+    legacy = Legacy(qmgr, product)
     yield from replayed(records, numbered, legacy)
     yield from state_of(legacy)
 
@@ -109,17 +115,17 @@ def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -
     """Replay *records* into *legacy*; the items that come from elsewhere than its brokers."""
     traffic: list[_Traffic] = []
     left = _Left()
+    foreign = _Foreign(legacy.qmgr)
     for record in records:
         unit: Source = Source(file=record.source, position=record.index, unit="record")
         if record.message is None:
             yield Unread(source=unit, text="a record of the capture", why=str(record.problem))
             continue
         message = record.message
-        if message.qmgr not in (None, legacy.qmgr):
-            left.add(unit, f"messages of queue manager {message.qmgr}", f"this is queue manager {legacy.qmgr}")
+        if foreign.takes(message.qmgr, unit):
             continue
         one = _Traffic(unit, message)
-        told = _told_by_broker(one, left)
+        told = _told_by_broker(one, left, foreign)
         if told is None:
             traffic.append(one)
         else:
@@ -127,9 +133,11 @@ def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -
     ordered = _ordered(traffic, numbered)
     if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
         why = "they were taken in the order of their times, not in that of the source"
-        yield Unread(source=traffic[0].source, text=f"{len(traffic)} commands", why=why, problem="P14")
+        what = f"{len(traffic)} commands"
+        yield Unread(source=traffic[0].source, text=what, why=why, is_state=False, warns=True, problem="P14")
     yield from _run(ordered, legacy, left)
     yield from left.items()
+    yield from foreign.items()
 
 
 @dataclass(slots=True)
@@ -148,6 +156,44 @@ class _Left:
         """One item for each kind."""
         for (what, why), count in self.counts.items():
             yield Unread(source=self.places[what, why], text=f"{count} {what}", why=why, count=count, is_state=False)
+
+
+@dataclass(slots=True)
+class _Foreign:
+    """Messages of other queue managers than *qmgr*, counted for each source: one that is mostly theirs is refused."""
+
+    qmgr: str
+    totals: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    places: dict[tuple[str, str], Source] = field(default_factory=dict)
+
+    def takes(self, qmgr: str | None, source: Source) -> bool:
+        """Count a message captured on *qmgr*; whether it is another queue manager's."""
+        self.totals[source.file] += 1
+        if qmgr in (None, self.qmgr):
+            return False
+        assert qmgr is not None
+        self.add(qmgr, source)
+        return True
+
+    def add(self, qmgr: str, source: Source) -> None:
+        """Count a message that tells of queue manager *qmgr*."""
+        self.counts[source.file, qmgr] += 1
+        self.places.setdefault((source.file, qmgr), source)
+
+    def items(self) -> Iterator[Unread]:
+        """One item for each source and queue manager."""
+        for (file, qmgr), count in self.counts.items():
+            yield Unread(
+                source=self.places[file, qmgr],
+                text=f"{count} of {self.totals[file]} messages are of queue manager {qmgr}",
+                why=f"the broker that is migrated is that of {self.qmgr}",
+                count=count,
+                is_state=False,
+                warns=True,
+                qmgr=qmgr,
+                of_count=self.totals[file],
+            )
 
 
 def state_of(legacy: Legacy) -> Iterator[Item]:
@@ -183,7 +229,7 @@ def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
     ]
 
 
-def _told_by_broker(one: _Traffic, left: _Left) -> list[Item] | None:
+def _told_by_broker(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item] | None:
     """The items of a message that a broker put; none for a delivery; None for a message that is not a broker's."""
     try:
         one.decoded = one.message.decode()
@@ -192,7 +238,11 @@ def _told_by_broker(one: _Traffic, left: _Left) -> list[Item] | None:
     message = one.decoded
     try:
         publication = metatopics.pcf_of(message)
-        if publication is not None and metatopics.is_metatopic_publication(publication):
+        metatopic = None if publication is None else metatopics.metatopic_published(publication)
+        if publication is not None and metatopic is not None:
+            if metatopic.qmgr != foreign.qmgr:
+                foreign.add(metatopic.qmgr, one.source)
+                return []
             return list(metatopics.read(publication, one.source))
         told = delivered_publication(message)
     except QPubSubError:
@@ -229,7 +279,9 @@ def _run(traffic: list[_Traffic], legacy: Legacy, left: _Left) -> Iterator[Item]
             queue = one.message.queue
             if queue in ("", CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM) or _is_refused_command(one):
                 why = f"it is no command that a broker takes: {error}"
-                yield Unread(source=one.source, text=f"a message on {queue or 'no queue'}", why=why)
+                what = f"a message on {queue or 'no queue'}"
+                state = not queue or _is_refused_command(one) or _is_damaged(one)
+                yield Unread(source=one.source, text=what, why=why, is_state=state, warns=True)
             else:
                 left.add(
                     one.source, f"messages on {queue}", "they are no commands: messages, which stay where they are"
@@ -261,6 +313,11 @@ def _is_refused_command(one: _Traffic) -> bool:
     if message.rfh2 is not None:
         return bool(split_psc(message.rfh2)[0])
     return message.rfh1 is not None and b"MQPSCommand" in message.rfh1.data
+
+
+def _is_damaged(one: _Traffic) -> bool:
+    """Whether a message that cannot be parsed may have been a command before it was damaged: not plain data."""
+    return one.decoded is None or one.decoded.body_format in PCF_FORMATS
 
 
 def _queue(one: _Traffic) -> str:

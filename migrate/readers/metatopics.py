@@ -69,13 +69,13 @@ def pcf_of(message: Message) -> Pcf | None:
     return found if found.command == pcf.MQCMD_PUBLISH else None
 
 
-def is_metatopic_publication(publication: Pcf) -> bool:
-    """Whether the topic that *publication* names is a metatopic; False where that cannot be read."""
+def metatopic_published(publication: Pcf) -> Metatopic | None:
+    """The metatopic that *publication* is on; None where it is on none, or that cannot be read."""
     try:
         topic = text_of(publication.first(pcf.MQCACF_TOPIC))
     except DecodeError:
-        return False
-    return topic is not None and metatopic_of(topic) is not None
+        return None
+    return None if topic is None else metatopic_of(topic)
 
 
 def read(publication: Pcf, source: Source) -> Iterator[Item]:
@@ -110,7 +110,8 @@ def _told(publication: Pcf, metatopic: Metatopic, stream: str, source: Source) -
         yield from _registrations(publication, metatopic, stream, source)
     else:
         name = "/".join(part for part in (metatopic.what, metatopic.detail) if part)
-        yield Unread(source=source, text=name, why="this metatopic tells counts and topics, not who is registered")
+        why = "this metatopic tells counts and topics, not who is registered"
+        yield Unread(source=source, text=name, why=why, is_state=False, warns=True)
 
 
 def _registrations(publication: Pcf, metatopic: Metatopic, stream: str, source: Source) -> Iterator[Item]:

@@ -62,7 +62,11 @@ def read(text: str, file: str) -> Iterator[Item]:
         if _MESSAGE.match(line.text):
             complete = complete or line.text.startswith(_DONE)
             if not line.text.startswith(_DONE):
-                problems.append(unread(file, line.number, line.text, "a message of the broker"))
+                problem = unread(file, line.number, line.text, "a message of the broker")
+                # BIPnnnnI informs; a warning or an error may stand for what is not listed.
+                if line.text[7:8] == "I":
+                    problem = problem.model_copy(update={"is_state": False, "warns": True})
+                problems.append(problem)
             continue
         found = _PROPERTY.fullmatch(line.text)
         if found is not None:

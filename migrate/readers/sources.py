@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.assemble import assemble
-from migrate.legacy_state import Item, LegacyState, Source, Unread
+from migrate.legacy_state import BrokerItem, Item, LegacyState, Product, Source, Unread
 from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
@@ -27,31 +27,40 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "qm.ini": (qm_ini.looks_like, qm_ini.read),
 }
 KINDS: Final = ("captures", "state", *_TEXTS)
+_EBCDIC: Final = "cp037"
+_IN_EBCDIC: Final = "ebcdic"
 _HEAD_BYTES: Final = 65_536
 # No text source is longer; what is goes to the capture readers, which take a message at a time.
 _MAX_TEXT_BYTES: Final = 1 << 30
 
 
-def read_sources(sources: Iterable[str], qmgr: str) -> LegacyState:
+def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.MQ) -> LegacyState:
     """The legacy state of queue manager *qmgr* in *sources*.
 
-    sources: paths, each with ``KIND=`` before it where content is not enough to tell what it is. Raises MigrationError
-    where one is missing; what a source holds and nobody understands is in the state.
+    sources: paths, each with ``KIND=`` before it where content is not enough to tell what it is. product: whose broker
+    it was, which tells what wildcards mean. Raises MigrationError where a source is missing or a directory without
+    files; what a source holds and nobody understands is in the state.
     """
     items: list[Item] = []
     captured: list[tuple[Path, str]] = []
     for given in sources:
         kind, path = _split(given)
         for file in _files(path):
+            if not _head(file).strip():
+                items.append(Unread(source=Source(file=str(file)), text=file.name, why="the file is empty"))
+                continue
             found = kind or _kind(file)
-            if found == "captures":
+            if found == _IN_EBCDIC:
+                why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
+                items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
+            elif found == "captures":
                 captured.append((file, "auto"))
             elif found == "state":
                 items += _states(file, qmgr)
             else:
-                items += _TEXTS[found][1](decoded(_bytes(file)), str(file))
+                items += _of_others(_TEXTS[found][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
-        items += _captures(captured, qmgr)
+        items += _captures(captured, qmgr, product)
     return assemble(items, qmgr)
 
 
@@ -74,7 +83,10 @@ def _split(given: str) -> tuple[str, Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+        if not found:
+            raise MigrationError(f"{path}: there is no file in this directory; nothing was changed")
+        return found
     if not path.exists():
         raise MigrationError(f"{path}: no such file or directory")
     return [path]
@@ -87,42 +99,90 @@ def _bytes(file: Path) -> bytes:
         raise MigrationError(f"{file}: {error.strerror or error}") from error
 
 
-def _kind(file: Path) -> str:
+def _head(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
-            head = stream.read(_HEAD_BYTES)
-        size = file.stat().st_size
+            return stream.read(_HEAD_BYTES)
     except OSError as error:
         raise MigrationError(f"{file}: {error.strerror or error}") from error
+
+
+def _kind(file: Path) -> str:
+    head = _head(file)
     if state_json.looks_like(decoded(head)):
         return "state"
-    if detect(head) != "raw" or size > _MAX_TEXT_BYTES:
+    if detect(head) != "raw" or file.stat().st_size > _MAX_TEXT_BYTES:
         return "captures"
-    text = decoded(_bytes(file))
-    return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), "captures")
+    data = _bytes(file)
+    kind = _text_kind(decoded(data))
+    if kind is None and _text_kind(data.decode(_EBCDIC).replace("\x85", "\n")) is not None:
+        return _IN_EBCDIC
+    return kind or "captures"
+
+
+def _text_kind(text: str) -> str | None:
+    return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), None)
 
 
 def _states(file: Path, qmgr: str) -> list[Item]:
+    """The items of the state of *qmgr*. Those of others beside it are the rest of the estate, and said to be."""
     states, items = state_json.read(decoded(_bytes(file)), str(file))
     found: list[Item] = list(items)
-    for state in states:
+    sizes = [sum(1 for _ in state.items()) for state in states]
+    is_there = any(state.qmgr == qmgr for state in states)
+    for state, size in zip(states, sizes, strict=True):
         if state.qmgr == qmgr:
             found += (item for _, item in state.items())
-        else:
-            count = sum(1 for _ in state.items())
-            why = f"the state of queue manager {state.qmgr}, not of {qmgr}"
-            found.append(Unread(source=Source(file=str(file)), text=f"{count} items", why=why, count=count))
+            continue
+        found.append(
+            Unread(
+                source=Source(file=str(file)),
+                text=f"{size} items of queue manager {state.qmgr}",
+                why=f"the broker that is migrated is that of {qmgr}",
+                count=max(size, 1),
+                is_state=False,
+                warns=not is_there,
+                qmgr=state.qmgr,
+                of_count=0 if is_there else max(sum(sizes), 1),
+            )
+        )
     return found
 
 
-def _captures(files: list[tuple[Path, str]], qmgr: str) -> Iterable[Item]:
+def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
+    """*items* of one text; where it says that it tells of another queue manager's broker alone, one item that says so.
+
+    A listing has one broker, and everything in it is that broker's.
+    """
+    found = list(items)
+    named = [item.qmgr for item in found if isinstance(item, BrokerItem) and item.qmgr]
+    if not named or qmgr in named:
+        return found
+    unread = [item for item in found if isinstance(item, Unread)]
+    count = len(found) - len(unread)
+    return [
+        Unread(
+            source=Source(file=file),
+            text=f"{count} items of queue manager {named[0]}",
+            why=f"the broker that is migrated is that of {qmgr}",
+            count=count,
+            is_state=False,
+            warns=True,
+            qmgr=named[0],
+            of_count=count,
+        ),
+        *unread,
+    ]
+
+
+def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product) -> Iterable[Item]:
     numbering = Numbering()
     numbered = True
     for file, _ in files:
         with file.open("rb") as stream:
             fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
         numbered = numbered and "seq" in fmt.keeps
-    return list(captures.read(_records(files, numbering), numbered, qmgr))
+    return list(captures.read(_records(files, numbering), numbered, qmgr, product))
 
 
 def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:

@@ -51,7 +51,8 @@ class Registry:
     def __init__(self, file: str) -> None:
         self._file = file
         self._subscriptions: dict[tuple[str, ...], LegacySubscription] = {}
-        self._acl: dict[tuple[str, str], AclEntry] = {}
+        # A user and a group may have one name (guide 8.1), and an entry each.
+        self._acl: dict[tuple[str, str, str], AclEntry] = {}
         self._retained: dict[tuple[str, str], LegacyRetained] = {}
         self._unread: list[Unread] = []
 
@@ -82,13 +83,15 @@ class Registry:
         words = [attributes.get(name, "") for name in ("subscriptionPoint", "filter")]
         key = (topic, client, *words)
         if action == "Delete":
-            return "" if self._subscriptions.pop(key, None) else "nothing of the kind is registered"
+            if self._subscriptions.pop(key, None) is None:
+                self._repeated(line, f"{topic}: {client}", "it deletes a subscription that is not there")
+            return ""
         made = self._made(topic, client, attributes, line)
         if isinstance(made, str):
             return made
         if action == "Create" and key in self._subscriptions:
             # The later one holds; the earlier one is still an item of the source.
-            self._say(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
+            self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
             self._subscriptions.pop(key)
         self._subscriptions[key] = made
         return ""
@@ -142,8 +145,10 @@ class Registry:
         principal = attributes.get("principalName", "")
         if not principal:
             return "an entry without principalName"
+        principal_type = _principal_type(attributes.get("principalType", ""))
+        key = (topic, principal, principal_type)
         if action == "Delete":
-            return "" if self._acl.pop((topic, principal), None) else "there is no such entry"
+            return self._delete_entry(key, line)
         rights: dict[str, Access] = {}
         for right in ("publish", "subscribe", "persistent"):
             text = attributes.get(right, "inherit").lower()
@@ -151,18 +156,33 @@ class Registry:
                 return f"{right}={text!r} is neither true, false nor inherit"
             rights[right] = Access(text)
         stream, own = split_stream(topic)
-        self._acl[topic, principal] = AclEntry(
+        if action == "Create" and key in self._acl:
+            self._repeated(line, f"{topic}: {principal}", "the same entry a second time; the later one holds")
+        self._acl[key] = AclEntry(
             source=Source(file=self._file, position=line),
             topic=own,
             stream=stream,
             principal=principal,
-            principal_type=_principal_type(attributes.get("principalType", "")),
+            principal_type=principal_type,
             publish=rights["publish"],
             subscribe=rights["subscribe"],
             persistent=rights["persistent"],
         )
         for name in sorted(set(attributes) - _ACL):
             self._say(line, f"{topic}: {name}={attributes[name]}", "no attribute of an access control entry")
+        return ""
+
+    def _delete_entry(self, key: tuple[str, str, str], line: int) -> str:
+        """Delete what *key* names; without a type, the one entry that the principal has there."""
+        topic, principal, principal_type = key
+        theirs = [k for k in self._acl if k[:2] == (topic, principal)]
+        if key not in self._acl and principal_type == "unknown" and len(theirs) > 1:
+            return "it does not say whether the user's or the group's entry is deleted; both are kept"
+        found = key if key in self._acl else next((k for k in theirs if "unknown" in (principal_type, k[2])), None)
+        if found is None:
+            self._repeated(line, f"{topic}: {principal}", "it deletes an entry that is not there")
+            return ""
+        del self._acl[found]
         return ""
 
     def _retain(self, action: str, topic: str, attributes: Mapping[str, str], line: int) -> None:
@@ -173,6 +193,11 @@ class Registry:
         stream, own = split_stream(topic)
         source = Source(file=self._file, position=line)
         self._retained[topic, point] = LegacyRetained(source=source, topic=own, stream=stream, sub_point=point or None)
+
+    def _repeated(self, line: int, text: str, why: str) -> None:
+        """What was understood, and adds no state to what there is; a person should see it."""
+        source = Source(file=self._file, position=line)
+        self._unread.append(Unread(source=source, text=text, why=why, is_state=False, warns=True))
 
     def _say(self, line: int, text: str, why: str) -> None:
         self._unread.append(Unread(source=Source(file=self._file, position=line), text=text, why=why))

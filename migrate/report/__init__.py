@@ -1,6 +1,7 @@
-"""The report of a migration: the same facts as text, as JSON, and as one page of HTML."""
+"""The report of a migration: the same facts as text, as JSON, and as one page of HTML; and the files beside it."""
 
-from migrate.report.outputs import write_outputs
+from migrate.report.facts import facts
+from migrate.report.outputs import StagedFiles, output_files, report_files
 from migrate.report.text import outline
 
-__all__ = ["outline", "write_outputs"]
+__all__ = ["StagedFiles", "facts", "outline", "output_files", "report_files"]

@@ -1,35 +1,79 @@
-"""The files of a migration in one directory: the report in its three forms, the scripts, the runbook."""
+"""The files of a migration in one directory: the report in its three forms, the scripts, the runbook.
+
+They are written whole, beside their places, before anything is changed, and moved to their places afterwards: a disk
+that is full or read-only is found while there is nothing to lose.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from commands.queues.permissions import make_directory, private
 from migrate.plan import Plan
-from migrate.report.facts import facts
 from migrate.report.html import page
 from migrate.report.text import text
 from migrate.target import Target
 from migrate.targets.files import scripts
+from rfh2.errors import MigrationError
 
 
-def write_outputs(plan: Plan, target: Target, directory: Path, runbooks: Mapping[str, str]) -> None:
-    """Write everything, for the caller's eyes; a file of an earlier run with the same name is replaced.
-
-    runbooks: name to text.
-    """
-    make_directory(directory)
-    found = facts(plan, target)
-    contents: dict[str, str | bytes] = {
-        "report.json": json.dumps(found, ensure_ascii=False, indent=1) + "\n",
-        "report.txt": "\n".join(text(found, None)) + "\n",
-        "report.html": page(found),
+def report_files(found: dict[str, Any]) -> dict[str, bytes]:
+    """The report in its three forms, by file name. found: the facts."""
+    return {
+        "report.json": (json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode(),
+        "report.txt": ("\n".join(text(found, None)) + "\n").encode(),
+        "report.html": page(found).encode(),
     }
-    contents |= scripts(plan, target)
-    contents |= runbooks
-    for name, content in contents.items():
-        data = content if isinstance(content, bytes) else content.encode("utf-8")
-        with open(directory / name, "wb", opener=private) as file:
-            file.write(data)
+
+
+def output_files(plan: Plan, target: Target, runbooks: Mapping[str, str]) -> dict[str, bytes]:
+    """Scripts, messages, checklist and *runbooks*, by file name. target: the queue manager as it was before."""
+    contents: dict[str, str | bytes] = {**scripts(plan, target), **runbooks}
+    return {name: data if isinstance(data, bytes) else data.encode() for name, data in contents.items()}
+
+
+class StagedFiles:
+    """Files that are on the disk of *directory* already, and not yet in their places.
+
+    Raises MigrationError where they cannot be written; nothing is left of them then.
+    """
+
+    def __init__(self, directory: Path, contents: Mapping[str, bytes]) -> None:
+        self._directory, self._names = directory, tuple(contents)
+        self._staged: Path | None = None
+        try:
+            make_directory(directory)
+            self._staged = Path(tempfile.mkdtemp(prefix=".writing-", dir=directory))
+            for name, content in contents.items():
+                if (directory / name).is_dir():
+                    raise IsADirectoryError(0, f"{name} is a directory")
+                with open(self._staged / name, "wb", opener=private) as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError as error:
+            self.discard()
+            raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+        except BaseException:
+            self.discard()
+            raise
+
+    def publish(self) -> None:
+        """Move them to their places; a file of an earlier run with the same name is replaced. Raises OSError."""
+        if self._staged is None:
+            return
+        for name in self._names:
+            (self._staged / name).replace(self._directory / name)
+        self.discard()
+
+    def discard(self) -> None:
+        """Leave nothing of what has not been moved."""
+        if self._staged is not None:
+            shutil.rmtree(self._staged, ignore_errors=True)
+            self._staged = None

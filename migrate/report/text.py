@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from migrate.log import one_line, printable
-from migrate.plan import Plan
-from migrate.report.facts import facts
-from migrate.target import Target
 
 _SHOWN_ITEMS = 40
 _SHOWN_LINES = 60
@@ -20,9 +17,8 @@ _PHASES = {
 }
 
 
-def outline(plan: Plan, target: Target, as_json: bool) -> Iterator[str]:
-    """The lines of the report; one line of JSON where that is asked for."""
-    found = facts(plan, target)
+def outline(found: dict[str, Any], as_json: bool) -> Iterator[str]:
+    """The lines of the report; one line of JSON where that is asked for. found: the facts."""
     if as_json:
         yield json.dumps(found, ensure_ascii=False)
         return

@@ -1,14 +1,20 @@
-"""The checklist that comes with the files of one migration: what is run in which order, and what no file can do."""
+"""The checklist that comes with the files of one migration: what is run in which order, and what no file can do.
+
+A step is one line, which begins with the command or the file that it is about: tests carry the steps out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from commands.objects import CONTROL_QUEUE
+from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
 from migrate.log import printable
-from migrate.plan import Plan, Tool
+from migrate.plan import Phase, Plan, Tool
 from migrate.runbooks.markdown import document, in_code, plain
+from streams.namelists import QUEUE_NAMELIST
 
 
 def checklist(plan: Plan, notes: list[str], unloads: dict[str, str]) -> str:
@@ -24,7 +30,7 @@ def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[st
     yield ""
     yield "## In this order"
     yield ""
-    steps = [*_preparation(plan), *_running(plan, unloads), *_afterwards(plan)]
+    steps = _initial_phase(plan) if plan.phase is Phase.INITIAL else _all(plan, unloads)
     yield from (f"{number}. {step}" for number, step in enumerate(steps, 1))
     if notes:
         yield ""
@@ -35,43 +41,65 @@ def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[st
     yield from _problems(plan)
 
 
-def _preparation(plan: Plan) -> Iterator[str]:
-    yield "Stop the publish/subscribe applications; let queues and transmission queues run empty."
-    yield f"`ALTER QMGR PSMODE(COMPAT)` on {plan.qmgr}, and a backup of the queue manager."
-    if plan.tool is Tool.MIGMBBRK:
-        yield "Review `amqmigrateacl.txt` line by line; run what is right of it when the topic objects are there."
-
-
-def _running(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
-    yield f"`runmqsc {plan.qmgr} < 1-queues.mqsc`. AMQ8150 for a queue that is there already is as it should be."
-    yield f"`runmqsc {plan.qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them."
-    yield f"`runmqsc {plan.qmgr} < 3-authorities.mqsc` or `sh 3-authorities.sh`, whichever you prefer."
-    if unloads:
-        yield (
-            "`ALTER QMGR PSMODE(ENABLED)`. Load the retained publications while nobody subscribes, each file into its "
-            "queue, with the context that it has; wait until the queues are empty:"
-        )
-        yield from (f"load `{in_code(name)}` into `{in_code(queue)}`" for name, queue in unloads.items())
-    yield f"`runmqsc {plan.qmgr} < 5-subscriptions.mqsc`."
+def _all(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
+    """Every step, in an order in which each can be done: commands are processed from PSMODE(ENABLED) on."""
+    qmgr = plan.qmgr
+    yield f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield (
-        "Load `6-registrations.qload` into `SYSTEM.BROKER.CONTROL.QUEUE` with the context that it has: each command "
-        "has to arrive with the user identifier in its descriptor. Wait until the queue is empty; look at the "
-        "dead-letter queue."
+        "Stop the publish/subscribe applications; wait until the broker has processed what is on "
+        f"`{CONTROL_QUEUE}`, the stream queues and the transmission queues."
     )
-
-
-def _afterwards(plan: Plan) -> Iterator[str]:
+    # A broker that still runs would take the commands of the loads below for its own.
     if plan.tool is Tool.STRMQBRK:
-        yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: PSMODE(ENABLED), and the memory that this was done."
-        yield "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`."
-        yield "Start the applications."
-        yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."
+        yield f"Stop the version 6 broker if it still runs: `endmqbrk -m {qmgr}`; `dspmqbrk -m {qmgr}` shows it ended."
     else:
-        yield "See in the broker's event log that it has ended."
-        yield "Add the input queues of message flows to SYSTEM.QPUBSUB.QUEUE.NAMELIST, each behind its topic object."
-        yield "`ALTER QMGR PSMODE(ENABLED)`."
+        yield f"Stop the broker: `mqsistop {plan.state.broker_name}`; see in its event log that it has ended."
+    yield f"Back the queue manager up. `DISPLAY QLOCAL({CONTROL_QUEUE}) CURDEPTH` shows 0."
+    yield from _objects(plan)
+    if plan.tool is Tool.MIGMBBRK:
+        yield f"Run the commands of `{SECURITY_COMMANDS}` that a person has reviewed and found right."
+    yield (
+        f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(ENABLED)`. Queued publish/subscribe starts; the applications are still "
+        "stopped. From here on the queue manager processes what is loaded."
+    )
+    if unloads:
+        yield "While nobody subscribes, load the retained publications, each file with the context that it has:"
+        yield from (f"Load `{in_code(name)}` into `{in_code(queue)}`." for name, queue in unloads.items())
+        yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
+    yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`."
+    yield (
+        f"Load `6-registrations.qload` into `{CONTROL_QUEUE}` with the context that it has: each command has to arrive "
+        "with the user identifier in its descriptor."
+    )
+    yield f"Wait until `{CONTROL_QUEUE}` is empty."
+    yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."
+    yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
+    if plan.tool is Tool.MIGMBBRK:
+        yield f"Add the input queues of message flows to {QUEUE_NAMELIST}, each behind its topic object."
         yield "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE if it is there."
-        yield "Start the applications."
+    yield "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`."
+    yield "Start the applications."
+    if plan.tool is Tool.STRMQBRK:
+        yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."
+
+
+def _initial_phase(plan: Plan) -> Iterator[str]:
+    """Topic objects alone; the broker and its applications go on (guide 8, 8.2)."""
+    yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
+    yield from _objects(plan)
+    yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: the memory that this phase was done."
+    yield f"Review `{SECURITY_COMMANDS}` line by line, and run what is right of it, before the completion phase."
+
+
+def _objects(plan: Plan) -> Iterator[str]:
+    qmgr = plan.qmgr
+    yield f"`runmqsc {qmgr} < 1-queues.mqsc`. AMQ8150 for a queue that is there already is as it should be."
+    yield f"`runmqsc {qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them."
+    yield f"`runmqsc {qmgr} < 3-authorities.mqsc` or `sh 3-authorities.sh`, whichever you prefer."
+
+
+def _these(queues: Iterable[str]) -> str:
+    return ", ".join(f"`{in_code(queue)}`" for queue in queues)
 
 
 def _by_hand(plan: Plan) -> Iterator[str]:

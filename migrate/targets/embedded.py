@@ -16,7 +16,8 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,8 +44,10 @@ from streams.operations import (
     SubscriptionAltered,
     SubscriptionRemoved,
 )
+from streams.subscriptions import Subscription
 
 DIRECTORY: Final = "migration"
+REPORT: Final = "report"
 _JOURNAL: Final = "journal.json"
 _CHUNK: Final = 500
 
@@ -53,10 +56,15 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing gave back, and what it had to leave."""
+    """What undoing gave back, a line each, and what it had to leave."""
 
-    given_back: int
+    changes: tuple[str, ...]
     left: tuple[str, ...]
+
+    @property
+    def given_back(self) -> int:
+        """How many objects, subscriptions and retained publications are as they were."""
+        return len(self.changes)
 
 
 def load(store: QueueManagerStore) -> Target:
@@ -65,8 +73,10 @@ def load(store: QueueManagerStore) -> Target:
         return Target.loaded(unit.load_state(), unit.state_version)
 
 
-def apply(store: QueueManagerStore, plan: Plan, progress: Progress | None = None) -> Path:
-    """Carry *plan* out; returns the directory of its backup and journal.
+def apply(
+    store: QueueManagerStore, plan: Plan, progress: Progress | None = None, reports: Mapping[str, bytes] | None = None
+) -> Path:
+    """Carry *plan* out; returns the directory of its backup, journal and *reports*, which are file names and contents.
 
     Raises MigrationError where the queue manager has changed since the plan was made, QueueManagerInUseError while a
     command processor runs, StoreError where the disk fails: nothing has changed then.
@@ -77,19 +87,22 @@ def apply(store: QueueManagerStore, plan: Plan, progress: Progress | None = None
         try:
             _back_up(store, directory)
             _write_journal(directory, plan)
+            _keep_reports(directory, reports or {})
             with store.unit_of_work() as unit:
                 if unit.state_version != plan.base_version:
                     raise MigrationError(f"queue manager {plan.qmgr} has changed since the plan was made; run it again")
                 _carry_out(unit, plan.steps, advance)
-        except BaseException:
+        except BaseException as error:
             # Nothing was committed: the backup is of what is there.
             shutil.rmtree(directory, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise StoreError(f"{directory}: {error.strerror or error}; nothing was changed") from error
             raise
     return directory
 
 
-def undo(store: QueueManagerStore, tool: Tool) -> Undone:
-    """Give back what the last migration by *tool* touched, as it was before.
+def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Undone:
+    """Give back what the last migration by *tool* touched, as it was before. rehearse: say it alone.
 
     Raises MigrationError where there is none, or its backup is gone.
     """
@@ -99,8 +112,22 @@ def undo(store: QueueManagerStore, tool: Tool) -> Undone:
         # Open until the end: what was retained before is read from it when its turn comes.
         with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
             undone = _give_back(unit, journal["touched"], Target.loaded(backup.load_state(), 0))
-    (directory / _JOURNAL).rename(directory / "undone.json")
+            if rehearse:
+                unit.backout()
+                return undone
+    # The queue manager itself no longer remembers the migration: the name of the journal is for people.
+    with suppress(OSError):
+        (directory / _JOURNAL).rename(directory / "undone.json")
     return undone
+
+
+def report_of(store: QueueManagerStore, tool: Tool) -> Path | None:
+    """The directory with the report of the last migration by *tool*; None where it was not kept."""
+    try:
+        directory = _latest(store, tool) / REPORT
+    except MigrationError:
+        return None
+    return directory if directory.is_dir() else None
 
 
 def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
@@ -191,6 +218,14 @@ def _write_journal(directory: Path, plan: Plan) -> None:
     partial.rename(directory / _JOURNAL)
 
 
+def _keep_reports(directory: Path, reports: Mapping[str, bytes]) -> None:
+    """Before anything is changed: what is kept here can be had again when another disk was full."""
+    make_directory(directory / REPORT)
+    for name, content in reports.items():
+        with open(directory / REPORT / name, "wb", opener=private) as file:
+            file.write(content)
+
+
 def _read_journal(directory: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((directory / _JOURNAL).read_text(encoding="utf-8"))
@@ -213,7 +248,7 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
 
 def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
     left: list[str] = []
-    count = 0
+    done: list[str] = []
     were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
     # Topic objects whose string had changed have to go before the old ones can come.
     for kind, name in touched["definitions"]:
@@ -223,7 +258,7 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
                 unit.delete_definition(kind, name)
             else:
                 unit.save_definition(definition)
-            count += 1
+            done.append(f"{kind} {name}: {'deleted' if definition is None else 'as before'}")
         except QueueError as refusal:
             left.append(f"{kind} {name}: {refusal}")
     subscriptions = {s.sub_id: s for s in before.subscriptions}
@@ -232,13 +267,21 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
         old, new = subscriptions.get(sub_id), now.get(sub_id)
         if old is not None:
             unit.save_effects([SubscriptionAdded(old)])
+            done.append(f"{_called(old)}: as before")
         elif new is not None:
             unit.save_effects([SubscriptionRemoved(new)])
-        count += 1
+            done.append(f"{_called(new)}: removed")
+    for topic in touched["retained"]:
+        done.append(f"retained publication on {topic}: {'as before' if topic in before.retained else 'cleared'}")
     topics = touched["retained"]
     unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
     _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
-    return Undone(count + len(topics), tuple(left))
+    return Undone(tuple(done), tuple(left))
+
+
+def _called(subscription: Subscription) -> str:
+    name = f" {subscription.name}" if subscription.name is not None else ""
+    return f"subscription{name} to {subscription.topic_string} for {subscription.dest_queue}"
 
 
 def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:

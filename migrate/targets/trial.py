@@ -16,7 +16,8 @@ from migrate.target import Target, copied
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CommandError
 from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered
-from streams.subscriptions import Subscription
+from streams.patterns import is_read_alike
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
 
@@ -67,10 +68,12 @@ class Trial:
 
 
 def _essence(subscription: Subscription) -> Subscription:
-    """*subscription* without what a command cannot set, or sets on purpose (NewPubsOnly)."""
+    """*subscription* without what a command cannot set, sets on purpose (NewPubsOnly), or what does not matter."""
     options = replace(subscription.options, new_pubs_only=False)
+    alike = is_read_alike(subscription.topic_string)
     return replace(
         subscription,
+        wildcard=WildcardScheme.CHAR if alike else subscription.wildcard,
         sub_id=bytes(24),
         created=subscription.created.min,
         expires_at=None,

@@ -64,7 +64,7 @@ def hq_capture() -> list[CapturedMessage]:
         name = f"sub{number}" if random.random() < 0.25 else None
         if stream == DEFAULT_STREAM and random.random() < 0.5:
             tag = f"<SubName>{name}</SubName>" if name else ""
-            folder = f"<Command>RegSub</Command><Topic>{random.choice(_MARKETS)}/#</Topic>{tag}"
+            folder = f"<Command>RegSub</Command><Topic>{random.choice(_MARKETS)}/*</Topic>{tag}"
             messages.append(psc(seq, folder, reply_to=queue, user=user, qmgr=HQ))
             continue
         options = [o for o in ("Local", "InformIfRet", "VariableUserId", "Pers", "DupsOK") if random.random() < 0.08]

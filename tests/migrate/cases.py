@@ -13,6 +13,7 @@ from commands.queues.reading import definitions_in
 from commands.queues.state import subscription_state
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
+from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker
 from migrate.plan import Phase, Plan, PlanOptions, Tool
@@ -40,20 +41,23 @@ class Case:
 
     def state(self) -> LegacyState:
         paths = [str(self.directory / name) for name in self.facts["sources"]]
-        state = read_sources(paths, self.facts["qmgr"])
         if self.facts["tool"] == "migmbbrk":
-            return of_product(state, self.facts["broker"], Product.WMB)
-        return state
+            return of_product(read_sources(paths, self.facts["qmgr"], Product.WMB), self.facts["broker"], Product.WMB)
+        return read_sources(paths, self.facts["qmgr"])
 
     def target(self) -> Target:
         """A queue manager fresh from its upgrade; for a completion phase one with the initial phase behind it."""
         target = Target.fresh(self.facts["qmgr"])
         if self.facts.get("phase") == "complete":
-            target.objects.put(Marker(Tool.MIGMBBRK, Phase.INITIAL, "20090128T114354Z", "0" * 40).namelist())
+            before = Marker(
+                Tool.MIGMBBRK, Phase.INITIAL, "20090128T114354Z", fingerprint(self.state()), self.facts["broker"]
+            )
+            target.objects.put(before.namelist())
         return target
 
     def plan(self, **options: Any) -> Plan:
-        given = PlanOptions(**{"parent": self.facts.get("parent"), **options})
+        told = {"parent": self.facts.get("parent"), "accept_unread": self.facts.get("accept_unread", False)}
+        given = PlanOptions(**{**told, **options})
         if self.facts["tool"] == "strmqbrk":
             return strmqbrk.plan(self.state(), self.target(), given, NOW)
         return migmbbrk.plan(self.state(), self.target(), given, NOW, Phase(self.facts["phase"]))

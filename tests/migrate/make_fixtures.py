@@ -28,7 +28,7 @@ def streams() -> list[CapturedMessage]:
         ),
         psc(
             6,
-            "<Command>RegSub</Command><Topic>News/#</Topic><SubName>news</SubName><RegOpt>VariableUserId</RegOpt>",
+            "<Command>RegSub</Command><Topic>News/*</Topic><SubName>news</SubName><RegOpt>VariableUserId</RegOpt>",
             reply_to="NEWS.Q",
             user="anne",
         ),

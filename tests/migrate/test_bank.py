@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.files import scripts
 from migrate.targets.in_memory import applied
+from streams.subscriptions import PublicationFormat
 from tests.migrate import bank
 from tests.migrate.cases import told
 from tests.migrate.legacy_messages import NOW
@@ -112,8 +114,23 @@ def test_the_files_make_the_same(hq: LegacyState) -> None:
     target = Target.fresh(bank.HQ)
     plan = strmqbrk.plan(state, target, PlanOptions(), NOW)
     files = scripts(plan, target)
-    assert by_hand(files) == []
-    assert comparable(run_files(files, target, plan)) == comparable(applied(plan, target))
+    made, wanted = comparable(run_files(files, target, plan)), comparable(applied(plan, target))
+    # Version 6 read the wildcards of an MQRFH2 by character, which no MQRFH2 asks for now (guide 2.5.1.1): those
+    # without a name become an administrator's, and the checklist names each.
+    others = {s.queue for s in state.subscriptions if s.format is PublicationFormat.RFH2 and s.name is None}
+    assert len(by_hand(files)) == len(others) > 100
+    assert all("its header has the other wildcard scheme" in line for line in by_hand(files))
+    assert {told_of(s) for s in made["subscriptions"] if s["dest_queue"] in others} == {
+        told_of(s) for s in wanted["subscriptions"] if s["dest_queue"] in others
+    }
+    for found in (made, wanted):
+        found["subscriptions"] = [s for s in found["subscriptions"] if s["dest_queue"] not in others]
+    assert made == wanted
+
+
+def told_of(subscription: dict[str, Any]) -> tuple[Any, ...]:
+    """What a subscription gives its subscriber, whatever it is called."""
+    return tuple(subscription[field] for field in ("topic_string", "wildcard", "dest_queue", "user", "format"))
 
 
 def test_who_lacks_authority_is_told(hq_plan: Plan) -> None:

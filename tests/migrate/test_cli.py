@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -11,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from commands.cli import ELSEWHERE, main
-from commands.cli.console import Console, ExitCode
+from commands.cli import ELSEWHERE
+from commands.cli.console import ExitCode
 from commands.objects import QueueManager
 from commands.queues import QueueManagerStore
 from migrate.cli import migmbbrk as migmbbrk_verb
@@ -20,8 +19,9 @@ from migrate.cli import strmqbrk as strmqbrk_verb
 from migrate.targets import embedded
 from rfh2.captures import read_captures
 from streams.topic_objects import TopicObject
-from tests.migrate.cases import LEGACY, told
+from tests.migrate.cases import LEGACY
 from tests.migrate.legacy_messages import publish, register
+from tests.migrate.verbs import Ran, state
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}: ")
 STREAMS = LEGACY / "streams"
@@ -32,21 +32,6 @@ SOURCES = [str(STREAMS / name) for name in ("capture.jsonl", "qm.ini", "authorit
 def home(tmp_path: Path) -> Path:
     with QueueManagerStore.create(tmp_path / "home", QueueManager("QM1", psmode="COMPAT")):
         return tmp_path / "home"
-
-
-class Ran:
-    """What one call of a verb came to."""
-
-    def __init__(self, verb: str, home: Path, *arguments: str) -> None:
-        out, err = io.BytesIO(), io.StringIO()
-        with pytest.raises(SystemExit) as ended:
-            main.main([verb, "-m", "QM1", "--home", str(home), *arguments], obj=Console(out, err))
-        self.code, self.out, self.err = ended.value.code, out.getvalue().decode(), err.getvalue()
-
-
-def state(home: Path) -> dict[str, object]:
-    with QueueManagerStore.open(home, "QM1") as store:
-        return told(embedded.load(store))
 
 
 def log_lines(path: Path) -> list[str]:
@@ -299,7 +284,7 @@ def test_8_2_what_changed_since_the_initial_phase(home: Path, tmp_path: Path, so
     migmbbrk(home, tmp_path, "-t", *sources)
     listing = Path(sources[1])
     listing.write_text(listing.read_text().replace("name='RFH2/EU/France/Carnac'", "name='RFH2/EU/France/Rennes'"))
-    ran = migmbbrk(home, tmp_path, "-c", *sources)
+    ran = migmbbrk(home, tmp_path, "-c", "--accept-changed", *sources)
     assert "the broker has changed since the initial phase" in ran.out
     assert "RFH2/EU/France/Rennes" in ran.out
     made = {name for name in state(home)["objects"] if name.startswith("topic MIGMBBRK")}  # type: ignore[attr-defined]

@@ -35,7 +35,7 @@ targets = st.sampled_from(("fresh", "used"))
 
 def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple[Plan, Target]:
     target = Target.fresh("QM1") if kind == "fresh" else Target.of_script("QM1", SCRIPT, NOW)
-    options = PlanOptions(overwrite=overwrite)
+    options = PlanOptions(overwrite=overwrite, accept_unread=True, accept_changed=True)
     if tool is Tool.STRMQBRK:
         return strmqbrk.plan(state, target, options, NOW), target
     target.objects.put(Marker(tool, Phase.INITIAL, "20090101T000000Z", "0" * 40).namelist())
@@ -115,8 +115,8 @@ def test_a_state_goes_to_json_and_back(state: LegacyState) -> None:
 def test_planning_changes_nothing(state: LegacyState) -> None:
     target = Target.of_script("QM1", SCRIPT, NOW)
     before = Target.of_script("QM1", SCRIPT, NOW)
-    first = strmqbrk.plan(state, target, PlanOptions(), NOW)
-    assert strmqbrk.plan(state, target, PlanOptions(), NOW) == first
+    first = strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW)
+    assert strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW) == first
     assert target.subscriptions == before.subscriptions
     assert list(target.objects.topics) == list(before.objects.topics)
 

@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
 
 def planned(store: QueueManagerStore, case: str = "streams") -> tuple[Plan, Target]:
     target = embedded.load(store)
-    return strmqbrk.plan(Case.of(case).state(), target, PlanOptions(), NOW), target
+    return strmqbrk.plan(Case.of(case).state(), target, PlanOptions(accept_unread=True), NOW), target
 
 
 def test_the_store_gets_what_memory_gets(store: QueueManagerStore) -> None:
@@ -93,7 +93,7 @@ def test_undo_gives_back_what_was_replaced(store: QueueManagerStore) -> None:
     before = told(embedded.load(store))
     target = embedded.load(store)
     state = Case.of("metatopics").state()
-    again = strmqbrk.plan(state, target, PlanOptions(overwrite=True), NOW)
+    again = strmqbrk.plan(state, target, PlanOptions(overwrite=True, accept_unread=True), NOW)
     assert any(step.replaces is not None for step in again.subscriptions)
     embedded.apply(store, again)
     embedded.undo(store, Tool.STRMQBRK)
@@ -194,7 +194,7 @@ def test_replacing_a_topic_string_works(store: QueueManagerStore) -> None:
     with store.unit_of_work() as unit:
         unit.save_definition(TopicObject("Sport", "xyz"))
     state = LegacyState(qmgr="QM1", streams=(Stream(source=Source(file="made"), name="Sport"),))
-    plan = strmqbrk.plan(state, embedded.load(store), PlanOptions(overwrite=True), NOW)
+    plan = strmqbrk.plan(state, embedded.load(store), PlanOptions(overwrite=True, accept_unread=True), NOW)
     embedded.apply(store, plan)
     made = embedded.load(store).objects.topics.require("Sport")
     assert (made.topic_string, made.wildcard) == ("Sport", "BLOCK")

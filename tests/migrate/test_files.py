@@ -20,6 +20,7 @@ from migrate.targets.files import define_sub, is_carried, scripts
 from migrate.targets.in_memory import applied
 from rfh2.captures import read_captures
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
+from streams.patterns import is_read_alike
 from streams.subscriptions import (
     DeliveryPersistence,
     PublicationFormat,
@@ -68,9 +69,13 @@ def run_files(files: dict[str, str | bytes], target: Target, plan: Plan) -> Targ
 
 def comparable(target: Target) -> dict[str, Any]:
     """What has to be equal. Not compared: who defined a subscription, when, and NewPubsOnly, which keeps what is
-    retained from being sent a second time; of a retained publication the time, and the wrapping of a copy."""
+    retained from being sent a second time; the wildcard scheme of a topic that has no wildcards in either; of a
+    retained publication the time, and the wrapping of a copy."""
     found = told(target)
     for subscription in found["subscriptions"]:
+        # A topic that both schemes read as the same one is registered in either.
+        if is_read_alike(subscription["topic_string"]):
+            del subscription["wildcard"]
         for field in ("created", "admin", "expires_at"):
             del subscription[field]
         del subscription["options"]["new_pubs_only"]
@@ -117,7 +122,7 @@ def test_files_run_whatever_the_state(state: LegacyState) -> None:
     """Every command of every script succeeds, every message is taken; what is left over, the checklist names."""
     state = state.model_copy(update={"authorities": ()})
     target = Target.fresh("QM1")
-    plan = strmqbrk.plan(state, target, PlanOptions(), NOW)
+    plan = strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW)
     files = scripts(plan, target)
     made, wanted = comparable(run_files(files, target, plan)), expected(plan, target)
     assert made["objects"] == wanted["objects"]

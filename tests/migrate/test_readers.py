@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.legacy_state import Access, Item, LegacyState, LegacySubscription, Relation, StanzaAttribute, Unread
+from migrate.legacy_state import (
+    Access,
+    Item,
+    LegacyState,
+    LegacySubscription,
+    Relation,
+    StanzaAttribute,
+    Unread,
+)
 from migrate.readers import amqspsd, authorities, event_xml, metatopics, qm_ini, read_sources, reportproperties
 from migrate.readers.registrations import Registration, subscription_of
 from rfh2 import pcf_names as pcf
@@ -485,7 +493,9 @@ class TestSources:
             '{"format": "qpubsub-legacy-state", "qmgr": "QM2", "streams": [{"source": {"file": "f"}, "name": "S"}]}'
         )
         state = read_sources([str(path)], "QM1")
-        assert [(item.count, "QM2" in item.why) for item in state.unread] == [(1, True)]
+        assert [(item.count, item.qmgr, item.is_state, item.warns) for item in state.unread] == [
+            (1, "QM2", False, True)
+        ]
 
     def test_what_a_subscription_implies_is_there(self, tmp_path: Path) -> None:
         path = tmp_path / "x.txt"

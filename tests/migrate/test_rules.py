@@ -451,6 +451,15 @@ def test_8_1_who_is_known_to_be_a_user_gets_one_form() -> None:
     ]
 
 
+def test_8_1_a_user_and_a_group_of_one_name_have_a_command_each() -> None:
+    lines = security(entry(**ALLOW), entry(publish=Access.DENY, subscribe=Access.ALLOW, principal_type="group"))
+    assert lines == [
+        f"{COMMAND} -p mquser +sub +pub",
+        "# DENIED: mquser may not publish there. MQ cannot deny: migrate this entry by hand.",
+        f"{COMMAND} -g mquser +sub",
+    ]
+
+
 def test_8_1_the_root_has_the_base_topic() -> None:
     assert security(entry(**ALLOW, topic="", principal_type="group")) == [
         "setmqaut -m QM1 -n SYSTEM.BASE.TOPIC -t topic -g mquser +sub +pub"

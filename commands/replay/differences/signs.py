@@ -33,7 +33,7 @@ def signs_of(command: Command, arrival: Arrival, mqmd: Mqmd) -> Iterator[str]:
     if isinstance(command, RegisterPublisher | DeregisterPublisher):
         yield "D06"
     if isinstance(command, RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
-        if command.header is not PublicationFormat.RFH2 and any(map(has_char_wildcards, command.topics)):
+        if any(map(has_char_wildcards, command.topics)):
             yield "D14"
         if (command.q_name or name_of(mqmd.reply_to_q)).startswith(_DYNAMIC):
             yield "D17"

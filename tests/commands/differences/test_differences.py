@@ -208,6 +208,7 @@ SIGNS: list[tuple[str, Wanted, set[str]]] = [
     ("D06-DeregPub", reg("t", rfh1=True, word="DeregPub"), {"D06"}),
     ("D14", reg("t*", rfh1=True, word="DeregSub"), {"D14"}),
     ("D14-MQRFH2", reg("t/#"), set()),
+    ("D14-MQRFH2-by-character", reg("t/*"), {"D14"}),
     ("D17-D18", reg("t", q="AMQ.4D3F"), {"D17", "D18"}),
     ("D24", reg("$SYS/x"), {"D24"}),
     ("D28", pub("t", options=("RetainPub",)), {"D28"}),

@@ -1,0 +1,210 @@
+"""Carrying a plan out from the command line: what may fail fails before anything is changed, or is told afterwards.
+
+log       opened, and what was read written to it
+outputs   written whole, beside their places
+apply     one transaction, with the report in the queue manager's directory
+--------- from here on the migration is done: what cannot be written is told, and the exit code is 1
+outputs   moved to their places
+log       what was done
+stdout    the report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TextIO
+
+import click
+
+from commands.cli.console import Console, ExitCode
+from commands.queues import QueueManagerStore
+from commands.queues.permissions import make_directory, private
+from migrate import log as lines
+from migrate.cli import choices
+from migrate.ledger import Severity
+from migrate.log import LogWriter
+from migrate.plan import Phase, Plan, Tool
+from migrate.report import StagedFiles, facts, outline, output_files, report_files
+from migrate.target import Target
+from migrate.targets import embedded
+from rfh2.errors import MigrationError, QPubSubError
+
+
+@dataclass(slots=True)
+class MigrationLog:
+    """The log file of one call. is_done: whether the migration is in the queue manager."""
+
+    path: Path
+    writer: LogWriter
+    began: float = field(default_factory=time.monotonic)
+    is_done: bool = False
+
+    def write_all(self, text: Iterator[str]) -> None:
+        """Lines, on the disk when this returns. Raises MigrationError before the migration is done, OSError after."""
+        try:
+            self.writer.write_all(text)
+            self.writer.sync()
+        except OSError as error:
+            if self.is_done:
+                raise
+            raise MigrationError(f"log {self.path}: {error.strerror or error}; nothing was changed") from error
+
+
+@contextmanager
+def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]:
+    """The log at *path*; what ends the call is its last line. Raises MigrationError where it cannot be written."""
+    try:
+        make_directory(path.parent)
+        stream: TextIO = open(path, mode, encoding="utf-8", opener=private)
+    except OSError as error:
+        raise MigrationError(f"log {path}: {error.strerror or error}; nothing was changed") from error
+    log = MigrationLog(path, LogWriter(stream, choices.utc_now))
+    try:
+        yield log
+    except BaseException as error:
+        with suppress(OSError):
+            log.writer.write(_ending(error, log.is_done))
+        raise
+    finally:
+        # What it held back is either on the disk by now, or has been told of.
+        with suppress(OSError):
+            stream.close()
+
+
+def _ending(error: BaseException, is_done: bool) -> str:
+    if isinstance(error, QPubSubError):
+        return f"Error: {error}"
+    changed = "the migration is done" if is_done else "nothing was changed"
+    return f"Interrupted, {changed}: {type(error).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of the result is written where. before_applying: called when all checks are behind."""
+
+    out: Path | None
+    as_json: bool
+    runbooks: Mapping[str, str]
+    before_applying: Callable[[], None] = lambda: None
+
+
+def carry_out(
+    console: Console, log: MigrationLog, plan: Plan, known: Target, store: QueueManagerStore | None, wanted: Wanted
+) -> ExitCode:
+    """Apply *plan* to *store*, unless it is a rehearsal or there is none, and report; the verb's exit code.
+
+    known: the queue manager as it was before. Raises MigrationError, StoreError, OSError before anything is changed.
+    """
+    log.write_all(lines.reading(plan))
+    found = facts(plan, known)
+    reports = report_files(found)
+    contents = {} if wanted.out is None else reports | output_files(plan, known, wanted.runbooks)
+    staged = None if wanted.out is None else StagedFiles(wanted.out, contents)
+    kept: Path | None = None
+    try:
+        if store is not None and plan.phase is not Phase.REHEARSE:
+            wanted.before_applying()
+            with console.progress("steps applied", len(plan.steps)) as advance:
+                kept = embedded.apply(store, plan, advance, reports)
+            log.is_done = True
+    except BaseException:
+        if staged is not None:
+            staged.discard()
+        raise
+    after = _Afterwards(console, kept)
+    if kept is not None:
+        console.say(f"backup, journal and report are in {kept}")
+    if staged is not None and after.does(f"the files of --out {wanted.out} could not be moved there", staged.publish):
+        console.say(f"scripts and report are in {wanted.out}")
+    after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
+    after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
+    tell_errors(console, plan)
+    return ExitCode.PROBLEMS if after.failed or plan.warning_count else ExitCode.DONE
+
+
+@dataclass(slots=True)
+class _Afterwards:
+    """What comes after the migration; where nothing was changed a failure is raised as any other."""
+
+    console: Console
+    kept: Path | None
+    failed: bool = False
+
+    def does(self, complaint: str, action: Callable[[], object]) -> bool:
+        """Whether *action* succeeded. Raises what it raises where nothing was changed, BrokenPipeError always."""
+        try:
+            action()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if self.kept is None:
+                raise
+            self.failed = True
+            again = f"the migration is done, and its report is in {self.kept / embedded.REPORT}"
+            self.console.warn(f"{complaint}: {error.strerror or error}; {again}")
+            return False
+        return True
+
+
+def _finish_log(log: MigrationLog, plan: Plan) -> None:
+    log.write_all(lines.applying(plan))
+    log.write_all(lines.closing(plan, time.monotonic() - log.began))
+
+
+def _print_report(console: Console, found: dict[str, object], as_json: bool) -> None:
+    try:
+        for line in outline(found, as_json):
+            console.data(line)
+        console.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        console.abandon_data()
+        raise
+
+
+def tell_errors(console: Console, plan: Plan) -> None:
+    """Errors go to the terminal as well: each is something that would be lost without a person."""
+    errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
+    for reason in plan.warnings:
+        if reason.severity is Severity.ERROR:
+            console.warn(reason.text)
+    for fate in errors[:10]:
+        why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
+        console.warn(f"{fate.label} ({fate.source}): {why}")
+    if len(errors) > 10:
+        console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")
+
+
+def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Path | None) -> ExitCode:
+    """No action is taken (guide 7.1). report: where the one of then is, if it was kept."""
+    where = "" if report is None else f"; the report of then is in {report}"
+    log.writer.write(f"Queue manager {qmgr} has already been migrated: no action is taken{where}")
+    console.say(f"queue manager {qmgr} has already been migrated: no action was taken{where}")
+    return ExitCode.DONE
+
+
+def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool) -> ExitCode:
+    """Give back what the last migration changed; or say what that would be, an object a line."""
+    with QueueManagerStore.open(home, qmgr) as store:
+        undone = embedded.undo(store, tool, rehearse=rehearse)
+    if rehearse:
+        for change in undone.changes:
+            console.data(lines.one_line(change))
+        console.say(f"rehearsal: {undone.given_back} objects would be as they were; nothing was changed")
+    else:
+        console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
+    for left in undone.left:
+        console.warn(f"it would be left: {left}" if rehearse else left)
+    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
+
+
+def no_others(undoing: str, **given: object) -> None:
+    """Raises UsageError where an option has nothing to do with *undoing*. given: option names and values."""
+    others = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if others:
+        raise click.UsageError(f"{undoing} goes with --rehearse alone, not with {', '.join(others)}")

@@ -1,0 +1,42 @@
+"""Wildcards of subscriptions from WebSphere MQ version 6: by character, whatever header registered them.
+
+Guide 2.5.1.1: "Subscriptions that were created before WebSphere MQ Version 7.0 always use the character based wildcard
+scheme." The message brokers had the topic-based scheme for MQRFH2 (guide 8.1, Wildcard subscriptions), so this is for
+strmqbrk alone.
+"""
+
+from __future__ import annotations
+
+from migrate.draft import Draft
+from migrate.ledger import Severity
+from migrate.legacy_state import LegacyState
+from streams.patterns import is_read_alike
+from streams.subscriptions import PublicationFormat, WildcardScheme
+
+
+def by_characters(state: LegacyState) -> LegacyState:
+    """*state* with the wildcards that version 6 had in every subscription."""
+    if all(subscription.scheme is WildcardScheme.CHAR for subscription in state.subscriptions):
+        return state
+    changed = tuple(s.model_copy(update={"scheme": WildcardScheme.CHAR}) for s in state.subscriptions)
+    return state.model_copy(update={"subscriptions": changed})
+
+
+def note_schemes(draft: Draft, told: LegacyState) -> None:
+    """Say where a source tells another scheme, and where a program will get one when it registers anew.
+
+    told: the state as the sources have it.
+    """
+    for number, legacy in enumerate(told.subscriptions, 1):
+        key = (legacy.kind, number)
+        if is_read_alike(legacy.topic):
+            continue
+        if legacy.scheme is WildcardScheme.TOPIC:
+            why = "its source has topic-based wildcards; version 6 knew character-based ones alone (guide 2.5.1.1)"
+            draft.ledger.change(key, why, "D14", severity=Severity.WARNING)
+        if legacy.format is PublicationFormat.RFH2 and "format" not in legacy.unknown:
+            why = (
+                "it keeps the wildcards * and ? that version 6 had, where # and + are ordinary characters; a program "
+                "that deregisters it and registers it again with MQRFH2 gets the topic-based # and + (guide 2.5.1.1)"
+            )
+            draft.ledger.note(key, why, "D14", severity=Severity.WARNING)

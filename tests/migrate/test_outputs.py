@@ -1,0 +1,230 @@
+"""What cannot be written is found before anything is changed, or told afterwards with where the report is kept.
+
+Exit codes: 0 done, 1 done and a person must see something, 2 nothing was changed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands.cli.console import ExitCode
+from commands.objects import QueueManager
+from commands.queues import QueueManagerStore
+from migrate.log import LogWriter
+from migrate.report import StagedFiles
+from rfh2.errors import MigrationError
+from tests.migrate.cases import LEGACY
+from tests.migrate.verbs import Ran, state
+
+STREAMS = LEGACY / "streams"
+SOURCES = ("--source", *(str(STREAMS / name) for name in ("capture.jsonl", "qm.ini", "relations.json")))
+FULL = Path("/dev/full")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with QueueManagerStore.create(tmp_path / "home", QueueManager("QM1", psmode="COMPAT")):
+        return tmp_path / "home"
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _full_out(patched: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    patched.setattr(os, "fsync", full)
+    return ("--out", str(directory / "out"))
+
+
+def _out_is_a_file(_: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    (directory / "taken").write_text("mine")
+    return ("--out", str(directory / "taken" / "out"))
+
+
+def _report_is_a_directory(_: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    (directory / "out" / "report.json").mkdir(parents=True)
+    return ("--out", str(directory / "out"))
+
+
+def _no_log(_: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    (directory / "taken").write_text("mine")
+    return ("-l", str(directory / "taken" / "log"))
+
+
+def _full_log(_: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    return ("-l", str(FULL))
+
+
+def _full_journal(patched: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
+    patched.setattr("migrate.targets.embedded._keep_reports", full)
+    return ()
+
+
+Making = Callable[[pytest.MonkeyPatch, Path], tuple[str, ...]]
+BEFORE = [
+    ("out-full", _full_out, "out: No space left on device; nothing was changed"),
+    ("out-below-a-file", _out_is_a_file, "Not a directory; nothing was changed"),
+    ("out-taken", _report_is_a_directory, "report.json is a directory; nothing was changed"),
+    ("log-below-a-file", _no_log, "nothing was changed"),
+    ("log-full", _full_log, "log /dev/full: No space left on device; nothing was changed"),
+    ("journal-full", _full_journal, "No space left on device; nothing was changed"),
+]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("make", "says"), [case[1:] for case in BEFORE], ids=[case[0] for case in BEFORE])
+def test_what_cannot_be_written_is_found_before_anything_is_changed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Making, says: str
+) -> None:
+    before = state(home)
+    with monkeypatch.context() as patched:
+        ran = Ran("strmqbrk", home, *make(patched, tmp_path), *SOURCES)
+    assert (ran.code, says in ran.err) == (ExitCode.USAGE, True), ran.err
+    assert state(home) == before
+    assert not list((home / "QM1").glob("migration/*"))
+    assert not list(tmp_path.rglob(".writing-*"))
+    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.PROBLEMS
+
+
+@pytest.mark.parametrize("phase", ["-t", "-c"])
+def test_migmbbrk_too(home: Path, tmp_path: Path, phase: str) -> None:
+    (tmp_path / "taken").write_text("mine")
+    given = ("-b", "TEST_BROKER", "--directory", str(tmp_path / "here"), "--from-qmgr", "PSMIG_QM")
+    source = ("--source", str(LEGACY / "log-example" / "outfile.txt"))
+    if phase == "-c":
+        assert Ran("migmbbrk", home, "-t", *given, *source).code != ExitCode.USAGE
+    before = state(home)
+    ran = Ran("migmbbrk", home, phase, *given, "--out", str(tmp_path / "taken" / "out"), *source)
+    assert (ran.code, "nothing was changed" in ran.err) == (ExitCode.USAGE, True)
+    assert state(home) == before
+    assert not (home / "QM1" / "migration" / "retrieved.json").exists()
+    ran = Ran("migmbbrk", home, phase, *given[:2], "--directory", str(tmp_path / "taken" / "log"), *source)
+    assert (ran.code, "nothing was changed" in ran.err) == (ExitCode.USAGE, True)
+    assert state(home) == before
+
+
+def _publishing_fails(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(StagedFiles, "publish", full)
+
+
+def _log_fails_at_the_end(patched: pytest.MonkeyPatch) -> None:
+    write = LogWriter.write
+
+    def fails(self: LogWriter, text: str) -> None:
+        if text.startswith("Applying"):
+            full()
+        write(self, text)
+
+    patched.setattr(LogWriter, "write", fails)
+
+
+AFTER = [
+    ("out", _publishing_fails, "the files of --out"),
+    ("log", _log_fails_at_the_end, "could not be finished"),
+]
+
+
+@pytest.mark.parametrize(("fail", "says"), [case[1:] for case in AFTER], ids=[case[0] for case in AFTER])
+def test_what_fails_afterwards_is_told_and_the_report_is_kept(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[pytest.MonkeyPatch], None], says: str
+) -> None:
+    before = state(home)
+    with monkeypatch.context() as patched:
+        fail(patched)
+        ran = Ran("strmqbrk", home, "--out", str(tmp_path / "out"), *SOURCES)
+    assert ran.code == ExitCode.PROBLEMS
+    assert says in ran.err
+    assert "the migration is done, and its report is in " in ran.err
+    assert state(home) != before
+    (kept,) = (home / "QM1").glob("migration/*/report")
+    assert json.loads((kept / "report.json").read_text())["phase"] == "complete"
+    assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html"}
+    again = Ran("strmqbrk", home, *SOURCES)
+    assert again.code == ExitCode.DONE
+    assert f"the report of then is in {kept}" in again.err
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
+    command = [sys.executable, "-m", "commands.cli", "strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES]
+    with FULL.open("w") as nowhere:
+        ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == ExitCode.PROBLEMS, ended.stderr
+    assert "the report could not be written: No space left on device; the migration is done" in ended.stderr
+    assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
+
+
+def test_a_full_disk_leaves_nothing_of_the_staged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(MigrationError, match="nothing was changed"):
+        StagedFiles(tmp_path / "out", {"a": b"1", "b": b"2"})
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_staged_files_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    staged = StagedFiles(tmp_path, {"a": b"new"})
+    assert (tmp_path / "a").read_text() == "old"
+    staged.publish()
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "new")]
+
+
+class TestUndo:
+    """--undo, and its rehearsal."""
+
+    def test_a_rehearsal_says_what_undoing_would_do_and_does_nothing(self, home: Path) -> None:
+        untouched = state(home)
+        Ran("strmqbrk", home, *SOURCES)
+        before = state(home)
+        files = sorted(home.rglob("*"))
+        rehearsed = Ran("strmqbrk", home, "--undo", "--rehearse")
+        assert rehearsed.code == ExitCode.DONE
+        assert (state(home), sorted(home.rglob("*"))) == (before, files)
+        lines = rehearsed.out.splitlines()
+        assert "topic Sport: deleted" in lines
+        assert "qmgr QM1: as before" in lines
+        assert "subscription news to News/* for NEWS.Q: removed" in lines
+        assert "retained publication on Sport/Soccer/Results: cleared" in lines
+        assert f"rehearsal: {len(lines)} objects would be as they were; nothing was changed" in rehearsed.err
+        undone = Ran("strmqbrk", home, "--undo")
+        assert f"{len(lines)} objects, subscriptions and retained publications are as they were" in undone.err
+        assert state(home) == untouched
+
+    def test_it_says_what_would_be_left(self, home: Path) -> None:
+        Ran("strmqbrk", home, *SOURCES)
+        with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+            unit.put("RESULTS.Q", None, b"a publication")
+        ran = Ran("strmqbrk", home, "--undo", "--rehearse")
+        assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+
+    def test_of_nothing(self, home: Path) -> None:
+        ran = Ran("strmqbrk", home, "--undo", "--rehearse")
+        assert (ran.code, "nothing to undo" in ran.err) == (ExitCode.USAGE, True)
+
+    def test_of_migmbbrk(self, home: Path, tmp_path: Path) -> None:
+        given = ("-b", "TEST_BROKER", "--directory", str(tmp_path / "here"))
+        Ran("migmbbrk", home, "-t", *given, "--source", str(LEGACY / "log-example" / "outfile.txt"))
+        before = state(home)
+        ran = Ran("migmbbrk", home, "--undo", "-r")
+        assert "topic MIGMBBRK.TOPIC.00001: deleted" in ran.out
+        assert state(home) == before
+
+    @pytest.mark.parametrize(
+        ("verb", "arguments"),
+        [("strmqbrk", SOURCES), ("strmqbrk", ("--extract",)), ("migmbbrk", ("-c",)), ("migmbbrk", ("-t", *SOURCES))],
+        ids=["sources", "extract", "complete", "initial"],
+    )
+    def test_with_anything_else_it_is_a_usage_error(self, home: Path, verb: str, arguments: tuple[str, ...]) -> None:
+        Ran("strmqbrk", home, *SOURCES)
+        before = state(home)
+        ran = Ran(verb, home, "--undo", *arguments)
+        assert (ran.code, "--undo goes with --rehearse alone" in ran.err) == (ExitCode.USAGE, True)
+        assert state(home) == before
