@@ -203,9 +203,9 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
 
 
 def distinct(options: Sequence[StrEnum]) -> tuple[StrEnum, ...]:
-    """*options* without those that come again: of the persistence options the last one counts, so each keeps its last place.
+    """Each of *options* once, at its last place: of the persistence options the last one counts.
 
-    What a command asks for is looked up for each of its topics; an option may stand in it as often as a message has room.
+    A message has room for many thousands of one option and of topics, and options are looked up for each topic.
     """
     return tuple(options) if len(options) < 2 else tuple(dict.fromkeys(reversed(options)))[::-1]
 

@@ -16,8 +16,8 @@ def _compiled(text: str) -> Selector:
     return compile_selector(text)
 
 
-# Of the message asked about last alone: a publication to many topics comes by here for each of them, and its folders are
-# read once. By identity, for to compare two messages would cost as much as reading them.
+# The message that was asked about last. A publication to many topics is asked about once for each, and read once only.
+# It is compared by identity: comparing the contents of two messages costs as much as reading them.
 _LAST: Final[list[tuple[Message, Lookup]]] = []
 
 

@@ -33,10 +33,8 @@ MAX_DEPTH = 64
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
 _PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
-# What a quantifier took it does not give back (``++``, ``*+``): no other division of the text would match.
-_TAG = re.compile(
-    r"""<(/?)([^\s<>/&"'=]++)((?:\s++[^\s<>/&"'=]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>"""
-)
+# No quantifier gives back what it took (``++``, ``*+``), because no other division of the text can match.
+_TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)((?:\s++[^\s<>/&"'=]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>""")
 _FORBIDDEN_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -57,11 +55,11 @@ _XML_SPACE = " \t\r\n"
 _TRUE, _FALSE = ("1", "TRUE", "true"), ("0", "FALSE", "false")
 _BITS = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
-# Without ``++`` the digits could be divided between the two places for them in as many ways as there are digits.
+# Two neighbours match digits. Without ``++`` each division of the digits is tried: the square of their number.
 _FLOAT = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
 
-# lxml looks for each attribute's value from the first attribute on; from here on XPath is faster, which does not.
+# To get one value lxml walks the attributes from the first: all values take the square of their number. XPath does not.
 _MANY_ATTRIBUTES = 32
 
 

@@ -12,8 +12,8 @@ import re
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
 
-# Nothing here gives back what it took, and the search goes on where a tag broke off: each character is looked at once. An
-# expression that tries again would take the square of the length of "<aaa..." without an end, while a queue waits.
+# A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on where
+# the tag broke off, and looks at each character once. With backtracking, "<aaa..." takes the square of its length.
 _TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)(?:[^<>/"']++|/(?!>)|"[^"]*+"|'[^']*+')*+(/?>)?""")
 
 

@@ -20,6 +20,7 @@ text, apart from the data and without their types: a message that has some is re
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from enum import Enum
 from typing import BinaryIO
@@ -37,8 +38,8 @@ _SECTION = re.compile(rb"\*{4}\s*(Message descriptor|Message properties|Message)
 _DESCRIPTOR = re.compile(rb"\*{4}\s*Message descriptor\s*\*{4}")
 _LENGTH = re.compile(rb"\s*length - (\d+)(?: of (\d+))? bytes")
 _OFFSET = re.compile(rb"[0-9A-F]{8}:")
-# A value may hold quotes, even what looks like the next field. One expression for a line of two fields would try all the
-# divisions of it; ``_strings`` looks for the last place where the second field can begin, and for that only once.
+# A value may hold quotes, even what looks like the next field. One expression for a line with two fields tries every
+# division of the line; ``_strings`` looks once for the last place where the second field can begin.
 _STRING = re.compile(rb"\s*+(\w++)\s*+: '")
 _NEXT_STRING = re.compile(rb"'(?=\s++(\w++)\s*+: ')")
 _NUMBER_BEHIND = re.compile(rb"\s++(\w++)\s*+: (-?\d++)\s*+\Z")
@@ -202,7 +203,7 @@ class _Message:
 
 
 def _strings(line: bytes) -> list[tuple[bytes, bytes]]:
-    """The fields of a line that begins with a string: that alone, or a string or a number behind it; none of another."""
+    """The fields of a line that begins with a string: one, or two if a string or a number follows. Else no field."""
     first = _STRING.match(line)
     end = line.rfind(b"'")
     if first is None or end < first.end():
@@ -213,11 +214,10 @@ def _strings(line: bytes) -> list[tuple[bytes, bytes]]:
         return [(name, line[at:end]), (number[1], number[2])]
     if line[end + 1 :].strip():
         return []
-    second = None
-    for second in _NEXT_STRING.finditer(line, at, end):
-        pass
-    if second is None:
+    seconds = deque(_NEXT_STRING.finditer(line, at, end), maxlen=1)
+    if not seconds:
         return [(name, line[at:end])]
+    second = seconds[0]
     return [(name, line[at : second.start()]), (second[1], line[line.index(b"'", second.end()) + 1 : end])]
 
 

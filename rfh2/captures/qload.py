@@ -62,8 +62,7 @@ _AS_HEX = frozenset({"AIX", "AOX", *(code for code, name in _ATTRIBUTES.items() 
 
 _HEADER = re.compile(rb"\* (?:DMPMQMSG|QLOAD)\b")
 _FIRST_ATTRIBUTE = re.compile(rb"A (?:VER|RPT) -?\d+[^\S\n]*+$", re.MULTILINE)
-# Blanks that two places could take are taken by the first (``*+``): to divide them anew for each that follows would take
-# the square of their number.
+# Where two neighbours match blanks, the first takes them all (``*+``): to try each division takes the square.
 _ORIGIN = re.compile(rb"\*\s*+(Qmgr|Queue)\s*+=(.*)\Z", re.DOTALL)
 _HEX_LINE = re.compile(rb"\s*+([0-9A-Fa-f]*+)\s*+(?:<.*)?\Z", re.DOTALL)
 _QUOTED = re.compile(rb'"((?:[^"~]++|~["~])*+)"\s*+\Z')

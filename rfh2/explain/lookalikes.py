@@ -17,8 +17,8 @@ from rfh2.chain import sniffed
 _SEEN_BYTES: Final = 65_536
 
 _HEX: Final = re.compile(rb"(?:[0-9A-Fa-f]{2}\s*){16,}[0-9A-Fa-f]?")
-# What may be blanks twice over, or may run over many lines, does not give back what it took (``++``), nor leave its line:
-# else what was tried in vain from one place would be tried again from each of the others.
+# Where two neighbours match blanks, the first takes them all (``++``), and what is looked for at each line does not run
+# over the next lines: either would take the square of the length.
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/\s]{24,}+={0,2}+\s*+")
 _WORDS: Final = re.compile(rb"[0-9A-Fa-f]{7,8} +[0-9A-Fa-f]{4}(?: +[0-9A-Fa-f]{4}){2,} *\r?\n")
 _OCTAL: Final = re.compile(rb"[0-7]{7}(?: +[0-7]{6})+ *\r?\n")
