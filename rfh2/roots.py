@@ -12,8 +12,8 @@ import re
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
 
-# A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on where
-# the tag broke off, and looks at each character once. With backtracking, "<aaa..." takes the square of its length.
+# A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on
+# where the tag broke off, and looks at each character once. Backtracking takes the square of the length of "<aaa...".
 _TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)(?:[^<>/"']++|/(?!>)|"[^"]*+"|'[^']*+')*+(/?>)?""")
 
 

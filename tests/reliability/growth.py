@@ -1,9 +1,9 @@
 """How the time to read a message, or a capture file, grows with its size: no reader takes more than in proportion.
 
-A queue manager reads messages one behind another, within a transaction: one message that takes the square of its length
-stops every program. ``CASES`` has every kind of input, hostile ones too, with its reader; one more case is one more line
-in a table. For each case the size is doubled, and processor time measured, until the input is large or takes long. Four
-times the size may take ``BOUND`` times the time: proportion gives four, the square sixteen.
+A queue manager reads messages one behind another, within a transaction: one message that takes the square of its
+length stops every program. ``CASES`` has every kind of input, hostile ones too, with its reader; one more case is one
+more line in a table. For each case the size is doubled, and processor time measured, until the input is large or takes
+long. Four times the size may take ``BOUND`` times the time: proportion gives four, the square sixteen.
 
 As a command this prints the figures (``--help`` has its options):
 
@@ -26,6 +26,7 @@ from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfil, Cfin, Cfsl
 from tests.reliability.growth_inputs import (
     CONTROL,
+    bare,
     capture,
     convert,
     decode_json,
@@ -282,7 +283,8 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "qload, attributes": ("qload", raw("A VER 1\n")),
     "qload, blank lines": ("qload", raw("\n", "A VER 2\n", "X 00\n")),
     "qload, an attribute of digits": ("qload", raw("1", "A VER 1", " x\n")),
-    "amqsbcg, fields in a field": ("amqsbcg", listing(of("' b : '", "a : '"))),
+    "amqsbcg, fields in a field": ("amqsbcg", listing(of("' b : '", "a : '", "x"))),
+    "amqsbcg, numbers in a field": ("amqsbcg", listing(of("' b : 5", "a : '", "x"))),
     "amqsbcg, quotes in a field": ("amqsbcg", listing(of("'", "a : '", "x"))),
     "amqsbcg, blanks in a field": ("amqsbcg", listing(of(" ", "a : '", "x"))),
     "amqsbcg, quotes and blanks": ("amqsbcg", listing(of("'  a", "a : '", "x"))),
@@ -301,12 +303,20 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "jsonl, arrays": ("jsonl", raw("[1],", '{"a":[', '0],"queue":"Q","body_hex":""}\n')),
     "jsonl, empty lines": ("jsonl", raw("\n")),
     "jsonl, broken lines": ("jsonl", raw("{}\n")),
-    "auto, base64 and blanks": ("auto", raw(" ", "a" * 30, "!")),
-    "auto, line ends": ("auto", raw("\n", "!")),
-    "auto, lines of a dump": ("auto", raw("0000: \t\n", "!\n")),
-    "auto, stars": ("auto", raw("**** \n", "!\n")),
-    "auto, pairs of digits": ("auto", raw("aa  ", "", "!")),
-    "auto, words": ("auto", raw("0000 ", "0000000 ", "!")),
+}
+# What no reader knows is compared with what it may be; that looks at the first 64 KiB.
+UNKNOWN: Final[dict[str, Callable[[int], bytes]]] = {
+    "base64 and blanks": raw(" ", "a" * 30, "!"),
+    "line ends": raw("\n", "!"),
+    "beginnings of dumps": raw("0000: \t\n", "!"),
+    "blanks and offsets": raw(" \n", "", "0000 x"),
+    "stars": raw("**** \n", "!"),
+    "pairs of digits": raw("aa  ", "", "!"),
+    "words": raw("0000 ", "0000000 ", "!"),
+    "bytes of an array": raw(" ", "x = {", "0x00"),
+    "bytes with 0x": raw("0x00, ", "", "!"),
+    "characters of two bytes": raw("a\0", "", "!"),
+    "blanks before a folder": raw(" ", "", "<"),
 }
 SESSIONS: Final[dict[str, Callable[[wire.Session, int], None]]] = {
     "puts": puts,
@@ -352,6 +362,10 @@ def _cases() -> Iterator[Case]:
             yield Case(f"convert --to {form}", convert(form), written("jsonl"))
     for name, (form, listed) in LISTINGS.items():
         yield Case(f"capture: {name}", capture(form), listed, hostile=True)
+    for name, unknown in UNKNOWN.items():
+        yield Case(
+            f"decode --json: unknown data, {name}", decode_json, lambda n, unknown=unknown: bare(unknown(n)), True
+        )
     for name, shape in SESSIONS.items():
         yield Case(f"capture: pcap, {name}", capture("pcap"), lambda n, shape=shape: session(n, shape))
     for name, script in SCRIPTS.items():
@@ -369,9 +383,7 @@ def main() -> int:
     )
     parser.add_argument("words", nargs="*", help="only cases with one of these words in their names")
     given = parser.parse_args()
-    print(
-        f"{'KiB':>7} {'ms':>9} {'ms/KiB':>8} {'rise':>5}  case (rise: for four times the size; at most {BOUND:g})"
-    )
+    print(f"{'KiB':>7} {'ms':>9} {'ms/KiB':>8} {'rise':>5}  case (rise: for four times the size; at most {BOUND:g})")
     steep = 0
     for case in CASES.values():
         if given.words and not any(word in case.name for word in given.words):

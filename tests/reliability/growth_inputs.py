@@ -45,6 +45,11 @@ def captured(message: Message, queue: str = STREAM, seq: int = 1) -> CapturedMes
     )
 
 
+def bare(data: bytes) -> CapturedMessage:
+    """Data without a descriptor, as a file of unknown contents is read."""
+    return CapturedMessage(seq=1, queue="", body_hex=data.hex())
+
+
 def in_rfh2(*folders: str, queue: str = STREAM, seq: int = 1, body: bytes = b"", **md: Any) -> CapturedMessage:
     header = Rfh2(tuple(map(Folder.of, folders)), coded_char_set_id=1208, format="MQSTR")
     mqmd = Mqmd(format="MQHRF2", coded_char_set_id=1208, user_identifier="app", reply_to_q="REPLY", **md)
