@@ -59,7 +59,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
     """The log at *path*; what ends the call is its last line. Raises MigrationError where it cannot be written."""
     try:
         make_directory(path.parent)
-        stream: TextIO = open(path, mode, encoding="utf-8", opener=private)
+        stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
     except OSError as error:
         raise MigrationError(f"log {path}: {error.strerror or error}; nothing was changed") from error
     log = MigrationLog(path, LogWriter(stream, choices.utc_now))
