@@ -42,7 +42,7 @@ from commands.queues.errors import (
 from commands.queues.heads import Heads, Row
 from commands.queues.pending import Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
-from commands.queues.state import to_microseconds
+from commands.queues.state import LAST_US, to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from streams.operations import Effect
@@ -189,7 +189,7 @@ class SqliteUnitOfWork:
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
         else:
-            end_us = None if arrived.lifetime_us is None else time_us + arrived.lifetime_us
+            end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
         row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
         if self._pending.put(row):
