@@ -8,6 +8,7 @@ dead letter                          the command has to wait
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -25,6 +26,7 @@ from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
 _APPLICATION: Final = "qpubsub"
+_MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
 
 class UndeliverableError(StoreError):
@@ -42,10 +44,13 @@ class UndeliverableError(StoreError):
 
 
 class Deliverer:
-    """Puts for one unit of work, with what *broker* knows of the queue manager."""
+    """Puts for one unit of work, with what *broker* knows of the queue manager.
 
-    def __init__(self, unit: UnitOfWork, broker: Broker) -> None:
-        self._unit, self._broker = unit, broker
+    stranded: told the name of each transmission queue that nobody defined, when something is put there.
+    """
+
+    def __init__(self, unit: UnitOfWork, broker: Broker, stranded: Callable[[str], None] | None = None) -> None:
+        self._unit, self._broker, self._stranded = unit, broker, stranded
         self._qmgr = broker.qmgr
         # Asked once: looking at a protocol costs as much as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
@@ -81,6 +86,7 @@ class Deliverer:
     def _put(self, put: Outgoing, arrival: Arrival) -> None:
         if self._routes is None and put.qmgr != self._qmgr:
             put = transmitted(put)
+            self._have_transmission_queue(put.queue)
         mqmd = put.message.mqmd
         md, user = mqmd.encode(), mqmd.user_identifier or None
         if self._routes is not None:
@@ -89,6 +95,16 @@ class Deliverer:
         self._unit.put(
             put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at
         )
+
+    def _have_transmission_queue(self, name: str) -> None:
+        """Make the queue where there is none; one that no administrator defined is told of. Raises QueueError."""
+        queue = self._unit.find_queue(name)
+        if queue is None:
+            made = self._unit.ensure_queue(name)
+            queue = replace(made, transmission=True, description=_MADE_FOR_TRANSMISSION)
+            self._unit.save_definition(queue)
+        if self._stranded is not None and queue.description == _MADE_FOR_TRANSMISSION:
+            self._stranded(queue.name)
 
     def _refused(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
         response = put.kind is PutKind.RESPONSE

@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +67,11 @@ class Console:
     def watched(self) -> bool:
         """Whether a person at a terminal sees the talk."""
         return self.stderr.isatty()
+
+    @property
+    def is_the_process(self) -> bool:
+        """Whether a person started this program, and no other program called it: the process is the verb's own."""
+        return self.stderr is sys.__stderr__ and threading.active_count() == 1
 
     def data(self, line: str) -> None:
         """One line of data."""

@@ -14,6 +14,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
+from commands.cli.working import being_worked_on
 from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
 from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview
 from rfh2.dlh import decode_dlh
@@ -63,8 +64,18 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "queues": {queue.definition.name: _queue(queue, objects, now) for queue in seen.queues},
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
-        "processor": {**last_status(store.directory), "running": _running(store)},
+        "processor": _processor(store, now),
     }
+
+
+def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
+    running = _running(store)
+    working = being_worked_on(store.directory) if running else None
+    told: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
+    if working is not None and not working["died"]:
+        for_s = _age_s(datetime.fromisoformat(working["since"]), now)
+        told["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
+    return told
 
 
 def _inputs(objects: Objects) -> tuple[str, ...]:
@@ -79,7 +90,7 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "depth": queue.depth,
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
-        "role": _role(definition.name, objects),
+        "role": "transmission" if definition.transmission else _role(definition.name, objects),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
     }
@@ -132,6 +143,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield _processor_line(processor)
     if processor["running"] and (stuck := processor.get("waiting")):
         yield f"It waits since {stuck['since']}: {stuck['text']}"
+    if work := processor["working_on"]:
+        what = f"message {work['seq']} on {work['queue']}, {work['size_bytes']:,} bytes, MsgId {work['msg_id']}"
+        yield f"Working on {what}, for {_duration(work['for_s'])}"
     if waiting["waiting"]:
         yield f"{waiting['waiting']:,} commands wait, the first for {_duration(waiting['oldest_s'])}"
     size = status["database"]
