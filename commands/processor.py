@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from commands.authority import GroupsOf, RecordedAuthority, no_groups
+from commands.backlog import Backlog
 from commands.broker import Arrival, Broker, Outcome
 from commands.budget import Budget
 from commands.delivering import Deliverer, UndeliverableError
@@ -93,7 +94,7 @@ class Processor:
     groups of a user, for authority records. committed: told what was done so far, after each commit and again while
     there is nothing to do. link: to a topic tree elsewhere; the embedded one is all there is where None.
     longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command. watch: who looks after
-    the processor, and knows on which messages it ended before.
+    the processor, and knows on which messages it ended before. backlog: of what can be put nowhere.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Processor:
         longest_pause_s: float = LONGEST_PAUSE_S,
         budget: Budget | None = None,
         watch: Watch | None = None,
+        backlog: Backlog | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
@@ -122,6 +124,7 @@ class Processor:
         self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
         self._unrecorded: deque[Put] = deque()
+        self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
         self.tally = Tally()
 
     def start(self) -> None:
@@ -133,7 +136,14 @@ class Processor:
         self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
-        """Process until the input queues are empty or *stop* says so; returns how many commands there were."""
+        """Process until the input queues are empty or *stop* says so; returns how many commands there were.
+
+        What is owed to subscribers is tried first.
+        """
+        self._pay()
+        return self._drain(stop)
+
+    def _drain(self, stop: Stop | None) -> int:
         done = 0
         while stop is None or not stop.is_set():
             count = self._one_batch()
@@ -151,7 +161,9 @@ class Processor:
         looked = self._clock()
         while not stop.is_set():
             try:
-                self.drain(stop)
+                if self._backlog.is_due:
+                    self._pay()
+                self._drain(stop)
                 patience = 0.1
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
@@ -162,6 +174,18 @@ class Processor:
                 _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
                 patience = min(patience * 2, self._longest_pause_s)
+
+    @property
+    def owed(self) -> int:
+        """How many publications are kept because they could be put nowhere."""
+        return self._backlog.messages
+
+    def _pay(self) -> None:
+        more = self._backlog.may_owe
+        while more:
+            with self._store.unit_of_work() as unit:
+                more = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)
+            self._version = unit.state_version
 
     def _discard_expired(self) -> None:
         with self._store.unit_of_work() as unit:
@@ -342,17 +366,6 @@ class Processor:
                 self._told.add(finding.text)
                 _log.warning("%s", finding.text)
 
-    def _tell_stranded(self, queue: str) -> None:
-        """Log, once, that messages go to a queue manager of which nobody told this one."""
-        if queue not in self._told:
-            self._told.add(queue)
-            text = (
-                "messages for queue manager %s are on transmission queue %s, which nobody defined, and no channel takes"
-                " them from there; this is queue manager %s. Where programs mean this one, have them name it, or no"
-                " queue manager, in ReplyToQMgr and QMgrName"
-            )
-            _log.warning(text, queue, queue, self._store.name)
-
     def _arrival(self, message: StoredMessage) -> Arrival:
         return Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
 
@@ -378,7 +391,7 @@ class Processor:
     def _delivering(self, unit: UnitOfWork, broker: Broker) -> Deliverer:
         deliverer = self._deliverer
         if deliverer is None or not deliverer.is_of(unit, broker):
-            deliverer = self._deliverer = Deliverer(unit, broker, self._tell_stranded)
+            deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, again: Again, batch: _Batch) -> None:

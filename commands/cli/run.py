@@ -178,7 +178,10 @@ def command(
     refused = 0 if link is None else link.refused
     if refused:
         console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
-    return ExitCode.PROBLEMS if processor.tally.dead_letters or refused or unsettled else ExitCode.DONE
+    if once and processor.owed:
+        console.say(f"{processor.owed} publications could not be delivered and are kept; qpubsub status shows for whom")
+    problems = processor.tally.dead_letters or refused or unsettled or (once and processor.owed)
+    return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 
 def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> bool:

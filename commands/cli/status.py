@@ -62,6 +62,10 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "retained": seen.retained,
         "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},
         "queues": {queue.definition.name: _queue(queue, objects, now) for queue in seen.queues},
+        "owed": [
+            {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
+            for name, count, since in seen.owed
+        ],
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
         "processor": _processor(store, now),
@@ -156,6 +160,11 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):
         oldest = "" if row["oldest_s"] is None else _duration(row["oldest_s"])
         yield f"{row['depth']:>7}  {oldest:>6}  {name}{_remarks(row)}"
+    if status["owed"]:
+        yield ""
+        yield "Publications that neither their queue nor the dead-letter queue takes, tried again until one does:"
+        for row in status["owed"]:
+            yield f"{row['count']:>7}  {_duration(row['oldest_s']):>6}  {row['queue']}"
     yield from _dead_letter_lines(status["dead_letters"])
     errors = processor.get("last_errors") or []
     if errors:

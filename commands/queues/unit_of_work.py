@@ -40,6 +40,7 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.heads import Heads, Row
+from commands.queues.owed import OwedMessages
 from commands.queues.pending import Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.state import LAST_US, to_microseconds
@@ -48,8 +49,6 @@ from rfh2.errors import StoreError
 from streams.operations import Effect
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_HIGHEST_SEQ: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'messages'"
-_SAVE_VERSION: Final = "UPDATE state SET version = ?"
 _SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
 
@@ -91,6 +90,7 @@ class SqliteUnitOfWork:
         "_time_us",
         "_version",
         "database",
+        "owed",
     )
 
     def __init__(self, database: Database, cache: DefinitionCache, clock: Callable[[], datetime]) -> None:
@@ -102,6 +102,7 @@ class SqliteUnitOfWork:
         self._depths: dict[str, int] = {}
         self._pending = Pending(database.connection)
         self._heads = Heads(database.connection, self.settle)
+        self.owed = OwedMessages(database.connection, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
@@ -385,6 +386,7 @@ class SqliteUnitOfWork:
         del self._got[got:]
         self._depths.clear()
         self._heads.forget()
+        self.owed.forget()
         self._cache.forget()
         self._step(_COUNT_BACKOUT, came_back)
 
@@ -451,9 +453,13 @@ class SqliteUnitOfWork:
 
     def _next_seq(self) -> int:
         if self._seq is None:
-            row = self._connection.execute(_HIGHEST_SEQ).fetchone()
+            row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").fetchone()
             self._seq = 0 if row is None else int(row[0])
         return self._seq + 1
+
+    def _take_seq(self) -> int:
+        self._seq = self._next_seq()
+        return self._seq
 
     def _known(self, name: str) -> LocalQueue:
         found = self.find_queue(name)
@@ -491,4 +497,4 @@ class SqliteUnitOfWork:
         # Once is enough: nobody else can look before the unit of work ends.
         if self._version == self._cache.state_version:
             self._version += 1
-            self._pending.execute(_SAVE_VERSION, (self._version,))
+            self._pending.execute("UPDATE state SET version = ?", (self._version,))
