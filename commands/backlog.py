@@ -11,7 +11,6 @@ that is not persistent is given up after PSRTYCNT tries where PSNPMSG is DISCARD
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -35,23 +34,23 @@ _FIRST_PAUSE_S: Final = 0.1
 
 
 class Backlog:
-    """What one processor owes. clock: UTC now. longest_pause_s: between two tries.
+    """What one processor owes.
 
-    monotonic: seconds, for the pauses. most_messages, most_bytes: that may be owed in all.
+    clock: UTC now. longest_pause_s: between two tries. most_messages, most_bytes: that may be owed in all.
     """
 
     def __init__(
         self,
         clock: Callable[[], datetime],
         longest_pause_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
         most_messages: int = MOST_MESSAGES,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        self._clock, self._monotonic, self._longest_pause_s = clock, monotonic, longest_pause_s
+        self._clock, self._longest_pause_s = clock, longest_pause_s
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._messages = self._bytes = 0
-        self._pause_s, self._next_s = _FIRST_PAUSE_S, 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
         self._told: set[str] = set()
 
@@ -63,7 +62,10 @@ class Backlog:
     @property
     def is_due(self) -> bool:
         """Whether it should be tried now."""
-        return self._may_owe and self._monotonic() >= self._next_s
+        if not self._may_owe or self._tried is None:
+            return self._may_owe
+        # The clock may be set back.
+        return abs((self._clock() - self._tried).total_seconds()) >= self._pause_s
 
     @property
     def messages(self) -> int:
@@ -88,8 +90,7 @@ class Backlog:
         self._messages += 1
         self._bytes += len(message.body)
         if not self._may_owe:
-            self._pause_s = _FIRST_PAUSE_S
-            self._next_s = self._monotonic() + self._pause_s
+            self._pause_s, self._tried = _FIRST_PAUSE_S, self._clock()
         self._may_owe = True
         if queue not in self._told:
             self._told.add(queue)
@@ -121,7 +122,7 @@ class Backlog:
         self._messages, self._bytes = owing.total() if left else (0, 0)
         self._may_owe = bool(left)
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
-        self._next_s = self._monotonic() + (0.0 if more else self._pause_s)
+        self._tried = None if more else self._clock()
         return more
 
     def _pay_one(self, unit: UnitOfWork, owing: Owing, queue: str, qmgr: QueueManager) -> tuple[int, QueueError | None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.cli.supervising import GRACE_S
 from commands.cli.working import being_worked_on
 from commands.objects import QueueManager
 from commands.queues import QueueManagerStore, UnitOfWork
@@ -96,15 +97,19 @@ def test_it_ends_within_a_second_whatever_is_being_read(
 ) -> None:
     with store.unit_of_work() as unit:
         _publish(unit, hang)
-    with _running(store) as process:
-        _until(lambda: _is_stuck(store, process))
-        asked = time.monotonic()
-        process.send_signal(number)
-        code = process.wait(10)
-        assert time.monotonic() - asked < 2.0  # a second, and as much again for a machine that is busy
-    assert code == 130
-    assert store.depth(STREAM) == 1
-    assert being_worked_on(store.directory) is None
+    took_s: list[float] = []
+    while not took_s or (min(took_s) > 1.5 and len(took_s) < 5):  # the machine may be busy with other things
+        with _running(store, "--command-seconds", "0") as process:
+            _until(lambda: _is_stuck(store, process))
+            asked = time.monotonic()
+            process.send_signal(number)
+            code = process.wait(20)
+            took_s.append(time.monotonic() - asked)
+        assert code == 130
+        assert store.depth(STREAM) == 1
+        assert being_worked_on(store.directory) is None
+    assert min(took_s) <= 1.5
+    assert GRACE_S < 1.0
 
 
 def test_an_idle_processor_ends_in_order(store: QueueManagerStore) -> None:

@@ -127,33 +127,33 @@ def test_a_restart_keeps_what_is_owed(tmp_path: Path) -> None:
 
 def test_what_is_published_before_it_is_tried_again_stays_behind(store: QueueManagerStore) -> None:
     """The pause between two tries is not over when the queue can take messages again."""
-    seconds = 0.0
-    backlog = Backlog(lambda: NOW, 30.0, lambda: seconds)
-    processor = Processor(store, lambda: NOW, backlog=backlog)
+    now = NOW
+    backlog = Backlog(lambda: now, 30.0)
+    processor = Processor(store, lambda: now, backlog=backlog)
     _publish(store, "1")
     processor.drain()
     _define(store, LocalQueue("S"))
     _publish(store, "22")
     processor._drain(None)
     assert (_told(store, "S"), _owed(store)) == ([], {"S": 2})
-    seconds = 31.0
+    now += timedelta(seconds=31)
     assert backlog.is_due
     processor.drain()
     assert _told(store, "S") == ["1", "22"]
 
 
 def test_it_is_tried_ever_more_slowly(store: QueueManagerStore) -> None:
-    seconds = 0.0
-    backlog = Backlog(lambda: NOW, 1.0, lambda: seconds)
-    processor = Processor(store, lambda: NOW, backlog=backlog)
+    now = NOW
+    backlog = Backlog(lambda: now, 1.0)
+    processor = Processor(store, lambda: now, backlog=backlog)
     _publish(store, "1")
     processor.drain()
     pauses = []
     for _ in range(8):
-        since = seconds
+        since = now
         while not backlog.is_due:
-            seconds += 0.05
-        pauses.append(round(seconds - since, 2))
+            now += timedelta(seconds=0.05)
+        pauses.append(round((now - since).total_seconds(), 2))
         processor._pay()
     assert pauses == sorted(pauses)
     assert pauses[0] <= 0.25
