@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from commands.authority import Authority, RecordedAuthority
+from commands.budget import Meter
 from commands.context import Context, Place, Semantics
 from commands.copies import copies
 from commands.deadletter import dead_letter, is_wanted
@@ -77,15 +78,39 @@ class Outcome:
     lost: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the bytes of a message say, before anything is known of the queue manager.
+
+    command: the command in it, or the error that answers it. Made outside a unit of work where it may take long.
+    """
+
+    message: Message | DecodeError
+    command: Command | DecodeError | CommandError | None = None
+
+    @classmethod
+    def of(cls, md: bytes | None, body: bytes) -> Reading:
+        """Read a message. Raises nothing: an error is what it came to."""
+        try:
+            message = decode(body, md)
+        except DecodeError as error:
+            return cls(error)
+        try:
+            return cls(message, parse(message))
+        except (DecodeError, CommandError) as error:
+            return cls(message, error)
+
+
 @dataclass(slots=True)
 class _Work:
-    """One arrival while it is being worked on."""
+    """One arrival while it is being worked on. command: what it was read as before, or the error, if it was."""
 
     arrival: Arrival
     message: Message
     context: Context
     origin: Origin
     ids: Ids
+    command: Command | DecodeError | CommandError | None = None
     effects: list[Effect] = field(default_factory=list)
     puts: list[Outgoing] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -96,8 +121,8 @@ class Broker:
 
     setup: MQSC text, run first. semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5).
     objects, space, authority: given by an edge that keeps them elsewhere. rfh2_wildcards: the scheme of MQRFH2
-    commands; WebSphere MQ version 6's own broker had CHAR for all (guide 2.5.1.1). Raises QPubSubError where *setup*
-    fails.
+    commands; WebSphere MQ version 6's own broker had CHAR for all (guide 2.5.1.1). meter: of what each command takes;
+    None where nothing is limited. Raises QPubSubError where *setup* fails.
     """
 
     def __init__(
@@ -110,8 +135,10 @@ class Broker:
         space: TopicSpace | None = None,
         authority: Authority | None = None,
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
+        meter: Meter | None = None,
     ) -> None:
         self.rfh2_wildcards = rfh2_wildcards
+        self._meter = meter
         self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
         self.semantics = Semantics(semantics)
         self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
@@ -143,15 +170,19 @@ class Broker:
         outcome = self.process(arrival)
         return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
 
-    def process(self, arrival: Arrival) -> Outcome:
-        """Process one message: the effects have been applied to the topic space when this returns."""
+    def process(self, arrival: Arrival, reading: Reading | None = None) -> Outcome:
+        """Process one message: the effects have been applied to the topic space when this returns.
+
+        reading: what its bytes say, where that was found out before. Raises OverBudgetError where the meter does: then
+        the topic space may hold a part of what the command would have done.
+        """
         self._now = arrival.now
         if self._not_begun:
             self._begin(arrival.now)
         origin = Origin.of(self.qmgr, arrival.now)
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
-            message = decode(arrival.body, None if arrival.md is None else mqmd)
+            message = _decoded(arrival, mqmd, reading)
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
@@ -160,6 +191,7 @@ class Broker:
                 return Outcome()
             return self._undecodable(work, error)
         work = self._work(arrival, message, origin)
+        work.command = None if reading is None else reading.command
         if work.context.place is Place.OTHER and not _is_command(message):
             return Outcome()
         work.effects += self.space.expire(arrival.now)
@@ -218,7 +250,9 @@ class Broker:
     def _command(self, work: _Work) -> Outcome:
         command: Command | None = None
         try:
-            command = parse(work.message)
+            command = _parsed(work)
+            if self._meter is not None:
+                self._meter.understood(len(command.topics))
             plan = translate(command, work.context)
             deliveries = self._apply(work, plan)
         except DecodeError as error:
@@ -239,6 +273,8 @@ class Broker:
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
                 raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
+            if self._meter is not None:
+                self._meter.changed(len(effects))
             for effect in effects:
                 if isinstance(effect, Delivery):
                     deliveries.append(effect)
@@ -255,6 +291,8 @@ class Broker:
             queue = self.objects.queue(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)
             message, body = forwarder.forward(delivery, work.ids(), default, *others)
+            if self._meter is not None:
+                self._meter.made(len(body))
             work.puts.append(
                 Outgoing(
                     PutKind.PUBLICATION,
@@ -338,6 +376,23 @@ class Broker:
 
     def _failed(self, work: _Work, command: Command | None, reason: int, why: str) -> Outcome:
         return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)
+
+
+def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
+    if reading is None:
+        return decode(arrival.body, None if arrival.md is None else mqmd)
+    if isinstance(reading.message, DecodeError):
+        raise reading.message
+    # Expiry and BackoutCount may have changed since.
+    return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
+
+
+def _parsed(work: _Work) -> Command:
+    if work.command is None:
+        return parse(work.message)
+    if isinstance(work.command, DecodeError | CommandError):
+        raise work.command
+    return work.command
 
 
 def _is_command(message: Message) -> bool:

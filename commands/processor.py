@@ -9,13 +9,15 @@ and early where another process waits to put or to get.
 Where something can be put nowhere (``commands.delivering``) the command is backed out and tried again, ever more
 slowly; what was done before it stands, and what comes after it waits. Where a queue manager has no savepoints, what was
 done before it is backed out too, and done again without it. Only a non-persistent command is ever given up, after
-PSRTYCNT tries, with PSNPMSG(DISCARD). A command that we ourselves fail on is set aside as a dead letter. Every command
-is processed under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
+PSRTYCNT tries, with PSNPMSG(DISCARD). A command that we ourselves fail on is set aside as a dead letter, and so is one
+that takes more than its budget, or that ended the processor before (``commands.guard``). Every command is processed
+under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,8 +25,11 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from commands.authority import GroupsOf, RecordedAuthority, no_groups
+from commands.backlog import Backlog
 from commands.broker import Arrival, Broker, Outcome
+from commands.budget import Budget
 from commands.delivering import Deliverer, UndeliverableError
+from commands.guard import ApartError, Guard, reason_of
 from commands.live.linked_space import LinkedTopicSpace
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.puts import Completion, Outgoing, Put
@@ -33,6 +38,7 @@ from commands.repeats import Again, NotingSpace, Repeats
 from commands.selection import selects
 from commands.tally import Tally
 from commands.topics_port import TopicLink, TreeNotAskedError, is_native
+from commands.watch import Unwatched, Watch
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
@@ -59,11 +65,15 @@ class Stop(Protocol):
 
 @dataclass(slots=True)
 class _Batch:
-    """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put."""
+    """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put.
+
+    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it.
+    """
 
     tally: Tally = field(default_factory=Tally)
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
+    suspect: StoredMessage | None = None
 
 
 class _StuckError(StoreError):
@@ -84,10 +94,12 @@ class _LookedError(Exception):
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: told each put, once it is committed. batch: commands to a commit at most. groups_of: the
+    clock: UTC now. record: told each put, once it is
+    committed, and again where it raised StoreError. batch: commands to a commit at most. groups_of: the
     groups of a user, for authority records. committed: told what was done so far, after each commit and again while
     there is nothing to do. link: to a topic tree elsewhere; the embedded one is all there is where None.
-    longest_pause_s: between two tries of ``run`` while the store fails.
+    longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command. watch: who looks after
+    the processor, and knows on which messages it ended before. backlog: of what can be put nowhere.
     """
 
     def __init__(
@@ -100,7 +112,11 @@ class Processor:
         committed: Callable[[Tally], None] | None = None,
         link: TopicLink | None = None,
         longest_pause_s: float = LONGEST_PAUSE_S,
+        budget: Budget | None = None,
+        watch: Watch | None = None,
+        backlog: Backlog | None = None,
     ) -> None:
+        self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
         self._longest_pause_s = longest_pause_s
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
@@ -112,6 +128,8 @@ class Processor:
         self._version = -1
         self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
+        self._unrecorded: deque[Put] = deque()
+        self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
         self.tally = Tally()
 
     def start(self) -> None:
@@ -123,7 +141,14 @@ class Processor:
         self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
-        """Process until the input queues are empty or *stop* says so; returns how many commands there were."""
+        """Process until the input queues are empty or *stop* says so; returns how many commands there were.
+
+        What is owed to subscribers is tried first.
+        """
+        self._pay()
+        return self._drain(stop)
+
+    def _drain(self, stop: Stop | None) -> int:
         done = 0
         while stop is None or not stop.is_set():
             count = self._one_batch()
@@ -141,7 +166,9 @@ class Processor:
         looked = self._clock()
         while not stop.is_set():
             try:
-                self.drain(stop)
+                if self._backlog.is_due:
+                    self._pay()
+                self._drain(stop)
                 patience = 0.1
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
@@ -153,6 +180,18 @@ class Processor:
                 stop.wait(patience)
                 patience = min(patience * 2, self._longest_pause_s)
 
+    @property
+    def owed(self) -> int:
+        """How many publications are kept because they could be put nowhere."""
+        return self._backlog.messages
+
+    def _pay(self) -> None:
+        more = self._backlog.may_owe
+        while more:
+            with self._store.unit_of_work() as unit:
+                more = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)
+            self._version = unit.state_version
+
     def _discard_expired(self) -> None:
         with self._store.unit_of_work() as unit:
             gone = unit.discard_expired()
@@ -160,15 +199,21 @@ class Processor:
             _log.info("%d expired messages were taken off their queues", gone)
 
     def _one_batch(self) -> int:
+        self._record_puts()
         limit = self._batch_size
         while True:
             try:
                 done = self._unit_of_work(limit)
                 if self._link is None or not self._link.ask() or done:
                     return done
+            except ApartError:
+                limit = 1
             except _StuckError as stuck:
-                if stuck.before:
-                    limit = stuck.before  # those before it once more, and without it
+                is_apart = isinstance(stuck.cause, ApartError)
+                if is_apart:
+                    self._guard.read_apart(stuck.message)
+                if stuck.before or is_apart:
+                    limit = stuck.before or 1  # those before it once more, and without it
                 elif self._given_up_alone(stuck):
                     return 1
                 else:
@@ -176,12 +221,12 @@ class Processor:
 
     def _unit_of_work(self, limit: int) -> int:
         batch = _Batch()
-        waiting: UndeliverableError | None = None
+        waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
                 queues = input_queues(self._loaded(unit))
                 asks = False
-                while queues and waiting is None and not asks and _goes_on(unit, batch, limit):
+                while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
                     message, changes = None, self._changes()
                     try:
                         with unit.savepoint():
@@ -199,18 +244,35 @@ class Processor:
                             raise
                         if not unit.has_savepoints:
                             raise _StuckError(batch.tally.commands, message, error) from error
-                        waiting = self._given_up(unit, queues, message, error, batch)
+                        waiting = (
+                            error
+                            if isinstance(error, ApartError)
+                            else self._given_up(unit, queues, message, error, batch)
+                        )
                     if message is None:
                         break
+                self._guard.idle()
                 version = unit.state_version
         except BaseException:
+            self._guard.idle()
             self._broker = None  # it may know of what was backed out
             raise
         self._version = version
         self._count(batch)
+        if isinstance(waiting, ApartError):
+            self._guard.read_apart(waiting.message)
         if waiting is not None and batch.tally.commands == 0:
             raise waiting
         return batch.tally.commands
+
+    def _goes_on(self, unit: UnitOfWork, batch: _Batch, limit: int) -> bool:
+        """Whether *batch* takes another command."""
+        done = batch.tally.commands
+        if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None:
+            return False
+        if done and self._guard.must_end():
+            return False
+        return done == 0 or done % SHARED_BATCH > 0 or not unit.is_awaited
 
     def _given_up(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, error: Exception, batch: _Batch
@@ -263,13 +325,21 @@ class Processor:
     def _set_aside(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: _Batch
     ) -> None:
-        about = {"seq": message.seq, "queue": message.queue, "reason": MQRCCF_COMMAND_FAILED}
-        text = "message %d on %s: internal error"
-        _log.error(text, message.seq, message.queue, extra=about, exc_info=fault)
+        reason = reason_of(fault)
+        told = MQRCCF_COMMAND_FAILED if reason is None else reason
+        about = {"seq": message.seq, "queue": message.queue, "reason": told}
+        if reason is None:
+            why = f"internal error: {fault!r}"
+            text = "message %d on %s: internal error"
+            _log.error(text, message.seq, message.queue, extra=about, exc_info=fault)
+        else:
+            why = f"set aside: {fault}"
+            _log.error("message %d on %s: %s", message.seq, message.queue, why, extra=about)
         _take_again(unit, queues, message)
         broker, arrival = self._loaded(unit), self._arrival(message)
-        outcome = broker.set_aside(arrival, MQRCCF_COMMAND_FAILED, f"internal error: {fault!r}")
-        self._carry_out(unit, broker, arrival, outcome, batch)
+        outcome = broker.set_aside(arrival, told, why)
+        self._carry_out(unit, broker, arrival, outcome, batch, is_told=reason is not None)
+        batch.suspect = message
 
     def _loaded(self, unit: UnitOfWork) -> Broker:
         if self._broker is None or unit.state_version != self._version:
@@ -284,7 +354,9 @@ class Processor:
             self._space = space
             self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
-            self._broker = Broker(self._store.name, objects=objects, space=space, authority=authority)
+            self._broker = Broker(
+                self._store.name, objects=objects, space=space, authority=authority, meter=self._guard.meter
+            )
             self._repeats = (
                 Repeats(self._broker, effects=True)
                 if self._may_repeat(objects, isinstance(unit, PutsRemotely))
@@ -329,7 +401,16 @@ class Processor:
 
     def _one(self, unit: UnitOfWork, message: StoredMessage, batch: _Batch) -> None:
         broker, arrival = self._loaded(unit), self._arrival(message)
-        outcome = broker.process(arrival) if self._repeats is None else self._repeats.process(arrival)
+        reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
+
+        def work() -> Outcome | Again:
+            if reading is not None or self._repeats is None:
+                return broker.process(arrival, reading)
+            return self._repeats.process(arrival)
+
+        outcome = self._guard.work_out(message, reading, work)
+        if reading is not None:
+            batch.suspect = message
         if isinstance(outcome, Again):
             self._repeat(unit, broker, arrival, outcome, batch)
             return
@@ -341,10 +422,13 @@ class Processor:
     def _delivering(self, unit: UnitOfWork, broker: Broker) -> Deliverer:
         deliverer = self._deliverer
         if deliverer is None or not deliverer.is_of(unit, broker):
-            deliverer = self._deliverer = Deliverer(unit, broker)
+            deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, again: Again, batch: _Batch) -> None:
+        size_bytes = sum(map(len, again.bodies))
+        self._guard.meter.changed(len(again.bodies))
+        self._guard.meter.made(size_bytes)
         refused = self._delivering(unit, broker).deliver_again(again, arrival)
         tally = batch.tally
         tally.commands += 1
@@ -352,10 +436,18 @@ class Processor:
         for put in refused:
             if put is not None:
                 tally.put(put.kind)
-        batch.size_bytes += len(arrival.body) + sum(map(len, again.bodies))
+        batch.size_bytes += len(arrival.body) + size_bytes
 
-    def _carry_out(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, outcome: Outcome, batch: _Batch) -> None:
-        """Put what came of one command; it counts once all of it is put."""
+    def _carry_out(
+        self,
+        unit: UnitOfWork,
+        broker: Broker,
+        arrival: Arrival,
+        outcome: Outcome,
+        batch: _Batch,
+        is_told: bool = False,
+    ) -> None:
+        """Put what came of one command; it counts once all of it is put. is_told: the log says already what failed."""
         deliverer = self._delivering(unit, broker)
         done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
         outgoing = self._for_tree(arrival)
@@ -377,6 +469,7 @@ class Processor:
             )
         if outcome.completion is Completion.ERROR:
             tally.errors += 1
+        if outcome.completion is Completion.ERROR and not is_told:
             about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
@@ -390,13 +483,20 @@ class Processor:
 
     def _count(self, batch: _Batch) -> None:
         self.tally.add(batch.tally)
+        if batch.suspect is not None:
+            self._guard.done(batch.suspect)
         if self._link is not None:
             self._link.committed()
-        if self._record is not None:
-            for put in batch.puts:
-                self._record(put)
+        self._unrecorded += batch.puts
+        self._record_puts()
         if batch.tally.commands:
             self._tell()
+
+    def _record_puts(self) -> None:
+        """Record what is committed; where that fails, no command is processed before it works."""
+        while self._unrecorded and self._record is not None:
+            self._record(self._unrecorded[0])
+            self._unrecorded.popleft()
 
     def _tell(self) -> None:
         if self._committed is not None:
@@ -410,14 +510,6 @@ def input_queues(broker: Broker) -> tuple[str, ...]:
     namelist = broker.objects.namelists.get(QUEUE_NAMELIST)
     streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
     return (CONTROL_QUEUE, *streams)
-
-
-def _goes_on(unit: UnitOfWork, batch: _Batch, limit: int) -> bool:
-    """Whether *batch* takes another command."""
-    done = batch.tally.commands
-    if done >= limit or batch.size_bytes >= BATCH_BYTES:
-        return False
-    return done == 0 or done % SHARED_BATCH > 0 or not unit.is_awaited
 
 
 def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:

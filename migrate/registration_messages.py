@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from commands.dialects.lifetime import tenths_until
 from commands.model import RegisterSubscriber, RegOpt
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from migrate.readers.options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
-from rfh2.constants import MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
@@ -112,12 +113,10 @@ def _command(
     optional = (("SubName", subscription.name), ("SubIdentity", identity), ("SubUserData", subscription.user_data))
     pairs += [(tag, value) for tag, value in optional if value is not None]
     fmt, headers, data = _form(subscription, pairs)
-    tenths = -1
-    if subscription.expires_at is not None:
-        tenths = max(1, int((subscription.expires_at - now).total_seconds() * 10))
+    left = tenths_until(subscription.expires_at, now)
     mqmd = Mqmd(
         msg_type=MQMT_DATAGRAM,
-        expiry=tenths,
+        expiry=MQEI_UNLIMITED if left is None else left,
         coded_char_set_id=_CCSID,
         format=fmt,
         persistence=MQPER_PERSISTENT,

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -132,6 +133,11 @@ class Console:
     def watched(self) -> bool:
         """Whether a person at a terminal sees the talk."""
         return self.stderr.isatty()
+
+    @property
+    def is_the_process(self) -> bool:
+        """Whether a person started this program, and no other program called it: the process is the verb's own."""
+        return self.stderr is sys.__stderr__ and threading.active_count() == 1
 
     @property
     def binary(self) -> BinaryIO:

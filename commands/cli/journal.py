@@ -1,8 +1,8 @@
 """What a processor tells about itself while it runs: talk on stderr, a log file, and the status that ``status`` shows.
 
-The status is a small file in the queue manager's directory, written anew by renaming, at most twice a second: it is for
-people, and never what the processor itself goes by. Nothing that goes wrong here reaches the processor: it must not
-stop because nobody hears it.
+The status is a small file of a fixed size in the queue manager's directory, written at most twice a second, on a full
+disk too: it is for people, and never what the processor itself goes by. Nothing that goes wrong here reaches the
+processor: it must not stop because nobody hears it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.cli.console import Console
+from commands.cli.fixed_file import FixedFile, read_fixed
 from commands.live.opening import Link
 from commands.queues.permissions import private
 from commands.tally import Tally
 from rfh2.captured import iso
 
-STATUS_FILE: Final = "status.json"
+STATUS_FILE: Final = "run.status"
+ROOM: Final = 32 * 1024
 _ERRORS_KEPT: Final = 10
 _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
@@ -37,15 +39,25 @@ _ABOUT: Final = ("seq", "queue", "reason", "next_try_s")
 class Journal(logging.Handler):
     """The processor's log, while inside ``following``; ``batch`` is told what was done.
 
-    log: file for the events, JSON Lines; None for none.
+    log: file for the events, JSON Lines; None for none. pid: of the process to end when the processor is to end.
+    errors: the last ones of a processor that this one stands in for.
     """
 
-    def __init__(self, console: Console, directory: Path, log: Path | None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        directory: Path,
+        log: Path | None,
+        pid: int | None = None,
+        errors: Iterable[dict[str, Any]] = (),
+    ) -> None:
         super().__init__()
         self._console, self._path = console, directory / STATUS_FILE
         appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._log = None if log is None else os.fdopen(private(str(log), appending), "a", encoding="utf-8")
-        self._errors: deque[dict[str, Any]] = deque(maxlen=_ERRORS_KEPT)
+        self._errors: deque[dict[str, Any]] = deque(errors, maxlen=_ERRORS_KEPT)
+        self._pid = os.getpid() if pid is None else pid
+        self._file: FixedFile | None = None
         self._started = datetime.now(UTC)
         self._written = 0.0
         self._then: tuple[float, Tally] = (time.monotonic(), Tally())
@@ -126,20 +138,20 @@ class Journal(logging.Handler):
             self._then = (now, self._tally)
         status = {
             "running": running,
-            "pid": os.getpid(),
+            "pid": self._pid,
             "started": iso(self._started),
             "written": iso(datetime.now(UTC)),
             "done": self._tally.as_dict(),
             "per_second": self._rates,
             "waiting": self._waiting,
             "link": self._link_told,
-            "last_errors": list(self._errors),
         }
-        partial = self._path.with_suffix(".partial")
         try:
-            with open(partial, "w", encoding="utf-8", opener=private) as file:
-                file.write(json.dumps(status))
-            partial.replace(self._path)
+            if self._file is None:
+                self._file = FixedFile(self._path, ROOM)
+            errors = list(self._errors)
+            while not self._file.write(status | {"last_errors": errors}) and errors:
+                del errors[0]
         except OSError as error:
             with suppress(OSError, ValueError):
                 self._console.warn(f"{self._path}: {error.strerror}; the status is not kept")
@@ -158,6 +170,8 @@ class Journal(logging.Handler):
             log.handlers = []
             if self._log is not None:
                 self._log.close()
+            if self._file is not None:
+                self._file.close()
 
 
 def _stack(record: logging.LogRecord) -> dict[str, str]:
@@ -167,8 +181,4 @@ def _stack(record: logging.LogRecord) -> dict[str, str]:
 
 def last_status(directory: Path) -> dict[str, Any]:
     """What the last processor of this queue manager wrote of itself; empty where none did."""
-    try:
-        status = json.loads((directory / STATUS_FILE).read_text())
-    except (OSError, ValueError):
-        return {}
-    return status if isinstance(status, dict) else {}
+    return read_fixed(directory / STATUS_FILE, ROOM)

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
+from commands.budget import Budget
 from commands.cli.console import Console, ExitCode
-from commands.cli.journal import Journal
+from commands.cli.journal import Journal, last_status
 from commands.cli.options import queue_manager
+from commands.cli.recorder import Recorder
 from commands.cli.stopping import stopping
+from commands.cli.supervising import SupervisedWatch, supervised
 from commands.cli.users import groups_of
+from commands.cli.working import Page
 from commands.live.config import exposed_secrets, read_config
 from commands.live.opening import Link, Places
 from commands.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.puts import Put
 from commands.queues import Durability, permissions
+from commands.queues.home import directory_of
 from commands.tally import Tally
+
+_log = logging.getLogger("qpubsub.run")
+
+_MEGABYTE: Final = 1_000_000
+_DEFAULT: Final = Budget()
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub run -m QM1\n  qpubsub run -m QM1 --once --record puts.jsonl")
@@ -46,6 +59,34 @@ from commands.tally import Tally
     show_default=True,
     help="When a commit is safe: from a power failure, or (normal) only from a crash of this program.",
 )
+@click.option(
+    "--command-seconds",
+    type=click.FloatRange(min=0),
+    default=_DEFAULT.time_s,
+    show_default=True,
+    help="Time for one command; one that takes longer is a dead letter. 0: no limit.",
+)
+@click.option(
+    "--command-topics",
+    type=click.IntRange(min=0),
+    default=_DEFAULT.topics,
+    show_default=True,
+    help="Topics that one command may name. 0: no limit.",
+)
+@click.option(
+    "--command-puts",
+    type=click.IntRange(min=0),
+    default=_DEFAULT.changes,
+    show_default=True,
+    help="Publications, and changes of state, that one command may cause. 0: no limit.",
+)
+@click.option(
+    "--command-megabytes",
+    type=click.IntRange(min=0),
+    default=_DEFAULT.size_bytes // _MEGABYTE,
+    show_default=True,
+    help="What all publications that one command causes may have in all. 0: no limit.",
+)
 @click.option("--queues", metavar="URL", help="Where the queues are, when not embedded: ibmmq://host:1414/QMGR.")
 @click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
 @click.option(
@@ -63,10 +104,14 @@ def command(
     record: Path | None,
     log: Path | None,
     durability: str,
+    command_seconds: float,
+    command_topics: int,
+    command_puts: int,
+    command_megabytes: int,
     queues: str | None,
     topics: str | None,
     config: Path | None,
-) -> ExitCode:
+) -> int:
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
     A command and all that it causes are committed together: killed at any moment and started again, no persistent
@@ -75,7 +120,19 @@ def command(
 
     With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers;
     --once then waits until the tree has got, and has sent, all that there is.
+
+    A command that takes more than its limits is set aside on the dead-letter queue with reason 2102, and so is, with
+    reason 2362, a message on which the processor ended or hung twice: it is started again by itself. Exit codes: 0 or 1
+    after an orderly end, 1 where there were dead letters; 130 where it had to be ended by force in the middle of a
+    command, which is on its queue again.
     """
+    budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
+    page = None
+    if console.is_the_process:
+        worker = supervised(console, directory_of(home, qmgr), budget.time_s)
+        if not isinstance(worker, Page):
+            return worker
+        page = worker
     stop = threading.Event()
     settings = read_config(config)
     for exposed in exposed_secrets(settings):
@@ -88,7 +145,10 @@ def command(
                 console.warn(permissions.warning(directory))
         places.prepare()
         link = places.link(deadq)
-        journal = Journal(console, directory, log)
+        watch = None if page is None else SupervisedWatch(page, stop, directory)
+        accused = None if watch is None else watch.accused(directory)
+        errors = [] if accused is None else last_status(directory).get("last_errors", [])
+        journal = Journal(console, directory, log, None if page is None else os.getppid(), errors)
         there = places.config.queues
         processor = Processor(
             manager,
@@ -99,11 +159,20 @@ def command(
             committed=journal.batch,
             link=link,
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
+            budget=budget,
+            watch=watch,
         )
         unsettled = False
         if link is not None:
             journal.watch(link)
-        with journal.following(), stopping(stop), _linked(link, places.config.topics.patience_s, stop):
+        with (
+            journal.following(),
+            stopping(stop),
+            _linked(link, places.config.topics.patience_s, stop),
+            nullcontext() if watch is None else watch.watched(),
+        ):
+            if accused is not None:
+                _log.error("%s", accused)
             processor.start()
             if once:
                 unsettled = not _drained(processor, link, stop)
@@ -119,7 +188,10 @@ def command(
     refused = 0 if link is None else link.refused
     if refused:
         console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
-    return ExitCode.PROBLEMS if processor.tally.dead_letters or refused or unsettled else ExitCode.DONE
+    if once and processor.owed:
+        console.say(f"{processor.owed} publications could not be delivered and are kept; qpubsub status shows for whom")
+    problems = processor.tally.dead_letters or refused or unsettled or (once and processor.owed)
+    return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 
 def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> bool:
@@ -163,10 +235,8 @@ def _recorder(path: Path | None) -> Iterator[Callable[[Put], None] | None]:
     if path is None:
         yield None
         return
-    with open(path, "a", encoding="utf-8", opener=permissions.private) as file:
-
-        def write(put: Put) -> None:
-            file.write(put.model_dump_json() + "\n")
-            file.flush()
-
-        yield write
+    recorder = Recorder(path)
+    try:
+        yield recorder.write
+    finally:
+        recorder.close()

@@ -14,6 +14,7 @@ import click
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
+from commands.cli.working import being_worked_on
 from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
 from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview, permissions
 from rfh2.dlh import decode_dlh
@@ -64,10 +65,24 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "retained": seen.retained,
         "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},
         "queues": {queue.definition.name: _queue(queue, objects, now) for queue in seen.queues},
+        "owed": [
+            {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
+            for name, count, since in seen.owed
+        ],
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
-        "processor": {**last_status(store.directory), "running": _running(store)},
+        "processor": _processor(store, now),
     }
+
+
+def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
+    running = _running(store)
+    working = being_worked_on(store.directory) if running else None
+    told: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
+    if working is not None and not working["died"]:
+        for_s = _age_s(datetime.fromisoformat(working["since"]), now)
+        told["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
+    return told
 
 
 def _inputs(objects: Objects) -> tuple[str, ...]:
@@ -82,7 +97,7 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "depth": queue.depth,
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
-        "role": _role(definition.name, objects),
+        "role": "transmission" if definition.transmission else _role(definition.name, objects),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
     }
@@ -137,6 +152,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         yield f"It waits since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
         yield _link_line(link)
+    if work := processor["working_on"]:
+        what = f"message {work['seq']} on {work['queue']}, {work['size_bytes']:,} bytes, MsgId {work['msg_id']}"
+        yield f"Working on {what}, for {_duration(work['for_s'])}"
     if waiting["waiting"]:
         yield f"{waiting['waiting']:,} commands wait, the first for {_duration(waiting['oldest_s'])}"
     size = status["database"]
@@ -147,6 +165,11 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):
         oldest = "" if row["oldest_s"] is None else _duration(row["oldest_s"])
         yield f"{row['depth']:>7}  {oldest:>6}  {name}{_remarks(row)}"
+    if status["owed"]:
+        yield ""
+        yield "Publications that neither their queue nor the dead-letter queue takes, tried again until one does:"
+        for row in status["owed"]:
+            yield f"{row['count']:>7}  {_duration(row['oldest_s']):>6}  {row['queue']}"
     yield from _dead_letter_lines(status["dead_letters"])
     errors = processor.get("last_errors") or []
     if errors:

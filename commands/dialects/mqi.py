@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from commands.dialects.lifetime import tenths_left
+from commands.dialects.lifetime import tenths_until
 from commands.dialects.mqsc_text import comment
 from commands.dialects.occasions import Scene
 from commands.dialects.pcf import to_pcf
@@ -150,7 +150,7 @@ def _subscribing(subscription: Subscription) -> list[str]:
 
 
 def _mqsub(subscription: Subscription, options: list[str], scene: Scene) -> Call:
-    left = tenths_left(subscription, scene.now)
+    left = tenths_until(subscription.expires_at, scene.now)
     fields = [_options("MQSD.Options", options), ("MQSD.ObjectString", f"'{subscription.topic_string}'")]
     fields.append(("MQSD.SubName", f"'{sub_name(subscription)}'"))
     fields.append(("MQSD.SubExpiry", f"{MQEI_UNLIMITED} MQEI_UNLIMITED" if left is None else str(left)))

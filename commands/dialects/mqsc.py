@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.dialects.lifetime import tenths_left
+from commands.dialects.lifetime import tenths_until
 from commands.dialects.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from commands.dialects.occasions import Scene
 from commands.dialects.sub_names import is_made_up, sub_name
@@ -118,7 +118,7 @@ def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
         out.append(("PUBPRTY", Word("ASQDEF") if priority < 0 else priority))
     if subscription.sub_level != 1:
         out.append(("SUBLEVEL", subscription.sub_level))
-    left = tenths_left(subscription, scene.now)
+    left = tenths_until(subscription.expires_at, scene.now)
     if left is not None:
         out.append(("EXPIRY", left))
     return out

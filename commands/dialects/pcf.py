@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commands.dialects import pcf_commands as c
-from commands.dialects.lifetime import tenths_left
+from commands.dialects.lifetime import tenths_until
 from commands.dialects.mqsc_text import comment
 from commands.dialects.occasions import Scene
 from commands.dialects.sub_names import sub_name
@@ -103,7 +103,7 @@ def _definition(subscription: Subscription, scene: Scene, new: bool) -> tuple[Pa
     ]
     if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
         out.append(Cfbs.of(c.MQBACF_DESTINATION_CORREL_ID, subscription.correl_id))
-    left = tenths_left(subscription, scene.now)
+    left = tenths_until(subscription.expires_at, scene.now)
     out += [
         Cfin(c.MQIACF_PUBSUB_PROPERTIES, _PSPROPS[subscription.format]),
         Cfin(c.MQIACF_VARIABLE_USER_ID, c.MQVU_ANY_USER if options.variable_user_id else c.MQVU_FIXED_USER),

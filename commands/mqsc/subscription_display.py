@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from commands.dialects.lifetime import tenths_until
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
@@ -143,9 +144,8 @@ def _destination_correl_id(subscription: Subscription) -> bytes:
 
 def _expiry(subscription: Subscription, administration: Administration) -> Shown:
     """Tenths of a second that are left, or UNLIMITED."""
-    if subscription.expires_at is None:
-        return "UNLIMITED"
-    return max(0, int((subscription.expires_at - administration.now).total_seconds() * 10))
+    left = tenths_until(subscription.expires_at, administration.now)
+    return "UNLIMITED" if left is None else left
 
 
 def _status_row(subscription: Subscription) -> dict[str, Shown]:

@@ -29,6 +29,7 @@ from commands.queues.errors import (
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.chain import sniffed
 from rfh2.constants import (
+    LARGEST_MQLONG,
     MQ_MSG_ID_LENGTH,
     MQEI_UNLIMITED,
     MQPER_PERSISTENCE_AS_Q_DEF,
@@ -201,14 +202,16 @@ def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
     """*md* as the program that gets the message sees it.
 
     left_us: what is left of its life, in microseconds, above 0; None for unlimited. Anything left is at least a tenth
-    of a second: an Expiry of 0 would be refused when the message is put on.
+    of a second: an Expiry of 0 would be refused when the message is put on. A clock that was set back gives no message
+    more than it was put with.
     """
     if left_us is None and not backout_count:
         return md
     long = _VERSIONS[md[4:8]][0]
     seen = bytearray(md)
     if left_us is not None:
-        seen[_SPANS["Expiry"]] = long.pack(-(-left_us // TENTH_US))
+        (whole,) = long.unpack_from(md, _SPANS["Expiry"].start)
+        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else LARGEST_MQLONG))
     seen[_SPANS["BackoutCount"]] = long.pack(backout_count)
     return bytes(seen)
 

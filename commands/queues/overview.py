@@ -13,6 +13,7 @@ from commands.objects import LocalQueue, Objects
 from commands.queues import reading
 from commands.queues.database import Database
 from commands.queues.errors import StoreDamagedError, readable
+from commands.queues.owed import owed_overview
 from commands.queues.state import from_microseconds
 
 # By number, which the index has, so that a deep queue's rows are not read.
@@ -34,12 +35,14 @@ class QueueOverview:
 class Overview:
     """One queue manager at one moment.
 
-    queues: by name. subscriptions, retained: how many there are. file_bytes: of the database; free_bytes: of these,
+    queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
+    dead-letter queue. subscriptions, retained: how many there are. file_bytes: of the database; free_bytes: of these,
     what new messages will fill before it grows; log_bytes: of its write-ahead log.
     """
 
     objects: Objects
     queues: tuple[QueueOverview, ...]
+    owed: tuple[tuple[str, int, datetime], ...]
     subscriptions: int
     retained: int
     file_bytes: int
@@ -72,4 +75,5 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     pragmas = ("page_size", "page_count", "freelist_count")
     size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
     (subscriptions,), (retained,) = counts
-    return Overview(objects, tuple(queues), subscriptions, retained, size * pages, size * free, log_bytes)
+    owed = tuple((name, count, from_microseconds(since)) for name, count, since in owed_overview(connection))
+    return Overview(objects, tuple(queues), owed, subscriptions, retained, size * pages, size * free, log_bytes)

@@ -157,6 +157,45 @@ class PutsRemotely(Protocol):
         """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
 
 
+class Owing(Protocol):
+    """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.backlog``)."""
+
+    def queues(self) -> set[str]:
+        """The queues to which something is owed; "" is the dead-letter queue, whichever that is."""
+
+    def owe(
+        self,
+        queue: str,
+        md: bytes,
+        body: bytes,
+        *,
+        time: datetime,
+        user: str | None,
+        expires_at: datetime | None,
+        persistent: bool,
+    ) -> None:
+        """Keep a message for *queue*, "" for the dead-letter queue. persistent: whether it may never be given up."""
+
+    def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
+        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
+
+    def paid(self, message: StoredMessage) -> None:
+        """It is owed no more."""
+
+    def tried(self, queue: str, most: int | None) -> int:
+        """It was tried in vain; returns how many are given up, not persistent and tried *most* times (None: none)."""
+
+    def total(self) -> tuple[int, int]:
+        """How many messages, and how many bytes, are owed in all."""
+
+
+@runtime_checkable
+class Owes(Protocol):
+    """A unit of work that can keep what can be put nowhere. owed: all that is kept, as this unit of work sees it."""
+
+    owed: Owing
+
+
 class UnitOfWork(Queues, Knowledge, Protocol):
     """Gets, puts and changes that happen together or not at all.
 

@@ -14,6 +14,7 @@ from streams.subscriptions import Subscription
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 
 # Pydantic takes no configuration beside a bare dataclass, but hands a container's down to it: hence the tuple.
 _SUBSCRIPTION: Final = TypeAdapter(tuple[Subscription], config=ConfigDict(ser_json_bytes="hex", val_json_bytes="hex"))

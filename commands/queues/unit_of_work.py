@@ -40,10 +40,11 @@ from commands.queues.errors import (
     UnknownQueueError,
 )
 from commands.queues.heads import Heads, Row
+from commands.queues.owed import OwedMessages
 from commands.queues.pending import NOTHING, Mark, Pending
 from commands.queues.port import LoadedState, StoredMessage
 from commands.queues.publications import KeptMessages
-from commands.queues.state import to_microseconds
+from commands.queues.state import LAST_US, to_microseconds
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from streams.operations import Delivery, Effect, RetainedPublication
@@ -92,6 +93,7 @@ class SqliteUnitOfWork:
         "_time_us",
         "_version",
         "database",
+        "owed",
     )
 
     def __init__(
@@ -106,6 +108,7 @@ class SqliteUnitOfWork:
         self._pending = Pending(database.connection)
         self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
         self._heads = Heads(database, self.settle)
+        self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
@@ -193,7 +196,7 @@ class SqliteUnitOfWork:
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
         else:
-            end_us = None if arrived.lifetime_us is None else time_us + arrived.lifetime_us
+            end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
         row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
         if self._pending.put(row):
@@ -390,6 +393,7 @@ class SqliteUnitOfWork:
         del self._got[got:]
         self._depths.clear()
         self._heads.forget()
+        self.owed.forget()
         self._cache.forget()
         self._step(_COUNT_BACKOUT, came_back)
 
@@ -459,6 +463,10 @@ class SqliteUnitOfWork:
             self._seq = reading.highest(self.database, "messages")
         return self._seq + 1
 
+    def _take_seq(self) -> int:
+        self._seq = self._next_seq()
+        return self._seq
+
     def _known(self, name: str) -> LocalQueue:
         found = self.find_queue(name)
         if found is None:
@@ -494,4 +502,4 @@ class SqliteUnitOfWork:
         # Once is enough: nobody else can look before the unit of work ends.
         if self._version == self._cache.state_version:
             self._version += 1
-            self._pending.execute(_SAVE_VERSION, (self._version,))
+            self._pending.execute("UPDATE state SET version = ?", (self._version,))

@@ -23,6 +23,7 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Final
 
+from commands.dialects.lifetime import tenths_until
 from commands.dialects.mqsc import attributes as sub_attributes
 from commands.dialects.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.dialects.occasions import Scene
@@ -290,10 +291,8 @@ def _publication(plan: Plan, step: KeepRetained, seq: int) -> CapturedMessage:
 
 def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
     publication = step.retained.publication
-    expiry = MQEI_UNLIMITED
-    if publication.expires_at is not None:
-        expiry = max(1, int((publication.expires_at - plan.now).total_seconds() * 10))
-    mqmd = replace(message.mqmd, expiry=expiry)
+    left = tenths_until(publication.expires_at, plan.now)
+    mqmd = replace(message.mqmd, expiry=MQEI_UNLIMITED if left is None else left)
     return CapturedMessage(
         seq=seq,
         time=publication.published_at,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -18,12 +19,16 @@ from click.testing import CliRunner, Result
 
 from commands.cli import main
 from commands.cli.console import Console, ExitCode
-from commands.cli.journal import Journal, last_status
+from commands.cli.fixed_file import FixedFile, read_fixed
+from commands.cli.journal import STATUS_FILE, Journal, last_status
 from commands.cli.status import _link_line
+from commands.cli.working import ROOM as WORKING_ROOM
+from commands.cli.working import WORKING_FILE
 from commands.live.threads import LinkState
 from commands.objects import LocalQueue
 from commands.queues import QueueManagerStore
 from commands.tally import Tally
+from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture
 
 
@@ -55,7 +60,7 @@ def test_status_shows_depths_and_the_last_processor(home: Path) -> None:
     control = before["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"]
     assert (control["depth"], control["role"], before["input"]["waiting"]) == (12, "control", 26)
     assert 0 <= control["oldest_s"] <= before["input"]["oldest_s"] < 60
-    assert before["processor"] == {"running": False}
+    assert before["processor"] == {"running": False, "working_on": None}
     _run(home, "run", "-m", "QM1", "--once")
     after = _status(home)
     assert after["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"]["depth"] == 0
@@ -116,6 +121,80 @@ def test_status_of_a_processor_at_work_and_of_one_that_waits(home: Path) -> None
     assert "It waits since" in waiting
     assert "queue RESULTS.SERVICE: putting is inhibited (reason 2051); the dead-letter queue does not" in waiting
     assert "commands wait, the first for" in waiting
+
+
+@pytest.mark.parametrize("errors", [0, 10], ids=["small", "errors-longer-than-the-file"])
+def test_what_is_waited_for_is_shown_on_a_full_disk_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch, errors: int
+) -> None:
+    """The room of the status was taken before: no new file, and none that grows, is needed to say so."""
+    journal = Journal(Console(io.BytesIO(), io.StringIO()), home / "QM1", None)
+    journal.batch(Tally())
+    size = (home / "QM1" / STATUS_FILE).stat().st_size
+    reached: list[int] = []
+    real = os.pwrite
+
+    def full(descriptor: int, data: bytes, at: int) -> int:
+        reached.append(at + len(data))
+        if at + len(data) > size:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data, at)
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with journal.following(), QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
+        for n in range(errors):
+            logging.getLogger("qpubsub.processor").error("%d: %s", n, "x" * 10_000)
+        logging.getLogger("qpubsub.processor").error("the disk is full", extra={"next_try_s": 1.0})
+        shown = _status(home)["processor"]
+        assert shown["waiting"]["text"] == "the disk is full"
+        assert shown["running"] is True
+    assert reached
+    assert max(reached) <= size
+
+
+def test_a_status_that_is_being_written_is_read_as_it_was_before(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    file = FixedFile(path, 1000)
+    for n in range(5):
+        assert read_fixed(path, 1000) == ({"n": n - 1} if n else {})
+        file.write({"n": n})
+    torn = bytearray(path.read_bytes())
+    torn[1000 * 1 + 26] ^= 1  # the fifth write went to the second place
+    path.write_bytes(torn)
+    assert read_fixed(path, 1000) == {"n": 3}
+    assert FixedFile(path, 1000).write({"n": "x" * 1000}) is False
+    assert read_fixed(tmp_path / "none", 1000) == {}
+
+
+def test_status_says_what_is_being_worked_on(home: Path) -> None:
+    message = {"queue": "SYSTEM.BROKER.DEFAULT.STREAM", "msg_id": "00ff", "put_at": "", "size_bytes": 4_000_000}
+    told = {"message": message, "seq": 7, "since": "2026-01-02T03:04:05Z", "died": "", "pid": 1}
+    FixedFile(home / "QM1" / WORKING_FILE, WORKING_ROOM).write({"working": told})
+    assert _status(home)["processor"]["working_on"] is None, "no processor is running"
+    with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
+        work = _status(home)["processor"]["working_on"]
+        shown = _run(home, "status", "-m", "QM1").stdout
+    assert (work["queue"], work["msg_id"], work["size_bytes"], work["seq"]) == (message["queue"], "00ff", 4_000_000, 7)
+    assert work["for_s"] > 0
+    assert "Working on message 7 on SYSTEM.BROKER.DEFAULT.STREAM, 4,000,000 bytes, MsgId 00ff, for" in shown
+
+
+def test_transmission_queues_that_nobody_defined_are_warned_of_once_and_shown(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("QM2", transmission=True))
+        for qmgr in ("ELSEWHERE", "ELSEWHERE", "QM2"):
+            psc = (
+                f"<psc><Command>RegSub</Command><Topic>{qmgr}</Topic><QName>S</QName><QMgrName>{qmgr}</QMgrName></psc>"
+            )
+            publish = f"<psc><Command>Publish</Command><Topic>{qmgr}</Topic></psc>"
+            for queue, text in (("SYSTEM.BROKER.CONTROL.QUEUE", psc), ("SYSTEM.BROKER.DEFAULT.STREAM", publish)):
+                body = Rfh2((Folder.of(text),), format="MQSTR").encode() + b"data"
+                unit.put(queue, Mqmd(format="MQHRF2", user_identifier="app").encode(), body)
+    talk = _run(home, "run", "-m", "QM1", "--once").stderr
+    assert talk.count("are on transmission queue ELSEWHERE, which nobody defined") == 1
+    assert "transmission queue QM2" not in talk
+    roles = {name: queue["role"] for name, queue in _status(home)["queues"].items()}
+    assert (roles["ELSEWHERE"], roles["QM2"]) == ("transmission", "transmission")
 
 
 def test_a_terminal_that_goes_away_and_a_log_on_a_full_disk_stop_nothing(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from commands.backlog import Backlog
 from commands.broker import Arrival
 from commands.delivering import UndeliverableError
 from commands.objects import LocalQueue, QueueManager
@@ -136,7 +137,12 @@ def test_a_publication_that_its_queue_refuses_is_a_dead_letter_with_the_reason(t
     assert (header.kind, header.reason, header.dest_q_name) == ("MQDLH", 2053, "S")  # type: ignore[attr-defined]
 
 
-def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue(tmp_path: Path) -> None:
+def _no_room() -> Backlog:
+    """Nothing more can be owed to a subscriber: the command waits."""
+    return Backlog(lambda: NOW, 1.0, most_messages=0)
+
+
+def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue_where_no_more_can_be_owed(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", put_enabled=False))
@@ -146,7 +152,7 @@ def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue(tmp_path: Pa
             _publish(unit, "b")
             _publish(unit, "a")
             _publish(unit, "b")
-        processor = Processor(store, lambda: NOW)
+        processor = Processor(store, lambda: NOW, backlog=_no_room())
         with pytest.raises(UndeliverableError, match="queue S: putting is inhibited"):
             processor.drain()
         assert _depths(store, STREAM, "T") == [2, 1]
@@ -163,7 +169,7 @@ def _stuck(store: QueueManagerStore, **mqmd: object) -> Processor:
         unit.save_definition(LocalQueue(DEAD, put_enabled=False))
         _register(unit, "S")
         _register(unit, "T", "b")
-    processor = Processor(store, lambda: NOW)
+    processor = Processor(store, lambda: NOW, backlog=_no_room())
     processor.drain()
     with store.unit_of_work() as unit:
         _publish(unit, "a", **mqmd)

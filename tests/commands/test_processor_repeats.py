@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commands.backlog import Backlog
 from commands.delivering import UndeliverableError
 from commands.mqsc import run_setup
 from commands.objects import LocalQueue, Objects, QueueManager
@@ -138,7 +139,7 @@ def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: li
             _register(unit, "S")
             for _ in range(6):
                 _publish(unit)
-        processor = Processor(store, lambda: NOW)
+        processor = Processor(store, lambda: NOW, backlog=Backlog(lambda: NOW, 1.0, most_messages=0))
         assert processor.drain(stop=OnceOnly()) == 5
         for _ in range(2):
             with pytest.raises(UndeliverableError):
@@ -148,6 +149,27 @@ def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: li
             unit.save_definition(LocalQueue(DEAD))
         processor.drain()
         assert [store.depth(queue) for queue in (STREAM, "S", "T", DEAD)] == [0, 3, 6, 3]
+        assert len(again) > 1
+
+
+def test_what_is_owed_keeps_its_order_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("S", max_depth=3))
+            unit.save_definition(LocalQueue(DEAD, put_enabled=False))
+            _register(unit, "T")
+            _register(unit, "S")
+            for _ in range(6):
+                _publish(unit)
+        processor = Processor(store, lambda: NOW)
+        assert processor.drain() == 8
+        assert [store.depth(queue) for queue in (STREAM, "S", "T", DEAD)] == [0, 3, 6, 0]
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("S"))
+        processor.drain()
+        assert [store.depth(queue) for queue in (STREAM, "S", "T", DEAD)] == [0, 6, 6, 0]
+        of = {queue: [message.body for message in store.browse(queue)] for queue in ("S", "T")}
+        assert of["S"] == of["T"]
         assert len(again) > 1
 
 

@@ -144,6 +144,23 @@ def test_leaving_shows_what_is_left(left_us: int | None, expiry: int, order: Any
     assert Mqmd.decode(leave(before.encode(), left_us, 2)) == replace(before, expiry=expiry, backout_count=2)
 
 
+@pytest.mark.parametrize(
+    ("put_with", "left_us", "expiry"),
+    [
+        (2**31 - 1, (2**31 - 1) * 100_000 + 1, 2**31 - 1),
+        (2**31 - 1, 2**62, 2**31 - 1),
+        (50, 60_000_000, 50),
+        (-1, 2**62, 2**31 - 1),
+    ],
+    ids=["a-moment-back", "to-1970", "never-more-than-it-was-put-with", "an-end-that-the-descriptor-does-not-tell"],
+)
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_expiry_stays_an_mqlong_when_the_clock_was_set_back(
+    put_with: int, left_us: int, expiry: int, order: Any
+) -> None:
+    assert Mqmd.decode(leave(replace(FULL, order=order, expiry=put_with).encode(), left_us, 0)).expiry == expiry
+
+
 @given(st.sampled_from([MQMD1.size, MQMD2.size]), st.data())
 def test_only_the_named_fields_change(size: int, data: st.DataObject) -> None:
     junk = data.draw(st.binary(min_size=size, max_size=size))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.backlog import Backlog
 from commands.delivering import UndeliverableError
 from commands.objects import AliasQueue, Definition, LocalQueue, QueueManager
 from commands.processor import Processor
@@ -128,11 +129,12 @@ NO_WAY_OUT = [
 def test_6_7_6_with_no_way_out_the_command_waits_and_is_done_once_when_there_is_one(
     tmp_path: Path, refusing: Change, mending: Change
 ) -> None:
+    """As much is owed to subscribers as may be."""
     with _registered(tmp_path) as store:
         _change(store, _deleted("S"))
         _change(store, refusing)
         _change(store, _publish)
-        processor = Processor(store, lambda: NOW)
+        processor = Processor(store, lambda: NOW, backlog=Backlog(lambda: NOW, 1.0, most_messages=0))
         for _ in range(3):
             with pytest.raises(UndeliverableError, match="queue S: there is no such queue"):
                 processor.drain()

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commands.cli.journal import last_status
 from commands.objects import QueueManager
 from commands.queues import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
@@ -130,7 +131,7 @@ def _samples(home: Path, pid: int, seconds: float, every_s: float) -> Iterator[S
         while (now := time.monotonic()) - begun < seconds:
             time.sleep(min(every_s, seconds - (now - begun)))
             now = time.monotonic()
-            commands = json.loads((directory / "status.json").read_text())["done"]["commands"]
+            commands = last_status(directory)["done"]["commands"]
             rss = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
             database, log = (_size(directory / f"qmgr.sqlite3{suffix}") for suffix in ("", "-wal"))
             depths = sum(store.depth(queue) for queue in store.load_state()[0].queues)

@@ -1,0 +1,281 @@
+"""Two processes: a worker, which is the processor, and a supervisor, which does nothing but look after it.
+
+    supervisor ── fork ──> worker ── dies on a message, or hangs ──> another worker, which knows of that message
+        │ SIGTERM, SIGINT ──> the worker; ended by force where it has not begun to end after GRACE_S
+
+A worker that hangs in Python is interrupted (SIGUSR1) and sets the message aside itself. One that hangs in C, which no
+signal handler and no thread of its own can end, is killed. Units of work make that safe: what it had got is back on
+its queue. The worker dies with the supervisor, however that ends.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from commands.cli.console import Console, ExitCode
+from commands.cli.fixed_file import FixedFile
+from commands.cli.working import ROOM, WORKING_FILE, Page, Phase, Suspects, Work, being_worked_on, key_of
+from commands.queues.port import StoredMessage
+from commands.watch import MOST_DEATHS, Blame, OverdueError
+from rfh2.captured import iso
+
+GRACE_S: Final = 0.7
+ENDING_S: Final = 10.0
+HELD_S: Final = 1.0
+_TICK_S: Final = 0.1
+_SLOW_S: Final = 0.3
+# Python runs signal handlers between two steps of its own; what does not get there in this time is in C.
+_INTERRUPT_S: Final = 1.0
+_MOST_RESTARTS: Final = 5
+_RESTARTS_WITHIN_S: Final = 60.0
+_STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+_SET_PDEATHSIG: Final = 1
+
+
+def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
+    """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
+
+    time_s: for one message; 0 for no limit, then nothing is ever taken to hang.
+    """
+    return _Supervisor(console, directory, time_s).run()
+
+
+class _Supervisor:
+    def __init__(self, console: Console, directory: Path, time_s: float) -> None:
+        self._console, self._directory, self._time_s = console, directory, time_s
+        self._page = Page()
+        self._file: FixedFile | None = None
+        self._is_written = False
+        self._asked: float | None = None  # when the supervisor was told to end
+        self._restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
+
+    def run(self) -> Page | int:
+        before = {number: signal.signal(number, self._stop) for number in _STOPS}
+        while True:
+            self._page.reset()
+            self._console.stderr.flush()
+            self._console.stdout.flush()
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+            alive, held = os.pipe()
+            supervisor, worker = os.getpid(), os.fork()
+            if worker == 0:
+                os.close(alive)
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+                _die_with(supervisor)
+                return self._page
+            os.close(held)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+            try:
+                code = self._look_after(worker, alive)
+            finally:
+                os.close(alive)
+            if code is not None:
+                return code
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._asked is None:
+            self._asked = time.monotonic()
+
+    def _look_after(self, worker: int, alive: int) -> int | None:
+        """Until *worker* has ended: the exit code, None where another one has to be started."""
+        seen = _Seen()
+        told_to_stop, cause = False, ""
+        # The worker's end closes the pipe, which nobody else has open.
+        while not select.select([alive], [], [], _TICK_S)[0]:
+            work = self._page.look()
+            if self._asked is not None:
+                if not told_to_stop:
+                    told_to_stop = True
+                    os.kill(worker, signal.SIGTERM)
+                allowed_s = ENDING_S if self._page.phase is Phase.ENDING else GRACE_S
+                if time.monotonic() - self._asked > allowed_s:
+                    os.kill(worker, signal.SIGKILL)
+                    break
+                continue
+            if work is None:
+                continue
+            seen.add(work)
+            self._note(work if work.on_message and seen.for_s >= _SLOW_S else None)
+            if not cause and self._hangs(worker, work, seen):
+                cause = f"hung for {seen.for_s:.0f} s"
+                _kill_with_a_trace(worker)
+        _, status = os.waitpid(worker, 0)
+        return self._ended(os.waitstatus_to_exitcode(status), cause)
+
+    def _hangs(self, worker: int, work: Work, seen: _Seen) -> bool:
+        """Whether *worker* is past interrupting; it is interrupted first."""
+        if not self._time_s or not work.can_hang:
+            return False
+        limit_s = min(HELD_S, self._time_s) if work.phase is Phase.HELD_READING else self._time_s
+        if seen.for_s <= limit_s:
+            return False
+        if seen.overdue_s is None:
+            seen.overdue_s = seen.for_s
+            self._page.mark_overdue(work.number)
+            os.kill(worker, signal.SIGUSR1)
+        return seen.for_s - seen.overdue_s > _INTERRUPT_S
+
+    def _ended(self, code: int, cause: str) -> int | None:
+        if self._asked is not None:
+            self._note(None)
+            return code if code >= 0 else ExitCode.INTERRUPTED
+        if code >= 0:
+            self._note(None)
+            return code
+        work = self._page.look()
+        if work is not None and work.on_message:
+            self._note(work, cause or f"ended by signal {-code}{_name_of(-code)}")
+            return None
+        self._restarts.append(time.monotonic())
+        if len(self._restarts) == _MOST_RESTARTS and self._restarts[-1] - self._restarts[0] < _RESTARTS_WITHIN_S:
+            text = f"the processor ended by signal {-code}{_name_of(-code)}, {_MOST_RESTARTS} times in a minute"
+            self._console.warn(f"{text}; it is not started again")
+            return ExitCode.INTERNAL
+        return None
+
+    def _note(self, work: Work | None, died: str = "") -> None:
+        """Have the file say what is being worked on, or what was when the worker *died*."""
+        if work is None and not self._is_written:
+            return
+        told: dict[str, Any] | None = None
+        if work is not None:
+            since = iso(datetime.fromtimestamp(work.since, UTC))
+            told = {"pid": os.getpid(), "message": asdict(work.key), "seq": work.seq, "since": since, "died": died}
+        # Without the file there is no help over the supervisor's own end, and no more.
+        with suppress(OSError):
+            if self._file is None:
+                self._file = FixedFile(self._directory / WORKING_FILE, ROOM)
+            self._file.write({"working": told})
+        self._is_written = work is not None
+
+
+class _Seen:
+    """How long the supervisor has seen one piece of work: time in which it was itself stopped does not count."""
+
+    def __init__(self) -> None:
+        self._number, self._last = 0, time.monotonic()
+        self.for_s = 0.0
+        self.overdue_s: float | None = None
+
+    def add(self, work: Work) -> None:
+        now = time.monotonic()
+        if work.number != self._number or not work.on_message:
+            self._number, self.for_s, self.overdue_s = work.number, 0.0, None
+        else:
+            self.for_s += min(now - self._last, 2.5 * _TICK_S)
+        self._last = now
+
+
+class SupervisedWatch:
+    """The worker's side (``commands.watch.Watch``). stop: set once the worker was asked to end."""
+
+    def __init__(self, page: Page, stop: threading.Event, directory: Path) -> None:
+        self._page, self._stop = page, stop
+        self._suspects = Suspects(directory)
+
+    def begin(self, message: StoredMessage, held: bool) -> None:
+        self._page.begin(message, Phase.HELD_READING if held else Phase.READING)
+
+    def understood(self) -> None:
+        self._page.phase = Phase.WORKING_OUT
+
+    def worked_out(self) -> None:
+        self._page.phase = Phase.PUTTING
+
+    def idle(self) -> None:
+        self._page.phase = Phase.IDLE
+
+    def must_end(self) -> bool:
+        return self._stop.is_set()
+
+    def blame(self, message: StoredMessage) -> Blame | None:
+        return self._suspects.blame(message) if self._suspects else None
+
+    def absolve(self, message: StoredMessage) -> None:
+        # Where it stays in the file, it is accused of nothing that a message to come could be taken for.
+        with suppress(OSError):
+            self._suspects.absolve(message)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Let the supervisor interrupt, while inside."""
+        before = signal.signal(signal.SIGUSR1, self._overdue)
+        if sys.stderr is not None:
+            faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=False)
+        try:
+            yield
+        finally:
+            self._page.phase = Phase.ENDING
+            signal.signal(signal.SIGUSR1, before)
+
+    def _overdue(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._page.is_overdue:
+            raise OverdueError
+
+    def accused(self, directory: Path) -> str | None:
+        """On which message the last processor ended, for its successor to tell once; from now on it is remembered."""
+        found = being_worked_on(directory)
+        if found is None:
+            return None
+        key = key_of(found)
+        cause = found["died"] or "ended with all that belonged to it"
+        blame = Blame(1, cause)
+        with suppress(OSError):
+            blame = self._suspects.accuse(key, cause)
+        with suppress(OSError):
+            file = FixedFile(directory / WORKING_FILE, ROOM)
+            try:
+                file.write({"working": None})
+            finally:
+                file.close()
+        then = "it is tried once more, by itself" if blame.deaths < MOST_DEATHS else "it is set aside"
+        what = f"message {found['seq']} on {key.queue} (MsgId {key.msg_id}, {key.size_bytes} bytes)"
+        return f"{what}: the processor {cause} while it worked on it; {then}"
+
+
+def _die_with(supervisor: int) -> None:
+    """Have this process killed when its supervisor ends."""
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415
+
+        ctypes.CDLL(None).prctl(_SET_PDEATHSIG, int(signal.SIGKILL))
+    else:
+        threading.Thread(target=_wait_for_orphanhood, args=(supervisor,), daemon=True).start()
+    if os.getppid() != supervisor:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wait_for_orphanhood(supervisor: int) -> None:
+    while os.getppid() == supervisor:
+        time.sleep(_TICK_S)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _kill_with_a_trace(worker: int) -> None:
+    """Where it hangs goes to stderr: that is written by the signal's own handler, in C."""
+    os.kill(worker, signal.SIGUSR2)
+    time.sleep(_TICK_S)
+    os.kill(worker, signal.SIGKILL)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""

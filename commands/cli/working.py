@@ -1,0 +1,195 @@
+"""What the processor is working on, known to somebody else too: a page of memory that it shares with its supervisor.
+
+The processor writes the page before it begins to work on a message, which costs less than a microsecond; the supervisor
+reads it ten times a second. What lasts longer, or what the processor died on, the supervisor writes to a file in the
+queue manager's directory, so that ``status`` shows it and the next start knows it, whatever has become of the two.
+Messages that processors died on (``Suspects``) are in a second file, written by the processor alone, when it starts and
+when one of them is done.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+from commands.cli.fixed_file import FixedFile, read_fixed
+from commands.queues.port import StoredMessage
+from commands.watch import Blame
+from rfh2.layouts import MQMD1
+
+WORKING_FILE: Final = "run.working"
+SUSPECTS_FILE: Final = "run.suspects"
+ROOM: Final = 8192
+_MOST_SUSPECTS: Final = 8
+
+_SPANS: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_MSG_ID: Final = _SPANS["MsgId"]
+_PUT_AT: Final = slice(_SPANS["PutDate"].start, _SPANS["PutTime"].stop)
+
+
+class Phase(IntEnum):
+    """What the processor does. READING, HELD_READING: decoding and parsing, outside and inside a unit of work."""
+
+    STARTING = 0
+    IDLE = 1
+    READING = 2
+    HELD_READING = 3
+    WORKING_OUT = 4
+    PUTTING = 5
+    ENDING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKey:
+    """Which message it is, also after a restart and in IBM MQ, where messages have no numbers of their own."""
+
+    queue: str
+    msg_id: str
+    put_at: str
+    size_bytes: int
+
+    @classmethod
+    def of(cls, message: StoredMessage) -> MessageKey:
+        """The key of *message*."""
+        md = message.md
+        return cls(message.queue, md[_MSG_ID].hex(), md[_PUT_AT].hex(), len(message.body))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One look at the page. number: of the piece of work since the processor started. since: Unix time."""
+
+    number: int
+    phase: Phase
+    seq: int
+    since: float
+    key: MessageKey
+
+    @property
+    def on_message(self) -> bool:
+        """Whether a message is being worked on."""
+        return self.phase in (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT, Phase.PUTTING)
+
+    @property
+    def can_hang(self) -> bool:
+        """Whether the time that this takes is limited."""
+        return self.phase in (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT)
+
+
+class Page:
+    """The shared memory: the processor writes, the supervisor reads; one number goes the other way."""
+
+    _RECORD: Final = struct.Struct("<QQdQ24s16s48sQ")
+    _PHASE_AT: Final = 512
+    _OVERDUE_AT: Final = struct.Struct("<Q")
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 4096)
+        self._number = 0
+
+    def reset(self) -> None:
+        """For a new processor."""
+        self._memory[:] = bytes(len(self._memory))
+
+    def begin(self, message: StoredMessage, phase: Phase) -> None:
+        """Work on *message* begins."""
+        self._number = number = self._number + 1
+        self._memory[self._PHASE_AT] = Phase.IDLE
+        md = message.md
+        self._RECORD.pack_into(
+            self._memory,
+            0,
+            number,
+            message.seq,
+            time.time(),
+            len(message.body),
+            md[_MSG_ID],
+            md[_PUT_AT],
+            message.queue.encode("utf-8", "replace"),
+            number,
+        )
+        self._memory[self._PHASE_AT] = phase
+
+    @property
+    def phase(self) -> Phase:
+        """What the processor does."""
+        return Phase(self._memory[self._PHASE_AT])
+
+    @phase.setter
+    def phase(self, phase: Phase) -> None:
+        self._memory[self._PHASE_AT] = phase
+
+    def look(self) -> Work | None:
+        """What the processor does now; None where it was about to change."""
+        number, seq, since, size, msg_id, put_at, queue, again = self._RECORD.unpack_from(self._memory, 0)
+        phase = Phase(self._memory[self._PHASE_AT])
+        if number != again:
+            return None
+        name = queue.rstrip(b"\0").decode("utf-8", "replace")
+        return Work(number, phase, seq, since, MessageKey(name, msg_id.hex(), put_at.hex(), size))
+
+    def mark_overdue(self, number: int) -> None:
+        """Work *number* takes too long."""
+        self._OVERDUE_AT.pack_into(self._memory, 1024, number)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the work at hand takes too long, and may be interrupted."""
+        (number,) = self._OVERDUE_AT.unpack_from(self._memory, 1024)
+        may = (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT)
+        return number == self._number and self._memory[self._PHASE_AT] in may
+
+
+class Suspects:
+    """The messages on which processors of the queue manager in *directory* ended; for who holds the lock of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / SUSPECTS_FILE
+        self._found: dict[MessageKey, Blame] = {}
+        for each in read_fixed(self._path, ROOM).get("suspects", []):
+            self._found[MessageKey(**each["message"])] = Blame(**each["blame"])
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def accuse(self, key: MessageKey, cause: str) -> Blame:
+        """One more processor ended on it. Raises OSError where that cannot be kept; it counts here all the same."""
+        before = self._found.pop(key, None)
+        blame = self._found[key] = Blame(1 if before is None else before.deaths + 1, cause[:200])
+        for oldest in list(self._found)[:-_MOST_SUSPECTS]:
+            del self._found[oldest]
+        self._keep()
+        return blame
+
+    def blame(self, message: StoredMessage) -> Blame | None:
+        """What is known against *message*."""
+        return self._found.get(MessageKey.of(message)) if self._found else None
+
+    def absolve(self, message: StoredMessage) -> None:
+        """It is done. Raises OSError."""
+        if self._found.pop(MessageKey.of(message), None) is not None:
+            self._keep()
+
+    def _keep(self) -> None:
+        file = FixedFile(self._path, ROOM)
+        try:
+            found = self._found.items()
+            file.write({"suspects": [{"message": asdict(key), "blame": asdict(blame)} for key, blame in found]})
+        finally:
+            file.close()
+
+
+def key_of(working: dict[str, Any]) -> MessageKey:
+    """The message that *working* (``being_worked_on``) tells of."""
+    return MessageKey(**working["message"])
+
+
+def being_worked_on(directory: Path) -> dict[str, Any] | None:
+    """The message that is being worked on for longer than a moment, as the supervisor wrote it last; None for none."""
+    working = read_fixed(directory / WORKING_FILE, ROOM).get("working")
+    return working if isinstance(working, dict) else None
