@@ -130,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(table.markdown(), flush=True)
             printed += table.markdown() + "\n"
             broken += len(table.broken)
-        took = f"{name}: seed {options.seed}, {time.monotonic() - start:.0f} s"
+        size = "quick" if options.quick else f"scale {options.scale:g}"
+        took = f"{name}: seed {options.seed}, {size}, {time.monotonic() - start:.0f} s"
         print(f"{took}\n", flush=True)
         if options.write is not None:
             options.write.write_text(with_figures(options.write.read_text(), name, f"{printed}{took}."))

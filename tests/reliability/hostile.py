@@ -276,10 +276,11 @@ def _read_legacy(case: Json) -> str:
         path = Path(directory, case["name"])
         path.write_bytes(base64.b64decode(case["data"]))
         try:
-            read_sources([str(path)], "QM1")
+            state = read_sources([str(path)], "QM1")
         except QPubSubError as error:
             return type(error).__name__
-    return "read"
+    understood = any(True for _ in state.items())
+    return "read" if not state.unread else "in part" if understood else "not understood"
 
 
 def _script(random: Random) -> Json:

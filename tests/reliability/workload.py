@@ -43,7 +43,7 @@ def _pairs(string: str) -> list[tuple[str, str]]:
 
 
 def mixed_load(store: QueueManagerStore, commands: int, seed: int = SEED) -> None:
-    """Put so many commands, of all families and kinds, on the input queues.
+    """Put so many commands of all kinds, over MQRFH2 and MQRFH, on the input queues.
 
     Registrations that come and go, with names, identity sets, wildcards and filters; publications for several
     subscribers, many retained, and their deletion; requests; priorities; commands that are refused and answered;
