@@ -34,12 +34,16 @@ class Durability(StrEnum):
 
 
 class Database:
-    """One connection, with the path and the patience that its errors name."""
+    """One connection, with the path and the patience that its errors name.
 
-    __slots__ = ("_turn", "connection", "path", "patience_s")
+    failure: the last one told since a write transaction began; where SQLite has ended that by itself, the reason.
+    """
+
+    __slots__ = ("_turn", "connection", "failure", "path", "patience_s")
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
+        self.failure: StoreError | None = None
         self._turn = Turn(path.with_name(_TURN_FILE))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
@@ -62,6 +66,7 @@ class Database:
     def begin(self) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``."""
         deadline = time.monotonic() + self.patience_s
+        self.failure = None
         try:
             if not self._turn.take(deadline):
                 raise StoreBusyError(self.path, self.patience_s)
@@ -103,6 +108,10 @@ class Database:
 
     def told(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         """*error* in words that say what to do."""
+        self.failure = self._in_words(error)
+        return self.failure
+
+    def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
             return StoreDamagedError(self.path, f"holds what is no text: {DAMAGED}")

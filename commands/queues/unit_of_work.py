@@ -430,6 +430,8 @@ class SqliteUnitOfWork:
 
     def _require_open(self) -> None:
         # SQLite may have ended the transaction, when the disk was full: a statement after it would commit by itself.
+        if self._open and not self._connection.in_transaction and self.database.failure is not None:
+            raise StoreError(f"this unit of work is over: {self.database.failure}") from self.database.failure
         if not self._open or not self._connection.in_transaction:
             raise StoreError("this unit of work is over; begin another one")
 
