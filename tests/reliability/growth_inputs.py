@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands import Broker
@@ -11,7 +14,10 @@ from commands.dialects.occasions import Stage
 from commands.dialects.render import render
 from commands.explain.reading import explained
 from commands.explain.view import View, view
+from commands.objects import QueueManager
 from commands.parse import parse
+from commands.processor import Processor
+from commands.queues import QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, QPubSubError, Rfh1, Rfh2, encode
 from rfh2.captures import read_captures, write_captures
 from rfh2.explain.elements import elements
@@ -19,6 +25,7 @@ from rfh2.explain.form import DecodedMessage, json_line
 from rfh2.explain.rebuild import rebuild
 from rfh2.folders import write
 from rfh2.pcf import Pcf
+from rfh2.pcf_names import MQCMD_PUBLISH
 from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
 from rfh2.roots import split_roots
 from tests.rfh2 import channel_wire as wire
@@ -187,7 +194,7 @@ def edited_folder(size: int) -> bytes:
 
 
 def edited_pcf(size: int) -> bytes:
-    form = form_of(in_pcf(pcf_topics(size, 61)))
+    form = form_of(in_pcf(pcf_topics(size, MQCMD_PUBLISH)))
     for parameter in form["body"]["pcf"]["parameters"]:
         parameter["value"] += "x"
     return json_line(form)
@@ -228,6 +235,16 @@ def handle(given: CapturedMessage | list[CapturedMessage], setup: str = "", sema
     broker = Broker("QM1", setup, semantics)
     for message in given if isinstance(given, list) else [given]:
         broker.handle(message)
+
+
+def run(given: list[CapturedMessage]) -> None:
+    """The same through a queue manager's database, as ``qpubsub run`` does it."""
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    with TemporaryDirectory() as home, QueueManagerStore.create(Path(home), QueueManager("QM1")) as store:
+        for message in given:
+            with store.unit_of_work() as unit:
+                unit.put(message.queue, message.md, message.body, user=message.user)
+            Processor(store, lambda: now).drain()
 
 
 def handle_v6(given: list[CapturedMessage]) -> None:
