@@ -110,7 +110,7 @@ class Guard:
         meter.begin()
         try:
             try:
-                self._watch.begin(message, held=True)
+                self._watch.begin(message, True)
                 return work()
             finally:
                 self._watch.worked_out()

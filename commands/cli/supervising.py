@@ -44,6 +44,8 @@ _MOST_RESTARTS: Final = 5
 _RESTARTS_WITHIN_S: Final = 60.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 _SET_PDEATHSIG: Final = 1
+_IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.HELD_READING)
+_WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
 
 def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
@@ -186,26 +188,26 @@ class SupervisedWatch:
     """The worker's side (``commands.watch.Watch``). stop: set once the worker was asked to end."""
 
     def __init__(self, page: Page, stop: threading.Event, directory: Path) -> None:
-        self._page, self._stop = page, stop
+        self._page, self._stop, self._enter = page, stop, page.enter
         self._suspects = Suspects(directory)
 
     def begin(self, message: StoredMessage, held: bool) -> None:
-        self._page.begin(message, Phase.HELD_READING if held else Phase.READING)
+        self._page.begin(message, _HELD_READING if held else _READING)
 
     def understood(self) -> None:
-        self._page.phase = Phase.WORKING_OUT
+        self._enter(_WORKING_OUT)
 
     def worked_out(self) -> None:
-        self._page.phase = Phase.PUTTING
+        self._enter(_PUTTING)
 
     def idle(self) -> None:
-        self._page.phase = Phase.IDLE
+        self._enter(_IDLE)
 
     def must_end(self) -> bool:
         return self._stop.is_set()
 
     def blame(self, message: StoredMessage) -> Blame | None:
-        return self._suspects.blame(message) if self._suspects else None
+        return self._suspects.blame(message)
 
     def absolve(self, message: StoredMessage) -> None:
         # Where it stays in the file, it is accused of nothing that a message to come could be taken for.
@@ -221,7 +223,7 @@ class SupervisedWatch:
         try:
             yield
         finally:
-            self._page.phase = Phase.ENDING
+            self._enter(Phase.ENDING)
             signal.signal(signal.SIGUSR1, before)
 
     def _overdue(self, _signal: int, _frame: FrameType | None) -> None:

@@ -81,12 +81,17 @@ class Work:
         return self.phase in (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT)
 
 
+_RECORD: Final = struct.Struct("<QQdQ24s16s48sQ")
+_PACK: Final = _RECORD.pack_into
+_PHASE_AT: Final = 512
+_OVERDUE: Final = struct.Struct("<Q")
+_OVERDUE_AT: Final = 1024
+# A member of an enumeration costs more to look up than the byte to write.
+_IDLE: Final = int(Phase.IDLE)
+
+
 class Page:
     """The shared memory: the processor writes, the supervisor reads; one number goes the other way."""
-
-    _RECORD: Final = struct.Struct("<QQdQ24s16s48sQ")
-    _PHASE_AT: Final = 512
-    _OVERDUE_AT: Final = struct.Struct("<Q")
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 4096)
@@ -96,38 +101,28 @@ class Page:
         """For a new processor."""
         self._memory[:] = bytes(len(self._memory))
 
-    def begin(self, message: StoredMessage, phase: Phase) -> None:
+    def begin(self, message: StoredMessage, phase: int) -> None:
         """Work on *message* begins."""
         self._number = number = self._number + 1
-        self._memory[self._PHASE_AT] = Phase.IDLE
-        md = message.md
-        self._RECORD.pack_into(
-            self._memory,
-            0,
-            number,
-            message.seq,
-            time.time(),
-            len(message.body),
-            md[_MSG_ID],
-            md[_PUT_AT],
-            message.queue.encode("utf-8", "replace"),
-            number,
-        )
-        self._memory[self._PHASE_AT] = phase
+        memory, md = self._memory, message.md
+        queue = message.queue.encode("utf-8", "replace")
+        memory[_PHASE_AT] = _IDLE
+        _PACK(memory, 0, number, message.seq, time.time(), len(message.body), md[_MSG_ID], md[_PUT_AT], queue, number)
+        memory[_PHASE_AT] = phase
 
     @property
     def phase(self) -> Phase:
         """What the processor does."""
-        return Phase(self._memory[self._PHASE_AT])
+        return Phase(self._memory[_PHASE_AT])
 
-    @phase.setter
-    def phase(self, phase: Phase) -> None:
-        self._memory[self._PHASE_AT] = phase
+    def enter(self, phase: int) -> None:
+        """The processor does this now."""
+        self._memory[_PHASE_AT] = phase
 
     def look(self) -> Work | None:
         """What the processor does now; None where it was about to change."""
-        number, seq, since, size, msg_id, put_at, queue, again = self._RECORD.unpack_from(self._memory, 0)
-        phase = Phase(self._memory[self._PHASE_AT])
+        number, seq, since, size, msg_id, put_at, queue, again = _RECORD.unpack_from(self._memory, 0)
+        phase = Phase(self._memory[_PHASE_AT])
         if number != again:
             return None
         name = queue.rstrip(b"\0").decode("utf-8", "replace")
@@ -135,14 +130,14 @@ class Page:
 
     def mark_overdue(self, number: int) -> None:
         """Work *number* takes too long."""
-        self._OVERDUE_AT.pack_into(self._memory, 1024, number)
+        _OVERDUE.pack_into(self._memory, _OVERDUE_AT, number)
 
     @property
     def is_overdue(self) -> bool:
         """Whether the work at hand takes too long, and may be interrupted."""
-        (number,) = self._OVERDUE_AT.unpack_from(self._memory, 1024)
+        (number,) = _OVERDUE.unpack_from(self._memory, _OVERDUE_AT)
         may = (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT)
-        return number == self._number and self._memory[self._PHASE_AT] in may
+        return number == self._number and self.phase in may
 
 
 class Suspects:
@@ -153,9 +148,6 @@ class Suspects:
         self._found: dict[MessageKey, Blame] = {}
         for each in read_fixed(self._path, ROOM).get("suspects", []):
             self._found[MessageKey(**each["message"])] = Blame(**each["blame"])
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
 
     def accuse(self, key: MessageKey, cause: str) -> Blame:
         """One more processor ended on it. Raises OSError where that cannot be kept; it counts here all the same."""

@@ -82,7 +82,9 @@ class Bridge:
     @property
     def cpu_s(self) -> float:
         """Processor time so far."""
-        ticks = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        pid = self._process.pid
+        (worker,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ticks = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[11:13]
         return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:

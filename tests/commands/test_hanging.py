@@ -146,15 +146,14 @@ def test_what_takes_long_to_read_is_read_while_others_can_put(store: QueueManage
         _publish(unit, "hang in Python")
     with _running(store, "--command-seconds", "6") as process:
         _until(lambda: _is_stuck(store, process))
-        longest = 0.0
+        puts = 0
         while _reasons(store) == []:
-            begun = time.monotonic()
             with store.unit_of_work() as unit:
                 unit.put("OTHER", None, b"data")
-            longest = max(longest, time.monotonic() - begun)
+            puts += 1
             time.sleep(0.05)
         assert process.poll() is None
-    assert longest < 4.0, "the unit of work was held for as long as the message was read"
+    assert puts >= 5, "the unit of work was held for as long as the message was read"
 
 
 def test_what_was_read_outside_the_unit_of_work_is_carried_out(store: QueueManagerStore) -> None:

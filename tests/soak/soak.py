@@ -132,12 +132,18 @@ def _samples(home: Path, pid: int, seconds: float, every_s: float) -> Iterator[S
             time.sleep(min(every_s, seconds - (now - begun)))
             now = time.monotonic()
             commands = last_status(directory)["done"]["commands"]
-            rss = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+            rss = _memory(pid)
             database, log = (_size(directory / f"qmgr.sqlite3{suffix}") for suffix in ("", "-wal"))
             depths = sum(store.depth(queue) for queue in store.load_state()[0].queues)
             rate = (commands - before) / (now - then)
             before, then = commands, now
             yield Sample(now - begun, commands, rate, rss / 1e6, database / 1e6, log / 1e6, depths)
+
+
+def _memory(pid: int) -> int:
+    """What the worker of supervisor *pid* has, in bytes."""
+    (worker,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(Path(f"/proc/{worker}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _size(path: Path) -> int:
@@ -195,7 +201,7 @@ def soak(home: Path, minutes: float, durability: str, every_s: float) -> int:
             time.sleep(0.1)
         stop.set()
         consumed = [told.get(timeout=600) for _ in queues]
-        rss = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+        rss = _memory(process.pid) / 1e6
     with QueueManagerStore.open(home, "QM1") as store:
         _, subscriptions, retained = store.load_state()
         store.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
