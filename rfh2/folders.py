@@ -33,7 +33,8 @@ MAX_DEPTH = 64
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
 _PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
-_TAG = re.compile(r"<(/?)([^\s<>/&\"'=]+)((?:\s+[^\s<>/&\"'=]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*(/?)>")
+# No quantifier gives back what it took (``++``, ``*+``), because no other division of the text can match.
+_TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)((?:\s++[^\s<>/&"'=]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>""")
 _FORBIDDEN_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -54,8 +55,12 @@ _XML_SPACE = " \t\r\n"
 _TRUE, _FALSE = ("1", "TRUE", "true"), ("0", "FALSE", "false")
 _BITS = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+# Two neighbours match digits. Without ``++`` each division of the digits is tried: the square of their number.
+_FLOAT = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
+
+# To get one value lxml walks the attributes from the first: all values take the square of their number. XPath does not.
+_MANY_ATTRIBUTES = 32
 
 
 @quick
@@ -255,12 +260,20 @@ def _value(element: etree._Element) -> Value:
         return _merged((_tag(child), _value(child)) for child in element)
     text = element.text or ""
     kind = None
-    for key, setting in element.attrib.items():
-        if str(key).rpartition("}")[2] == "nil" and setting in _TRUE:
+    for key, setting in attributes(element):
+        if key.rpartition("}")[2] == "nil" and setting in _TRUE:
             return None
         if key == "dt":
             kind = setting
-    return text if kind is None else _typed(text, str(kind))
+    return text if kind is None else _typed(text, kind)
+
+
+def attributes(element: etree._Element) -> list[tuple[str, str]]:
+    """(name, value) of each attribute in order, a name in a namespace as ``{namespace}name``."""
+    if len(element.attrib) < _MANY_ATTRIBUTES:
+        return [(str(key), str(value)) for key, value in element.items()]
+    found: Any = element.xpath("@*")
+    return [(str(value.attrname), str(value)) for value in found]
 
 
 def _tag(element: etree._Element) -> str:

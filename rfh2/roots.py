@@ -12,7 +12,9 @@ import re
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
 
-_TAG = re.compile(r"<(/?)([^\s<>/&\"'=]+)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?(/?)>")
+# A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on
+# where the tag broke off, and looks at each character once. Backtracking takes the square of the length of "<aaa...".
+_TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)(?:[^<>/"']++|/(?!>)|"[^"]*+"|'[^']*+')*+(/?>)?""")
 
 
 def split_roots(folder: Folder) -> tuple[Folder, ...]:
@@ -27,21 +29,24 @@ def split_roots(folder: Folder) -> tuple[Folder, ...]:
     starts: list[int] = []
     open_tags: list[str] = []
     for tag in _TAG.finditer(text):
-        closing, name, empty = tag.groups()
+        closing, name, end = tag.groups()
+        if end is None:
+            continue
         if closing:
             if not open_tags or open_tags.pop() != name:
                 return (folder,)
             continue
         if not open_tags:
             starts.append(tag.start())
-        if not empty:
+        if end == ">":
             open_tags.append(name)
     if open_tags or len(starts) < 2:
         return (folder,)
     starts[0] = 0
     parts = [text[at:end] for at, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-    offsets = [folder.offset + len(text[:at].encode(folder.charset)) for at in starts]
-    return tuple(
-        Folder(Folder.of(part, folder.charset).data, folder.charset, offset)
-        for part, offset in zip(parts, offsets, strict=True)
-    )
+    split: list[Folder] = []
+    offset = folder.offset
+    for part in parts:
+        split.append(Folder(Folder.of(part, folder.charset).data, folder.charset, offset))
+        offset += len(part.encode(folder.charset))
+    return tuple(split)

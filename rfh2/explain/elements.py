@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from rfh2.folders import Folder, parse
+from rfh2.folders import Folder, attributes, parse
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
+_ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +37,37 @@ class Element:
 def elements(folder: Folder) -> list[Element]:
     """All elements of *folder*. Raises DecodeError where its text is not well formed."""
     roots = parse(folder)
-    offsets = _tag_offsets(folder)
-    return [element for root in roots for element in _walk(root, 0, "", offsets)]
-
-
-def _walk(element: etree._Element, depth: int, parent: str, offsets: Iterator[tuple[str, int]]) -> Iterator[Element]:
-    # Start tags stand in the text in the order in which lxml walks the tree: a parent before its children.
-    tag, offset = next(offsets)
-    attributes = tuple((_attribute(element, str(key)), str(value)) for key, value in element.attrib.items())
-    yield Element(depth, offset, tag, attributes, None if len(element) else element.text or "", parent)
-    for child in element:
-        yield from _walk(child, depth + 1, tag, offsets)
-
-
-def _attribute(element: etree._Element, key: str) -> str:
-    if key[0] != "{":
-        return key
-    uri, _, local = key[1:].rpartition("}")
-    prefix = next((prefix for prefix, declared in element.nsmap.items() if declared == uri), None)
-    return f"{prefix}:{local}" if prefix else local
-
-
-def _tag_offsets(folder: Folder) -> Iterator[tuple[str, int]]:
     text = folder.text
+    tags = _start_tags(text, folder)
+    return [element for root in roots for element in _walk(root, 0, "", text, tags)]
+
+
+def _walk(
+    element: etree._Element, depth: int, parent: str, text: str, tags: Iterator[tuple[re.Match[str], int]]
+) -> Iterator[Element]:
+    # Start tags stand in the text in the order in which lxml walks the tree: a parent before its children.
+    found, offset = next(tags)
+    tag = found[1]
+    given = attributes(element)
+    if any(key[0] == "{" for key, _ in given):
+        given = list(zip(_names(text, found.end()), [value for _, value in given], strict=True))
+    yield Element(depth, offset, tag, tuple(given), None if len(element) else element.text or "", parent)
+    for child in element:
+        yield from _walk(child, depth + 1, tag, text, tags)
+
+
+def _names(text: str, at: int) -> Iterator[str]:
+    """The names of the attributes behind *at*, as they are written; declarations of namespaces are none."""
+    while (found := _ATTRIBUTE.match(text, at)) is not None:
+        if found[1] != "xmlns" and not found[1].startswith("xmlns:"):
+            yield found[1]
+        at = found.end()
+
+
+def _start_tags(text: str, folder: Folder) -> Iterator[tuple[re.Match[str], int]]:
+    """Each start tag of *folder*, which has *text*, with its offset in the message."""
     at, offset = 0, folder.offset
     for tag in _START_TAG.finditer(text):
         offset += len(text[at : tag.start()].encode(folder.charset))
         at = tag.start()
-        yield tag[1], offset
+        yield tag, offset

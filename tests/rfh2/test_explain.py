@@ -82,6 +82,31 @@ def test_elements_have_depth_attributes_and_text() -> None:
     ]
 
 
+MANY = " ".join(f"p{n}:x{n % 7}='{n}'" for n in range(100))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "found"),
+    [
+        ("a='1' b = \"2\"", (("a", "1"), ("b", "2"))),
+        ("xml:lang='en' a=\"b='c'\"", (("xml:lang", "en"), ("a", "b='c'"))),
+        ("xmlns:p='u' xmlns:q='u' q:a='1' p:b='2' xmlns='v' c='3'", (("q:a", "1"), ("p:b", "2"), ("c", "3"))),
+        (MANY, tuple((f"p{n}:x{n % 7}", str(n)) for n in range(100))),
+    ],
+    ids=["plain", "of-xml", "two-prefixes-of-one-namespace", "many"],
+)
+def test_attributes_have_the_names_that_are_written(attributes: str, found: tuple[tuple[str, str], ...]) -> None:
+    assert elements(Folder.of(f"<usr><a {attributes}>1</a></usr>"))[1].attributes == found
+
+
+def test_an_element_of_many_attributes_has_its_type() -> None:
+    others = " ".join(f"x{n}='{n}'" for n in range(100))
+    assert Folder.of(f"<usr><a {others} dt='i4'>7</a><b {others} xsi:nil='true'/></usr>").values() == {
+        "a": 7,
+        "b": None,
+    }
+
+
 # Values written anew
 
 _LEAVES = st.one_of(
