@@ -20,6 +20,7 @@ text, apart from the data and without their types: a message that has some is re
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from enum import Enum
 from typing import BinaryIO
@@ -37,9 +38,11 @@ _SECTION = re.compile(rb"\*{4}\s*(Message descriptor|Message properties|Message)
 _DESCRIPTOR = re.compile(rb"\*{4}\s*Message descriptor\s*\*{4}")
 _LENGTH = re.compile(rb"\s*length - (\d+)(?: of (\d+))? bytes")
 _OFFSET = re.compile(rb"[0-9A-F]{8}:")
-_TWO_STRINGS = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
-_STRING_AND_NUMBER = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: (-?\d+)\s*\Z", re.DOTALL)
-_STRING = re.compile(rb"\s*(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
+# A value may hold quotes, even what looks like the next field. One expression for a line with two fields tries every
+# division of the line; ``_strings`` looks once for the last place where the second field can begin.
+_STRING = re.compile(rb"\s*+(\w++)\s*+: '")
+_NEXT_STRING = re.compile(rb"'(?=\s++(\w++)\s*+: ')")
+_NUMBER_BEHIND = re.compile(rb"\s++(\w++)\s*+: (-?\d++)\s*+\Z")
 _HEX = re.compile(rb"\s*(\w+)\s*: X'([0-9A-Fa-f]*)'\s*\Z")
 _HEX_BELOW = re.compile(rb"\s*X'([0-9A-Fa-f]*)'\s*\Z")
 _NUMBERS = re.compile(rb"\s*(\w+)\s*: (-?\d+)(?:\s+(\w+)\s*: (-?\d+))?\s*\Z")
@@ -145,10 +148,10 @@ class _Message:
             self._awaits_token = False
         elif line.strip() == b"AccountingToken :":
             self._awaits_token = True
-        elif found := _TWO_STRINGS.match(line) or _STRING_AND_NUMBER.match(line):
-            _set(descriptor, found[1], found[2])
-            _set(descriptor, found[3], found[4])
-        elif found := _STRING.match(line) or _HEX.match(line):
+        elif fields := _strings(line):
+            for name, value in fields:
+                _set(descriptor, name, value)
+        elif found := _HEX.match(line):
             _set(descriptor, found[1], found[2])
         elif found := _NUMBERS.match(line):
             _set(descriptor, found[1], found[2])
@@ -197,6 +200,25 @@ class _Message:
         if missing := self._descriptor.missing():
             raise ValueError(f"the message descriptor lacks {missing[0]}")
         return self._descriptor.finish()
+
+
+def _strings(line: bytes) -> list[tuple[bytes, bytes]]:
+    """The fields of a line that begins with a string: one, or two if a string or a number follows. Else no field."""
+    first = _STRING.match(line)
+    end = line.rfind(b"'")
+    if first is None or end < first.end():
+        return []
+    name, at = first[1], first.end()
+    number = _NUMBER_BEHIND.match(line, end + 1)
+    if number is not None:
+        return [(name, line[at:end]), (number[1], number[2])]
+    if line[end + 1 :].strip():
+        return []
+    seconds = deque(_NEXT_STRING.finditer(line, at, end), maxlen=1)
+    if not seconds:
+        return [(name, line[at:end])]
+    second = seconds[0]
+    return [(name, line[at : second.start()]), (second[1], line[line.index(b"'", second.end()) + 1 : end])]
 
 
 def _set(descriptor: PrintedDescriptor, name: bytes, value: bytes) -> None:

@@ -51,6 +51,8 @@ _MAX_CALL_BYTES = MAX_MESSAGE_BYTES + OPTIONS_BYTES + 4096
 
 _MQCC_FAILED = 2
 _MQRC_TRUNCATED_MSG_ACCEPTED, _MQRC_TRUNCATED_MSG_FAILED = 2079, 2080
+# Conversation, and whether it is an asynchronous message, which other calls may come between.
+_CallKey = tuple[int, bool]
 _TRUNCATED = "the application took only the beginning of this message (2079)"
 
 
@@ -90,7 +92,7 @@ class Channel:
         self._qmgr: str | None = None
         self._user: str | None = None
         self._conversations: dict[int, _Conversation] = {}
-        self._calls: dict[tuple[int, int, bool], Call] = {}
+        self._calls: tuple[dict[_CallKey, Call], dict[_CallKey, Call]] = ({}, {})  # begun, of each direction
         self._heard: set[int] = set()
         self._said_compressed = False
 
@@ -105,36 +107,39 @@ class Channel:
         if segment.kind not in _SPANNING:
             self._learn(Call.begun(segment))
             return
-        key = (direction, segment.conversation, segment.kind == ASYNC_MESSAGE)
-        call = self._calls.get(key)
+        calls, key = self._calls[direction], (segment.conversation, segment.kind == ASYNC_MESSAGE)
+        call = calls.get(key)
         if begins(segment):
             if call is not None:
                 yield Unreadable(call.first.position, "another call begins before the last segment of this one")
-            call = self._calls[key] = Call.begun(segment)
+            call = calls[key] = Call.begun(segment)
         elif call is None:
             return  # its beginning was before the capture, or in the bytes whose loss was reported
         else:
             call.add(segment)
         call.time = time
         if len(call.data) > _MAX_CALL_BYTES:
-            del self._calls[key]
+            del calls[key]
             yield Unreadable(call.first.position, "a call longer than any message can be")
         elif ends(segment, call):
-            del self._calls[key]
+            del calls[key]
             yield from self._completed(call, is_answered=1 - direction in self._heard)
 
     def lose(self, direction: int) -> None:
         """Bytes of *direction* are missing: forget what was begun there."""
-        for key in [key for key in self._calls if key[0] == direction]:
-            del self._calls[key]
+        self._calls[direction].clear()
 
     def finish(self) -> Iterator[Sent | Unreadable]:
         """Nothing more comes: give the puts whose replies were not captured, and what was begun."""
         for conversation in self._conversations.values():
             yield from self._settled(conversation)
-        for call in self._calls.values():
+        for call in sorted(self._unfinished(), key=lambda call: call.first.position):
             yield Unreadable(call.first.position, "the capture ends before the last segment of this call")
-        self._calls.clear()
+
+    def _unfinished(self) -> Iterator[Call]:
+        for calls in self._calls:
+            yield from calls.values()
+            calls.clear()
 
     def _learn(self, call: Call) -> None:
         """Note names out of segments that hold no message."""

@@ -61,10 +61,11 @@ _AS_CHARACTERS = {"AID": "ApplIdentityData", "AOD": "ApplOriginData"}
 _AS_HEX = frozenset({"AIX", "AOX", *(code for code, name in _ATTRIBUTES.items() if name in BYTES)})
 
 _HEADER = re.compile(rb"\* (?:DMPMQMSG|QLOAD)\b")
-_FIRST_ATTRIBUTE = re.compile(rb"A (?:VER|RPT) -?\d+\s*$", re.MULTILINE)
-_ORIGIN = re.compile(rb"\*\s*(Qmgr|Queue)\s*=\s*(.*?)\s*\Z")
-_HEX_LINE = re.compile(rb"\s*([0-9A-Fa-f]*)\s*(?:<.*)?\Z", re.DOTALL)
-_QUOTED = re.compile(rb'"((?:[^"~]|~["~])*)"\s*\Z', re.DOTALL)
+_FIRST_ATTRIBUTE = re.compile(rb"A (?:VER|RPT) -?\d+[^\S\n]*+$", re.MULTILINE)
+# Where two neighbours match blanks, the first takes them all (``*+``): to try each division takes the square.
+_ORIGIN = re.compile(rb"\*\s*+(Qmgr|Queue)\s*+=(.*)\Z", re.DOTALL)
+_HEX_LINE = re.compile(rb"\s*+([0-9A-Fa-f]*+)\s*+(?:<.*)?\Z", re.DOTALL)
+_QUOTED = re.compile(rb'"((?:[^"~]++|~["~])*+)"\s*+\Z')
 _ESCAPED = re.compile(rb'~(["~])')
 _LINE_BYTES = 25
 
@@ -87,7 +88,7 @@ def read_qload(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
                 yield message.item(reading)
                 message = None
             if found is not None:
-                origin[found[1]] = found[2].decode("utf-8", errors="replace")
+                origin[found[1]] = found[2].strip().decode("utf-8", errors="replace")
             continue
         if message is None or message.is_followed_by(line):
             if message is not None:

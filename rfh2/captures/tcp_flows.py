@@ -28,6 +28,9 @@ _LINKS = {
 }
 _RAW_IP = frozenset({12, 14, 101, 228, 229})
 
+# What tcpdump captures of a frame unless told otherwise. dpkt copies the rest of a frame for each IPv6 extension
+# header: without a bound a frame takes the square of its length.
+_FRAME_BYTES = 262_144
 _SETTLING_SEGMENTS = 4
 _GRACE_SEGMENTS = 32  # how far packets of several captured queues or interfaces may be out of order
 _WAITING_BYTES = 16 << 20
@@ -79,15 +82,16 @@ def tcp_segment(packet: Packet) -> TcpSegment | None:
 
 
 def _network_layer(packet: Packet) -> object:
+    data = packet.data[:_FRAME_BYTES]
     try:
         if packet.link in _RAW_IP:
-            return (dpkt.ip6.IP6 if packet.data[:1] >= b"\x60" else dpkt.ip.IP)(packet.data)
+            return (dpkt.ip6.IP6 if data[:1] >= b"\x60" else dpkt.ip.IP)(data)
         frame = _LINKS.get(packet.link)
         if frame is None:
             raise UnknownLinkError(f"link type {packet.link} is not supported")
-        return frame(packet.data).data
-    except (dpkt.dpkt.UnpackError, IndexError, ValueError):
-        # A frame that is cut or is no IP: what is lost with it shows as a gap in its flow.
+        return frame(data).data
+    except (dpkt.dpkt.UnpackError, IndexError, ValueError, RecursionError):
+        # A frame that is cut, or is no IP, or IP in IP a thousand deep: what is lost shows as a gap in its flow.
         return None
 
 

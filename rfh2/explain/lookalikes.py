@@ -17,11 +17,13 @@ from rfh2.chain import sniffed
 _SEEN_BYTES: Final = 65_536
 
 _HEX: Final = re.compile(rb"(?:[0-9A-Fa-f]{2}\s*){16,}[0-9A-Fa-f]?")
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/\s]{24,}={0,2}\s*")
+# Where two neighbours match blanks, the first takes them all (``++``), and what is looked for at each line does not run
+# over the next lines: either would take the square of the length.
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/\s]{24,}+={0,2}+\s*+")
 _WORDS: Final = re.compile(rb"[0-9A-Fa-f]{7,8} +[0-9A-Fa-f]{4}(?: +[0-9A-Fa-f]{4}){2,} *\r?\n")
 _OCTAL: Final = re.compile(rb"[0-7]{7}(?: +[0-7]{6})+ *\r?\n")
-_C_ARRAY: Final = re.compile(rb"[^{]{0,200}\{?\s*0x[0-9A-Fa-f]{2}\s*,\s*0x[0-9A-Fa-f]{2}\s*,")
-_DUMP: Final = re.compile(rb"^\W*0{4,16}:?[ \t]+(?:[0-9A-Fa-f]{2} ?){8}", re.MULTILINE)
+_C_ARRAY: Final = re.compile(rb"[^{]{0,200}\{?\s*+0x[0-9A-Fa-f]{2}\s*,\s*0x[0-9A-Fa-f]{2}\s*,")
+_DUMP: Final = re.compile(rb"^[^\w\n]*+0{4,16}:?[ \t]++(?:[0-9A-Fa-f]{2} ?){8}", re.MULTILINE)
 _LISTING: Final = re.compile(rb"AMQSBCG\w? - starts here|\*{4}\s*Message descriptor\s*\*{4}")
 _ZERO_X: Final = re.compile(rb"\s*(?:0x[0-9A-Fa-f]{2}[\s,]+){8}")
 _LITERAL: Final = re.compile(rb"b['\"]")

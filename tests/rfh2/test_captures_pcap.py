@@ -142,6 +142,15 @@ def test_garbage_between_segments_is_told_and_passed_over() -> None:
     assert "no segment begins" in next(r.problem.why for r in records if r.problem)
 
 
+def test_frames_that_hold_frames_without_end_are_passed_over() -> None:
+    tunnels = (b"\x45\0\xff\xff\0\0\0\0\x40\4\0\0" + bytes(8)) * 2000
+    extensions = struct.pack(">IHBB", 6 << 28, 0, 0, 64) + bytes(32 + 400_000)
+    ethernet = b"\2" * 6 + b"\4" * 6
+    session, bodies = puts(2)
+    strange = [Frame(0.0, ethernet + b"\x08\0" + tunnels), Frame(0.0, ethernet + b"\x86\xdd" + extensions)]
+    assert found_bodies([*strange, *session.frames]) == bodies
+
+
 def test_other_connections_are_passed_over() -> None:
     http = Session(client=(b"\x0a\0\0\3", 40000), server=(b"\x0a\0\0\4", 80)).client(b"GET / HTTP/1.1\r\n\r\n" * 100)
     middle = Session(client=(b"\x0a\0\0\3", 40001), server=(b"\x0a\0\0\4", 80), syn=False).client(b"TSH TSHM" * 1000)

@@ -9,11 +9,11 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
-from rfh2.captures import CaptureRecord, read_captures, write_captures
+from rfh2.captures import CaptureRecord, amqsbcg, read_captures, write_captures
 from rfh2.captures.text_lines import numbered_lines
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "captures" / "formats"
@@ -433,3 +433,21 @@ def test_a_browse_that_failed_is_told() -> None:
     records = read(text, "amqsbcg")
     assert bodies(records) == [BODY, None]
     assert problems(records) == [(54, "the browse ended: CompCode:2 Reason:2009")]
+
+
+# What a line of a listing with a string in it says, as one expression each; they take the square of a line's length.
+TWO_STRINGS = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
+STRING_AND_NUMBER = re.compile(rb"\s*(\w+)\s*: '(.*)'\s+(\w+)\s*: (-?\d+)\s*\Z", re.DOTALL)
+ONE_STRING = re.compile(rb"\s*(\w+)\s*: '(.*)'\s*\Z", re.DOTALL)
+PIECES = [b"a", b"b1", b" : '", b"'", b" ", b": ", b"12", b"-3", b"\t", b"'  b : '", b"' c : 5"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join))
+@example(b"a : 'x' b : 'y' c : 'z'")
+@example(b"a : 'x' b : 5")
+@example(b" a : '''  ")
+def test_6_4_a_line_of_a_listing_is_divided_where_its_last_field_can_begin(line: bytes) -> None:
+    two = TWO_STRINGS.match(line) or STRING_AND_NUMBER.match(line)
+    one = ONE_STRING.match(line)
+    fields = [(two[1], two[2]), (two[3], two[4])] if two else [(one[1], one[2])] if one else []
+    assert amqsbcg._strings(line) == fields
