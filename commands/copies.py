@@ -19,18 +19,17 @@ def copies(deliveries: Sequence[Delivery], semantics: Semantics) -> list[tuple[D
     """*deliveries* in groups, one for each message to put; the first of a group decides its descriptor."""
     if semantics is Semantics.V7:
         return [(delivery,) for delivery in deliveries]
-    groups: list[list[Delivery]] = []
-    of_subscriber: dict[_Key, list[Delivery]] = {}
+    groups: list[dict[str, Delivery]] = []  # by topic
+    of_subscriber: dict[_Key, dict[str, Delivery]] = {}
     for delivery in deliveries:
         subscription = delivery.subscription
         if subscription.options.dups_ok:
-            groups.append([delivery])
+            groups.append({delivery.topic_string: delivery})
             continue
         key = (id(delivery.publication), delivery.from_retained, subscription.traditional_identity)
         group = of_subscriber.get(key)
         if group is None:
-            group = of_subscriber[key] = []
+            group = of_subscriber[key] = {}
             groups.append(group)
-        if all(other.topic_string != delivery.topic_string for other in group):
-            group.append(delivery)
-    return [tuple(group) for group in groups]
+        group.setdefault(delivery.topic_string, delivery)
+    return [tuple(group.values()) for group in groups]

@@ -6,7 +6,7 @@ telling.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -36,6 +36,7 @@ class Forwarder:
     def __init__(self, qmgr: str, now: datetime, origin: Origin, command: Command | None = None) -> None:
         self._qmgr, self._now, self._origin, self._command = fitting(qmgr, 48), now, origin, command
         self._contents: dict[int, Content] = {}
+        self._header_contents: dict[int, Content] = {}
         self._made: dict[tuple[int, Telling], tuple[Told, bytes]] = {}
         self.lost: list[str] = []
 
@@ -67,7 +68,8 @@ class Forwarder:
                 mqmd = message.mqmd
                 # Only MQRFH has DirectReq.
                 reply_to = (mqmd.reply_to_q, mqmd.reply_to_qmgr) if isinstance(header, Rfh1) else ("", "")
-                told, head = _header_told((header, telling, mqmd.coded_char_set_id, *reply_to), command)
+                key = (header, telling, mqmd.coded_char_set_id, *reply_to)
+                told, head = _header_told(key, lambda: self._header_content(id(publication), key, command))
                 again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
                 return Told(again, told.lost), head + message.body
         content = self._contents.get(id(publication))
@@ -75,6 +77,21 @@ class Forwarder:
             content = self._contents[id(publication)] = content_of(message, command)
         told = tell(content, telling)
         return told, encode(told.message)
+
+    def _header_content(self, publication: int, key: _Key, command: Command | None) -> Content:
+        """What the only header of a publication says; read once, for it may be told of many topics."""
+        content = self._header_contents.get(publication)
+        if content is None:
+            header, _, ccsid, reply_to_q, reply_to_qmgr = key
+            mqmd = Mqmd(
+                format=header.own_format,
+                coded_char_set_id=ccsid,
+                reply_to_q=reply_to_q,
+                reply_to_qmgr=reply_to_qmgr,
+                order=header.order,
+            )
+            content = self._header_contents[publication] = content_of(Message(mqmd, (header,)), command)
+        return content
 
     def _descriptor(self, delivery: Delivery, told: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
         """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
@@ -115,8 +132,8 @@ _HEADERS_TOLD: dict[_Key, tuple[Told, bytes]] = {}
 _MOST_HEADERS = 2048
 
 
-def _header_told(key: _Key, command: Command | None) -> tuple[Told, bytes]:
-    """What becomes of a message's only header, and its bytes. command: the one in it, where it is known.
+def _header_told(key: _Key, content: Callable[[], Content]) -> tuple[Told, bytes]:
+    """What becomes of a message's only header, and its bytes. content: reads it, where it is not known yet.
 
     A program puts the same header again and again with other data behind it: what is told is kept.
     """
@@ -124,22 +141,9 @@ def _header_told(key: _Key, command: Command | None) -> tuple[Told, bytes]:
     if made is None:
         if len(_HEADERS_TOLD) >= _MOST_HEADERS:
             _HEADERS_TOLD.clear()
-        made = _HEADERS_TOLD[key] = _header_told_anew(*key, command)
+        told = tell(content(), key[1])
+        made = _HEADERS_TOLD[key] = told, encode(told.message)
     return made
-
-
-def _header_told_anew(
-    header: Rfh1 | Rfh2, telling: Telling, ccsid: int, reply_to_q: str, reply_to_qmgr: str, command: Command | None
-) -> tuple[Told, bytes]:
-    mqmd = Mqmd(
-        format=header.own_format,
-        coded_char_set_id=ccsid,
-        reply_to_q=reply_to_q,
-        reply_to_qmgr=reply_to_qmgr,
-        order=header.order,
-    )
-    told = tell(content_of(Message(mqmd, (header,)), command), telling)
-    return told, encode(told.message)
 
 
 def _described(mqmd: Mqmd, told: Mqmd) -> Mqmd:

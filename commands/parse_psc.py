@@ -172,6 +172,7 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
     rules = RULES[word]
     option_tags, repeated, once = rules.options, rules.repeated, rules.once
     fields: dict[str, Any] = {}
+    lists: dict[str, list[str]] = {}
     options: list[StrEnum] = []
     for tag, text in pairs:
         if tag == "Command":
@@ -182,7 +183,7 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
                 raise CommandError(taken.reason, why=f"{word} takes no {tag} {text!r}", tags=((tag, text),))
             options.append(found)
         elif (field := repeated.get(tag)) is not None:
-            fields[field] = (*fields[field], text) if field in fields else (text,)
+            lists.setdefault(field, []).append(text)
         elif (field := once.get(tag)) is not None:
             if field in fields:
                 raise CommandError(MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
@@ -190,13 +191,23 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
         else:
             known = tag in ALL_TAGS
             raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
+    for field, texts in lists.items():
+        fields[field] = tuple(texts)
     if options:
-        fields["options"] = tuple(options)
+        fields["options"] = distinct(options)
     check_fields(word, fields, options)
     if "" in fields.values():
         # An empty element asks for the default.
         fields = {name: value for name, value in fields.items() if value != "" or name not in _DEFAULTED}
     return rules.make(fields)
+
+
+def distinct(options: Sequence[StrEnum]) -> tuple[StrEnum, ...]:
+    """Each of *options* once, at its last place: of the persistence options the last one counts.
+
+    A message has room for many thousands of one option and of topics, and options are looked up for each topic.
+    """
+    return tuple(options) if len(options) < 2 else tuple(dict.fromkeys(reversed(options)))[::-1]
 
 
 def _command(pairs: Sequence[tuple[str, str]]) -> str:

@@ -56,7 +56,10 @@ _PERSISTENCE = {
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One topic of a RegSub, with everything that does not depend on what is registered."""
+    """One topic of a RegSub, with everything that does not depend on what is registered for it.
+
+    owner: another user who has this traditional identity for himself, under version 6.
+    """
 
     command: RegisterSubscriber
     topic: str
@@ -64,6 +67,7 @@ class _Request:
     prefix: str
     stream: str | None
     destination: Destination
+    owner: str | None
 
 
 def register(command: RegisterSubscriber, context: Context) -> Plan:
@@ -85,6 +89,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
     if command.sub_name is not None and len(topics) > 1:
         why = "one SubName cannot name the subscriptions to several topics"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
+    owner = _owner(destination, context) if named is None else None
     operations: list[Operation] = []
     refused: list[Warned] = []
     ignored = False
@@ -93,7 +98,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
             ignored = True
             continue
         topic_string = full_pattern(prefix, topic, scheme_of(command.header))
-        request = _Request(command, topic, topic_string, prefix, stream, destination)
+        request = _Request(command, topic, topic_string, prefix, stream, destination, owner)
         if not context.may(Action.SUBSCRIBE, request.full, scheme_of(command.header)):
             refused.append(not_authorized(topic))
             continue
@@ -201,7 +206,7 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
         variable_user=variable_user(command.options),
         scheme=scheme_of(command.header),
     )
-    existing = _existing(context, wanted)
+    existing = _existing(context, wanted, request.owner)
     if command.sub_name is None:
         return _create(request, context) if existing is None else _alter(request, existing, existing, context)
     if existing is not None:
@@ -215,13 +220,18 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
     return _create(request, context)
 
 
-def _existing(context: Context, wanted: Wanted) -> Subscription | None:
+def _owner(destination: Destination, context: Context) -> str | None:
+    """Who keeps others from an identity under version 6; asked once a command, for an identity may have many topics."""
+    if context.semantics is not Semantics.V6 or not context.space.users_of(destination.key) - {context.user}:
+        return None
+    others = (s for s in context.space.by_identity(destination.key) if s.user != context.user)
+    return next((other.user for other in others if not other.options.variable_user_id), None)
+
+
+def _existing(context: Context, wanted: Wanted, owner: str | None) -> Subscription | None:
     if context.semantics is Semantics.V6:
-        identity = wanted.destination.key
-        if context.space.users_of(identity) - {context.user}:
-            for other in context.space.by_identity(identity):
-                if other.user != context.user and not other.options.variable_user_id:
-                    raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {other.user}")
+        if owner is not None:
+            raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {owner}")
         return _own_first(by_identity(context, wanted), context)
     try:
         return _own_first(by_identity(context, wanted), context)

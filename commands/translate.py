@@ -6,8 +6,10 @@ Warnings belong to single topics; the rest of the command stands.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Final
 
 from commands.authority import Action
 from commands.context import Context, Place, Semantics
@@ -38,6 +40,7 @@ from commands.stream_names import check_stream, stream_of
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
     MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_FILTER_ERROR,
     MQRCCF_INCORRECT_Q,
     MQRCCF_NO_RETAINED_MSG,
     MQRCCF_NOT_AUTHORIZED,
@@ -170,6 +173,8 @@ def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_F
     wanted = replace(_wanted(command, context), sub_point=command.sub_point or (None if everything else ""))
     topics: tuple[str | None, ...] = tuple(dict.fromkeys(command.topics)) or (None,)
     selectors: tuple[str | None, ...] = tuple(dict.fromkeys(command.filters)) or ((None,) if everything else ("",))
+    if command.filters:
+        _check_combinations(topics, selectors)
     found: _Found = []
     failures: list[CommandError] = []
     vain: list[tuple[str | None, str | None]] = []
@@ -189,17 +194,38 @@ def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_F
         vain = [(t, f) for t, f in vain if t not in found_topics or f not in found_selectors]
         if command.sub_point is None:
             vain = [(t, f) for t, f in vain if (t, f) != (None, None)]
-    failures += [_not_registered(topic, selector, command.sub_point) for topic, selector in vain]
+    damaged = {selector: _damage(selector) for selector in {selector for _, selector in vain}}
+    failures += [damaged[selector] or _not_registered(topic, selector, command.sub_point) for topic, selector in vain]
     return found, failures
 
 
-def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
-    """3073; or 3150 where the filter is none at all, which nobody can have registered."""
+def _check_combinations(topics: Sequence[str | None], selectors: Sequence[str | None]) -> None:
+    """Raises CommandError 3150 where the answer for all combinations of topic and filter could be without measure.
+
+    Each that finds nothing is named in a response, so that the product counts, not the length of the command. The guide
+    sets no limit; this one is far beyond any program's.
+    """
+    if len(topics) * sum(len(selector or "") + _COMBINATION for selector in selectors) > _MOST_COMBINED:
+        why = f"{len(topics)} topics with {len(selectors)} filters are more combinations than one command may name"
+        raise CommandError(MQRCCF_FILTER_ERROR, why=why)
+
+
+# In characters of the response: what one combination takes beside its filter, and all of them together.
+_COMBINATION: Final = 100
+_MOST_COMBINED: Final = 10_000_000
+
+
+def _damage(selector: str | None) -> CommandError | None:
+    """3150 where the filter is none at all, which nobody can have registered."""
     if selector:
         try:
             compile_selector(selector)
         except CommandError as error:
             return error
+    return None
+
+
+def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
     tags = (("SubPoint", sub_point),) if sub_point else ()
     return _about(
         CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered", tags), topic, selector
@@ -238,7 +264,7 @@ def _request_update(command: RequestUpdate, context: Context) -> Plan:
     except CommandError as error:
         raise _about(error, topic, command.filter) from error
     if not found:
-        raise _not_registered(topic, command.filter, command.sub_point)
+        raise _damage(command.filter) or _not_registered(topic, command.filter, command.sub_point)
     subscription = found[0]
     if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")

@@ -84,7 +84,13 @@ class Rfh1:
             raise self._refused(self._bytes_before(text, error.offset), error.why, error.code) from error
         if self.string_charset == self.charset:
             return found
-        return [pair._replace(position=self._bytes_before(text, pair.position)) for pair in found]
+        counted: list[NameValue] = []
+        at = size = 0
+        for pair in found:
+            size += len(text[at : pair.position].encode(self.string_charset))
+            at = pair.position
+            counted.append(pair._replace(position=size))
+        return counted
 
     def pairs(self) -> list[tuple[str, str]]:
         """(name, value) in order. Raises DecodeError (2335)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from commands.dialects.lifetime import tenths_left
@@ -192,7 +193,7 @@ def _open_topic(topic: str) -> Call:
 def _publishing(operation: PublishToTopic) -> Iterator[Call]:
     publication = operation.publication
     message = publication.message
-    properties = list(_properties(message))
+    properties = _properties(message)
     if properties:
         yield Call("MQCRTMH", (), "Hmsg")
         for name, value in properties:
@@ -243,8 +244,13 @@ def _descriptor(message: Message) -> Iterator[tuple[str, str]]:
         yield "MQMD.ReplyToQMgr", qmgr
 
 
-def _properties(message: Message) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=1)
+def _properties(message: Message) -> tuple[tuple[str, str], ...]:
     """Message properties in place of psc tags and of the usr folder (guide 7.2.4)."""
+    return tuple(_each_property(message))
+
+
+def _each_property(message: Message) -> Iterator[tuple[str, str]]:
     command = _command_in(message)
     if command is not None:
         if command.pub_time:
@@ -278,6 +284,8 @@ def _property(value: Any) -> str:
     return f"'{value}' (MQTYPE_STRING)"
 
 
+# A publication to many topics is shown as many times.
+@lru_cache(maxsize=1)
 def _command_in(message: Message) -> Publish | None:
     try:
         command = parse(message)

@@ -49,7 +49,8 @@ class CommandText:
 
     def without(self, culprits: Sequence[Pair]) -> Message:
         """The message with some of its pairs left out, and none but the first psc folder."""
-        kept = [at for at, pair in enumerate(self.pairs) if pair not in culprits]
+        left_out = frozenset(culprits)
+        kept = [at for at, pair in enumerate(self.pairs) if pair not in left_out]
         if isinstance(self.holder, Pcf):
             pcf = replace(self.holder, parameters=tuple(self.holder.parameters[at] for at in kept))
             return replace(self.message, body=pcf.encode())
@@ -58,7 +59,8 @@ class CommandText:
             pairs = [(self.pairs[at].tag, self.pairs[at].text) for at in kept]
             header = replace(self.holder, folders=(Folder.of(write("psc", pairs)),), name_value_ccsid=1208)
         else:
-            header = self.holder.with_pairs(self.holder.pairs()[at] for at in kept)
+            pairs = self.holder.pairs()
+            header = self.holder.with_pairs(pairs[at] for at in kept)
         at = self.message.headers.index(self.holder)
         headers = (*self.message.headers[:at], header, *self.message.headers[at + 1 :])
         return replace(self.message, headers=headers)

@@ -57,6 +57,9 @@ from rfh2.pcf_names import (
 )
 from streams.topic_space import TopicSpace
 
+MOST_REFUSALS: Final = 25
+"""Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""
+
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
 _OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
 _OPTION_TAGS: Final = ("RegOpt", "PubOpt", "DelOpt")
@@ -114,22 +117,25 @@ def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
         why = _answered("a second psc folder", MQRC_RFH_DUPLICATE_PARM)
         yield problem("second-psc", text.second, why, reason=MQRC_RFH_DUPLICATE_PARM)
     culprits: list[Pair] = []
-    while True:
+    while len(culprits) < MOST_REFUSALS:
         message = text.without(culprits)
         try:
             command = parse(message)
         except DecodeError:
             return  # the text as it stands was told of already
         except CommandError as error:
-            left = [pair for pair in text.pairs if pair not in culprits]
+            left_out = frozenset(culprits)
+            left = [pair for pair in text.pairs if pair not in left_out]
             found = _blamed(error, left, message)
             yield _refusal(error, found, text)
             if found is None or error.reason in _UNKNOWN_COMMAND:
                 return
             culprits.append(found)
         else:
-            break
-    yield from _refused_later(command, message, partial)
+            yield from _refused_later(command, message, partial)
+            return
+    why = f"{MOST_REFUSALS} parts of the command are refused; what is wrong with the others is not looked for"
+    yield problem("more-refusals", text.offset, why)
 
 
 def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | None:

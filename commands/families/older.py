@@ -24,7 +24,7 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.parse_psc import check_fields
+from commands.parse_psc import check_fields, distinct
 from commands.plan import Tags
 from rfh2.constants import MQRCCF_DEL_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_REG_OPTIONS_ERROR
 from rfh2.errors import CommandError
@@ -142,18 +142,21 @@ def command_of(
     """
     rules = RULES[word]
     fields: dict[str, Any] = {}
+    topics: list[str] = []
     options: dict[str, list[StrEnum]] = {}
     for one in given:
         if (allowed := rules.options.get(one.tag)) is not None:
             options.setdefault(one.tag, []).extend(_options(word, one, allowed))
-        elif one.tag == "Topic" and not (rules.one_topic and "topics" in fields):
-            fields["topics"] = (*fields.get("topics", ()), one.text)
+        elif one.tag == "Topic" and not (rules.one_topic and topics):
+            topics.append(one.text)
         elif (field := "topics" if one.tag == "Topic" else rules.single.get(one.tag)) is not None:
-            if field in fields:
+            if field in fields or field == "topics":
                 raise CommandError(reasons.duplicate[one.integer], why=f"{one.tag} occurs twice", tags=one.where)
             fields[field] = one.text
         elif one.tag not in rules.ignored:
             raise CommandError(reasons.unknown[one.integer], why=f"{word} takes no {one.tag}", tags=one.where)
+    if topics:
+        fields["topics"] = tuple(topics)
     registration = options.get("RegOpt", [])
     if RegOpt.ANON in registration and RegOpt.DIRECT_REQ in registration:
         tags = (("RegOpt", RegOpt.DIRECT_REQ.value),)
@@ -166,12 +169,12 @@ def command_of(
             del fields[blank]  # an empty value asks for the default
     if word == "Publish":
         of_publication = [_AS_PUBLICATION_OPTION[o] for o in registration if o in _AS_PUBLICATION_OPTION]
-        fields["options"] = (*options.get("PubOpt", ()), *of_publication)
+        fields["options"] = distinct([*options.get("PubOpt", ()), *of_publication])
         fields["anonymous"] = RegOpt.ANON in registration
         fields["direct_requests"] = RegOpt.DIRECT_REQ in registration
     else:
         for found in options.values():
-            fields["options"] = tuple(found)
+            fields["options"] = distinct(found)
     command: Command = rules.model(header=header, **fields)
     return command
 

@@ -195,7 +195,7 @@ def tell(content: Content, telling: Telling) -> Told:
     """The publication as PCF; a body that it had follows the parameters."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
-    lost = (*lost, *(f"user pair {name}" for name, _ in (*content.user, *from_folders.user)))
+    lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]
     parameters: list[Parameter] = []
     if telling.is_retained:
         options = BY_TAG["PubOpt"].options
@@ -211,12 +211,12 @@ def tell(content: Content, telling: Telling) -> Told:
         elif _is_long(value):
             parameters.append(Cfin(known.pcf, int(value)))
         else:
-            lost = (*lost, f"{tag} {value!r}, which is no number")
+            lost_here.append(f"{tag} {value!r}, which is no number")
     if telling.sub_point:
-        lost = (*lost, f"SubPoint {telling.sub_point}")
+        lost_here.append(f"SubPoint {telling.sub_point}")
     behind = bool(frame.after or frame.body)
     if behind and content.form is not PublicationFormat.PCF:
-        lost = (*lost, "Format, Encoding and CodedCharSetId of the data")
+        lost_here.append("Format, Encoding and CodedCharSetId of the data")
     pcf = Pcf(COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
     fmt = frame.mqmd.format if not frame.before and frame.mqmd.format in FORMATS else FORMAT
-    return Told(frame.with_body(pcf.encode(), fmt), lost)
+    return Told(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))

@@ -70,11 +70,10 @@ def reply(command: Message, says: Reply) -> Message:
     """
     asked = command.rfh2
     header = asked if asked is not None else _header_for(command.mqmd)
-    text = write("pscr", (("Completion", says.completion.value),))[: -len("</pscr>")]
-    for answer in says.answers:
-        text += write("Response", (("Reason", str(answer.reason)), *_known(answer.tags)))
-    text += write("x", _known(says.attributes))[len("<x>") : -len("</x>")]
-    folders = [Folder.of(text + "</pscr>", _charset(header))]
+    texts = [write("pscr", (("Completion", says.completion.value),))[: -len("</pscr>")]]
+    texts += [write("Response", (("Reason", str(answer.reason)), *_known(answer.tags))) for answer in says.answers]
+    texts.append(write("x", _known(says.attributes))[len("<x>") : -len("</x>")] + "</pscr>")
+    folders = [Folder.of("".join(texts), _charset(header))]
     if says.completion is not Completion.OK and asked is not None:
         folders += split_psc(asked)[0][:1]
     encoding = command.mqmd.encoding

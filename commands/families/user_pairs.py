@@ -63,9 +63,14 @@ def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -
 
 def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
     """The text of the usr folder of these pairs, "" for none, and the names of those that XML has no room for."""
-    fitting = [(name, value) for name, value in pairs if _NAME.fullmatch(name) and has_room_for(value)]
-    lost = tuple(f"user pair {name}" for name, value in pairs if (name, value) not in fitting)
-    return write(USER, fitting) if fitting else "", lost
+    fitting: list[tuple[str, str]] = []
+    lost: list[str] = []
+    for name, value in pairs:
+        if _NAME.fullmatch(name) and has_room_for(value):
+            fitting.append((name, value))
+        else:
+            lost.append(f"user pair {name}")
+    return write(USER, fitting) if fitting else "", tuple(lost)
 
 
 def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
@@ -105,4 +110,5 @@ def _leaves(folder: Folder) -> tuple[list[tuple[str, str]], list[str]]:
     """(tag, text) of the properties of a folder, and the tags of its groups."""
     pairs = folder.pairs()
     nested = [str(child.tag) for child in parse(folder)[0] if len(child)]
-    return [(tag, text) for tag, text in pairs if tag not in nested], nested
+    groups = frozenset(nested)
+    return [(tag, text) for tag, text in pairs if tag not in groups], nested

@@ -75,6 +75,7 @@ CODES: Final[dict[str, Severity]] = {
     "misplaced-option": "error",
     "wrong-queue": "error",
     "refused-command": "error",
+    "more-refusals": "warning",
 }
 
 Part = Literal["mqmd", "body"]

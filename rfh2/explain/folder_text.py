@@ -7,6 +7,7 @@ boolean or a null that is new gets the attribute that says so; in psc and pscr e
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -81,11 +82,11 @@ def _nodes(flat: Sequence[Element], depth: int) -> tuple[_Node, ...]:
 
 
 def _elements(values: Mapping[str, Any], before: Sequence[_Node], typed: bool) -> Iterator[str]:
-    left = {tag: list(value) if isinstance(value, list) else [value] for tag, value in values.items()}
+    left = {tag: deque(value if isinstance(value, list) else [value]) for tag, value in values.items()}
     for node in before:
         waiting = left.get(node.element.tag)
         if waiting:
-            yield _element(node.element.tag, waiting.pop(0), node, typed)
+            yield _element(node.element.tag, waiting.popleft(), node, typed)
     for tag, waiting in left.items():
         for value in waiting:
             yield _element(tag, value, None, typed)

@@ -7,6 +7,7 @@ bytes. One that is new is what its Type says, or, where it has none, what its va
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -62,17 +63,43 @@ def pcf_data(form: Mapping[str, Any], was: Pcf | None, given: bytes | None, ccsi
 def _parameters(forms: Sequence[Mapping[str, Any]], were: Sequence[Parameter]) -> tuple[Parameter, ...]:
     if not all(isinstance(form, Mapping) for form in forms):
         raise EncodeError("PCF parameters: each is an object with Parameter and value")
-    left = list(were)
-    return tuple([_parameter(form, _taken(form, left)) for form in forms])
+    left = _Left(were)
+    return tuple([_parameter(form, left.taken(form)) for form in forms])
 
 
-def _taken(form: Mapping[str, Any], left: list[Parameter]) -> Parameter | None:
-    """The parameter that *form* was, taken out of those that are left."""
-    alike = [each for each in left if (each.parameter, each.type) == (form.get("Parameter"), form.get("Type"))]
-    found = next((each for each in alike if describe_parameter(each) == form), alike[0] if alike else None)
-    if found is not None:
-        left.remove(found)
-    return found
+class _Left:
+    """The parameters that no form was found for yet: by what they say, and by Type and number."""
+
+    def __init__(self, were: Sequence[Parameter]) -> None:
+        self._were = were
+        self._alike: dict[Any, deque[int]] = {}
+        self._same: dict[Any, deque[int]] = {}
+        for at, each in enumerate(were):
+            form = describe_parameter(each)
+            self._alike.setdefault(_kind(form), deque()).append(at)
+            self._same.setdefault(_hashable(form), deque()).append(at)
+        self._gone: set[int] = set()
+
+    def taken(self, form: Mapping[str, Any]) -> Parameter | None:
+        """The parameter that *form* was: the first that says the same, else the first of its Type and number."""
+        for found in (self._same.get(_hashable(form)), self._alike.get(_kind(form))):
+            while found:
+                at = found.popleft()
+                if at not in self._gone:
+                    self._gone.add(at)
+                    return self._were[at]
+        return None
+
+
+def _kind(form: Mapping[str, Any]) -> Any:
+    return _hashable((form.get("Parameter"), form.get("Type")))
+
+
+def _hashable(value: Any) -> Any:
+    """A JSON value as a key that is equal where the value is."""
+    if isinstance(value, Mapping):
+        return frozenset((name, _hashable(each)) for name, each in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _parameter(form: Mapping[str, Any], was: Parameter | None) -> Parameter:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from commands.explain.problems import MOST_REFUSALS
 from commands.explain.reading import explained
 from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
@@ -253,6 +254,7 @@ def test_problems(make: Callable[[], CapturedMessage], expected: list[tuple[str,
 # Codes that need more than one message with one fault: where each is tested.
 ELSEWHERE = {
     "unreadable-record": "test_a_record_that_could_not_be_read",
+    "more-refusals": "test_the_faults_of_a_command_are_listed_up_to_a_number",
     "too-many-folders": "test_chain.py",
     "malformed-header": "for what other decoders may raise",
     "bad-parameter-count": "test_pcf.py",
@@ -325,6 +327,12 @@ def test_a_record_that_could_not_be_read() -> None:
 )
 def test_problems_with_a_command_name_the_reason_that_answers_it(message: CapturedMessage, reason: int) -> None:
     assert explained(message).problems[0].reason == reason
+
+
+@pytest.mark.parametrize(("count", "more"), [(MOST_REFUSALS - 1, []), (MOST_REFUSALS + 5, ["more-refusals"])])
+def test_the_faults_of_a_command_are_listed_up_to_a_number(count: int, more: list[str]) -> None:
+    found = explained(put(psc("RegSub", "<Topic>a</Topic>" + "<Colour/>" * count))).problems
+    assert [problem.code for problem in found] == ["unknown-tag"] * min(count, MOST_REFUSALS) + more
 
 
 def test_offsets_of_a_command_behind_another_header_count_from_the_first() -> None:

@@ -80,6 +80,15 @@ def test_6_7_2_several_filters(world: Scenario) -> None:
     assert [subscription.selector for subscription in world.subscriptions] == ["x = 2"]
 
 
+def test_6_7_2_combinations_of_topics_and_filters_have_a_limit(world: Scenario) -> None:
+    world.register("a")
+    topics, filters = [f"t{n}" for n in range(400)], [("Filter", f"x = {n}") for n in range(300)]
+    refused(world.deregister(*topics, tags=filters), 3150)
+    warned_of = world.deregister("a", *topics, tags=[("Filter", ""), *filters[:20]])
+    assert len(warned_of.outcome.puts) == 1
+    assert left(world) == []
+
+
 def test_several_topics_of_unequal_fate_are_warnings_and_the_rest_is_done(world: Scenario) -> None:
     world.register("a", "b", "c")
     result = world.deregister("a", "x", "c", "y")

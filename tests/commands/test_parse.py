@@ -155,6 +155,12 @@ GOOD: list[tuple[str, str, Command]] = [
         RegisterSubscriber(topics=("a",), options=(RegOpt.DUPS_OK,)),
     ),
     (
+        "options-again-count-at-their-last-place",
+        "<psc><Command>RegSub</Command><Topic>a</Topic><RegOpt>Pers</RegOpt><RegOpt>Local</RegOpt>"
+        "<RegOpt>NonPers</RegOpt><RegOpt>Local</RegOpt><RegOpt>Pers</RegOpt></psc>",
+        RegisterSubscriber(topics=("a",), options=(RegOpt.NON_PERS, RegOpt.LOCAL, RegOpt.PERS)),
+    ),
+    (
         "field-publish-with-RegOpt-CorrelAsId",
         "<psc><Command>Publish</Command><RegOpt>CorrelAsId</RegOpt><Topic>a</Topic></psc>",
         Publish(topics=("a",), options=(PubOpt.CORREL_AS_ID,)),
