@@ -15,6 +15,7 @@ from migrate.draft import Draft
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, marker_of, moment
+from migrate.old_wildcards import by_characters, note_schemes
 from migrate.plan import Phase, Plan, PlanOptions, Tool
 from migrate.relations import check_parent, plan_relations, planned_parent
 from migrate.retained_plan import plan_retained
@@ -23,7 +24,6 @@ from migrate.stream_places import plan_streams
 from migrate.sub_point_places import plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
-from migrate.version_6_wildcards import by_characters, note_schemes
 from migrate.visibility import collisions, known_topics, visibility
 
 

@@ -117,15 +117,17 @@ NAMED_ALIKE = {
     "REG-29": {"metatopic": "read by the migration"},
     "SP-5": {"difference": "between versions"},
     "QM-5": {"hierarchy": "a runbook for IBM MQ's"},
-    "QM-7": {"call": "of the MQI, in captures"},
+    "QM-7": {"call": "of the MQI, in captures", "subscribing": "at the MQTT broker"},
     "V7-12": {"cluster": "a runbook for IBM MQ's", "hierarchy": "a runbook for IBM MQ's"},
     "V7-11": {"statu": "the verb, which the row names"},
     "D-05": {"metatopic": "read by the migration"},
     "D-14b": {"migrate": "which tells of them"},
+    "D-14c": {"note": "of a dialect", "replay": "which the row names", "sign": "which the row names"},
     "D-16": {"hierarchy": "the runbook, which the row names", "runbook": "which the row names"},
     "D-17": {"capture": "what is replayed"},
     "D-19": {"link": "the MQTT link, which the row names", "mqtt": "the MQTT link"},
     "D-22": {"capture": "what is replayed"},
+    "MB-14": {"file": "that people load"},
     "D-28": {"processor": "which the row names", "replay": "which the row names"},
 }
 

@@ -62,9 +62,9 @@ def test_the_core_reads_no_clock() -> None:
     assert readers == []
 
 
-# The module that lets nothing through which drives a terminal, and those that have no Console: Java's talk passes
-# through a pipe of its own.
-_TALKING = {"commands/cli/console.py", "commands/replay/spark/talk.py"}
+# The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
+# is JSON, and Java's talk passes through a pipe of its own.
+_TALKING = {"commands/cli/console.py", "commands/cli/recorder.py", "commands/replay/spark/talk.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

@@ -7,20 +7,23 @@ publication, in the header that they registered with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.families.user_pairs import user_folder
 from commands.families.xml_text import has_room_for
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.topics_port import NATIVE_MARK
+from rfh2.chain import decode_chain
 from rfh2.constants import (
     MQ_TOPIC_STR_LENGTH,
     MQEI_UNLIMITED,
     MQENC_NATIVE,
+    MQFMT_NONE,
     MQFMT_RF_HEADER_2,
     MQPER_PERSISTENT,
 )
+from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
@@ -66,6 +69,15 @@ def is_format(text: str) -> bool:
         return False
 
 
+def _is_announced(native: NativePublication) -> bool:
+    """Whether the payload begins with the header that its Format announces, where it announces one."""
+    try:
+        decode_chain(native.payload, native.format, native.ccsid)
+    except DecodeError:
+        return False
+    return True
+
+
 def why_not_command(topic: str) -> str | None:
     """Why no command can name *topic*, None where one can."""
     if not topic:
@@ -80,7 +92,8 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
     """The descriptor and the bytes of the command, and what of the publication it has no room for.
 
     user: who the command is from. The topic must be one that ``why_not_command`` has nothing against. An expiry longer
-    than a descriptor can say becomes the longest one.
+    than a descriptor can say becomes the longest one; a Format that announces a header which the payload does not begin with
+    is left out.
     """
     stamps = {tag: value for tag, value in reversed(native.stamps) if has_room_for(value)}
     unfit = tuple(dict.fromkeys(tag for tag, value in native.stamps if stamps.get(tag) != value))
@@ -90,6 +103,8 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if native.retain else ()
         psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *stamps.items()))
     usr, lost = user_folder(native.properties)
+    if not _is_announced(native):
+        native, unfit = replace(native, format=MQFMT_NONE), (*unfit, "Format")
     header = Rfh2(
         tuple(Folder.of(text) for text in (psc, usr) if text),
         encoding=native.encoding,

@@ -7,6 +7,7 @@ have.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import stat
@@ -22,7 +23,12 @@ def make_directory(path: Path) -> None:
 
     Directories above it are made as others are. Raises OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from error
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:

@@ -71,7 +71,7 @@ def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
             yield row, reading.problem(row, f"rows up to {end - 1} are not readable: {_first_line(error)}", "row")
 
 
-def open_parquet(source: Path | BinaryIO, **options: Any) -> Any:
+def open_parquet(source: Path | str | BinaryIO, **options: Any) -> Any:
     """pyarrow's ParquetFile of a file that may be damaged, or made to be: its footer gets no more room than it needs.
 
     options: pyarrow's. Raises what pyarrow raises, and CaptureError where it is not installed.
@@ -82,9 +82,9 @@ def open_parquet(source: Path | BinaryIO, **options: Any) -> Any:
     return parquet.ParquetFile(source, **options)
 
 
-def _footer_length(source: Path | BinaryIO) -> int:
-    if isinstance(source, Path):
-        with source.open("rb") as stream:
+def _footer_length(source: Path | str | BinaryIO) -> int:
+    if isinstance(source, Path | str):
+        with Path(source).open("rb") as stream:
             return _footer_length(stream)
     size = source.seek(0, io.SEEK_END)
     source.seek(max(0, size - 8))

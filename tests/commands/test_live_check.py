@@ -77,6 +77,7 @@ def test_a_wrong_password_is_told_without_the_password(tmp_path: Path) -> None:
     config = tmp_path / "bridge.toml"
     config.write_text(f'[queues]\nuser = "bridge"\npassword_file = "{tmp_path}/secret"\n')
     (tmp_path / "secret").write_text("wrong\n")
+    (tmp_path / "secret").chmod(0o600)
     with stand_in(tmp_path / "mq", password="right"):
         result, found = _check(tmp_path, "--queues", URL, "--config", str(config))
         assert result.exit_code == 1

@@ -17,7 +17,8 @@ from commands.queues import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.plan import Plan, PlanOptions, Tool
-from migrate.report.outputs import write_outputs
+from migrate.report.facts import facts
+from migrate.report.outputs import StagedFiles, output_files, report_files
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.in_memory import applied
@@ -142,7 +143,8 @@ def test_backup_journal_and_outputs_are_their_owners(store: QueueManagerStore, t
     before = os.umask(mask)
     try:
         directory = embedded.apply(store, plan)
-        write_outputs(plan, target, tmp_path / "out", {"runbook.md": "text"})
+        files = report_files(facts(plan, target)) | output_files(plan, target, {"runbook.md": "text"})
+        StagedFiles(tmp_path / "out", files).publish()
     finally:
         os.umask(before)
     made = [directory.parent, *directory.parent.rglob("*"), tmp_path / "out", *(tmp_path / "out").iterdir()]

@@ -457,7 +457,7 @@ PIECES = [b"a", b"b1", b" : '", b"'", b" ", b": ", b"12", b"-3", b"\t", b"'  b :
 @example(b"a : 'x' b : 'y' c : 'z'")
 @example(b"a : 'x' b : 5")
 @example(b" a : '''  ")
-def test_6_4_a_line_of_a_listing_is_divided_where_its_last_field_can_begin(line: bytes) -> None:
+def test_a_line_of_a_listing_is_divided_where_its_last_field_can_begin(line: bytes) -> None:
     two = TWO_STRINGS.match(line) or STRING_AND_NUMBER.match(line)
     one = ONE_STRING.match(line)
     fields = [(two[1], two[2]), (two[3], two[4])] if two else [(one[1], one[2])] if one else []
