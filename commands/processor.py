@@ -166,7 +166,7 @@ class Processor:
         looked = self._clock()
         while not stop.is_set():
             try:
-                if self._backlog.is_due:
+                if self._store.owes and self._backlog.is_due:
                     self._pay()
                 self._drain(stop)
                 patience = 0.1
@@ -186,7 +186,7 @@ class Processor:
         return self._backlog.messages
 
     def _pay(self) -> None:
-        more = self._backlog.may_owe
+        more = self._store.owes and self._backlog.may_owe
         while more:
             with self._store.unit_of_work() as unit:
                 more = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)

@@ -92,8 +92,8 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
     """The descriptor and the bytes of the command, and what of the publication it has no room for.
 
     user: who the command is from. The topic must be one that ``why_not_command`` has nothing against. An expiry longer
-    than a descriptor can say becomes the longest one; a Format that announces a header which the payload does not begin with
-    is left out.
+    than a descriptor can say becomes the longest one; a Format that announces a header is left out where the payload
+    does not begin with it.
     """
     stamps = {tag: value for tag, value in reversed(native.stamps) if has_room_for(value)}
     unfit = tuple(dict.fromkeys(tag for tag, value in native.stamps if stamps.get(tag) != value))
