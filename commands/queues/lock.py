@@ -19,6 +19,7 @@ from typing import Final
 from commands.queues.errors import QueueManagerInUseError
 
 NAP_S: Final = 0.001
+_LOOKED_AT_S: Final = 0.3
 
 
 class Turn:
@@ -68,17 +69,39 @@ def exclusive(path: Path, name: str) -> Iterator[None]:
     """Hold the lock file *path* for queue manager *name* while inside; it holds the process id of the last holder.
 
     The file stays behind: what counts is the lock on it, which ends with the process, by whatever signal.
-    Raises QueueManagerInUseError at once where another process has it.
+    Raises QueueManagerInUseError where another process has it for longer than who only looks (``is_held``).
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-            raise QueueManagerInUseError(name, holder) from error
+        deadline = time.monotonic() + _LOOKED_AT_S
+        while not _is_locked(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+                raise QueueManagerInUseError(name, holder)
+            time.sleep(NAP_S)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether another process, or another part of this one, has the lock file *path*; nothing is changed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _is_locked(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked(descriptor: int, how: int) -> bool:
+    """Lock it, where that can be done at once; whether it could."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
