@@ -16,7 +16,7 @@ from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
 from commands.cli.working import being_worked_on
 from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.queues import QueueManagerInUseError, QueueManagerStore, QueueOverview, permissions
+from commands.queues import QueueManagerStore, QueueOverview, permissions
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text
@@ -76,7 +76,7 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
 
 
 def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
-    running = _running(store)
+    running = store.has_processor()
     working = being_worked_on(store.directory) if running else None
     told: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
     if working is not None and not working["died"]:
@@ -130,14 +130,6 @@ def _dead_letters(store: QueueManagerStore, queue: str) -> dict[str, Any]:
             reasons[header.reason, header.dest_q_name] += 1
     counted = [{"reason": reason, "for": name, "count": count} for (reason, name), count in reasons.most_common()]
     return {"queue": queue, "looked_into": reasons.total(), "reasons": counted}
-
-
-def _running(store: QueueManagerStore) -> bool:
-    try:
-        with store.processor_lock():
-            return False
-    except QueueManagerInUseError:
-        return True
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:

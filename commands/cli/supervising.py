@@ -44,6 +44,9 @@ _MOST_RESTARTS: Final = 5
 _RESTARTS_WITHIN_S: Final = 60.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 _SET_PDEATHSIG: Final = 1
+_WAITING: Final = 3.0
+# How Linux makes the number of the clock of another process's processor time (clock_getcpuclockid).
+_CPU_OF_PROCESS: Final = 2
 _IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.HELD_READING)
 _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
@@ -96,7 +99,7 @@ class _Supervisor:
 
     def _look_after(self, worker: int, alive: int) -> int | None:
         """Until *worker* has ended: the exit code, None where another one has to be started."""
-        seen = _Seen()
+        seen = _Seen(worker)
         told_to_stop, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
@@ -115,7 +118,7 @@ class _Supervisor:
             seen.add(work)
             self._note(work if work.on_message and seen.for_s >= _SLOW_S else None)
             if not cause and self._hangs(worker, work, seen):
-                cause = f"hung for {seen.for_s:.0f} s"
+                cause = f"hung for {seen.for_s:.0f} s"  # by the clock, as a person sees it
                 _kill_with_a_trace(worker)
         _, status = os.waitpid(worker, 0)
         return self._ended(os.waitstatus_to_exitcode(status), cause)
@@ -125,13 +128,13 @@ class _Supervisor:
         if not self._time_s or not work.can_hang:
             return False
         limit_s = min(HELD_S, self._time_s) if work.phase is Phase.HELD_READING else self._time_s
-        if seen.for_s <= limit_s:
+        if seen.spent_s <= limit_s:
             return False
         if seen.overdue_s is None:
-            seen.overdue_s = seen.for_s
+            seen.overdue_s = seen.spent_s
             self._page.mark_overdue(work.number)
             os.kill(worker, signal.SIGUSR1)
-        return seen.for_s - seen.overdue_s > _INTERRUPT_S
+        return seen.spent_s - seen.overdue_s > _INTERRUPT_S
 
     def _ended(self, code: int, cause: str) -> int | None:
         if self._asked is not None:
@@ -168,20 +171,35 @@ class _Supervisor:
 
 
 class _Seen:
-    """How long the supervisor has seen one piece of work: time in which it was itself stopped does not count."""
+    """How long the supervisor has seen one piece of work: time in which it was itself stopped does not count.
 
-    def __init__(self) -> None:
-        self._number, self._last = 0, time.monotonic()
-        self.for_s = 0.0
+    for_s: by the clock. spent_s: of the processor's time, or a third of that by the clock where it waits for something:
+    a busy machine is not taken for a message that hangs.
+    """
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self._number, self._last, self._cpu_before = 0, time.monotonic(), self._cpu_s()
+        self.for_s = self.spent_s = 0.0
         self.overdue_s: float | None = None
 
     def add(self, work: Work) -> None:
-        now = time.monotonic()
+        now, cpu_s = time.monotonic(), self._cpu_s()
         if work.number != self._number or not work.on_message:
-            self._number, self.for_s, self.overdue_s = work.number, 0.0, None
+            self._number, self.for_s, self.overdue_s, self._cpu_before = work.number, 0.0, None, cpu_s
         else:
             self.for_s += min(now - self._last, 2.5 * _TICK_S)
+        self.spent_s = max(cpu_s - self._cpu_before, self.for_s / _WAITING)
         self._last = now
+
+    def _cpu_s(self) -> float:
+        """Processor time of the worker so far; 0 where the system does not tell."""
+        if sys.platform != "linux":
+            return 0.0
+        try:
+            return time.clock_gettime(~self._worker << 3 | _CPU_OF_PROCESS)
+        except OSError:
+            return 0.0
 
 
 class SupervisedWatch:

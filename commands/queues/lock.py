@@ -20,6 +20,7 @@ from commands.queues.errors import QueueManagerInUseError
 from commands.queues.permissions import private
 
 NAP_S: Final = 0.001
+_LOOKED_AT_S: Final = 0.3
 
 
 class Turn:
@@ -71,18 +72,19 @@ def exclusive(path: Path, name: str) -> Iterator[None]:
     A file may be removed while it is locked, and the next one of that name is another file: so what counts is the lock
     on the directory, without which there is no database either. The file, which stays behind, has the process id of its
     last holder; it is locked too, since earlier versions look at it alone. Both locks end with the process, by whatever
-    signal. Raises QueueManagerInUseError at once where another process has either; OSError.
+    signal. Raises QueueManagerInUseError where another process has either for longer than who only looks
+    (``is_held``); OSError.
     """
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         descriptor = private(str(path), os.O_RDWR | os.O_CREAT)
         try:
-            try:
-                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-                raise QueueManagerInUseError(name, holder) from error
+            deadline = time.monotonic() + _LOOKED_AT_S
+            while not (_is_locked(directory, fcntl.LOCK_EX) and _is_locked(descriptor, fcntl.LOCK_EX)):
+                if time.monotonic() >= deadline:
+                    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+                    raise QueueManagerInUseError(name, holder)
+                time.sleep(NAP_S)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
             yield
@@ -90,3 +92,24 @@ def exclusive(path: Path, name: str) -> Iterator[None]:
             os.close(descriptor)
     finally:
         os.close(directory)
+
+
+def is_held(path: Path) -> bool:
+    """Whether another process, or another part of this one, holds what ``exclusive`` does; nothing is changed."""
+    try:
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _is_locked(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked(descriptor: int, how: int) -> bool:
+    """Lock it, where that can be done at once; whether it could."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

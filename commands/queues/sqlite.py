@@ -29,7 +29,7 @@ from commands.queues.errors import (
     readable,
 )
 from commands.queues.home import DATABASE, directory_of, queue_managers
-from commands.queues.lock import exclusive
+from commands.queues.lock import exclusive, is_held
 from commands.queues.overview import Overview, beginnings, overview
 from commands.queues.permissions import make_directory, open_to_others, touch
 from commands.queues.port import LoadedState, StoredMessage
@@ -212,6 +212,10 @@ class QueueManagerStore:
     def processor_lock(self) -> AbstractContextManager[None]:
         """Be the one command processor while inside. Raises QueueManagerInUseError on entering."""
         return exclusive(self.directory / _LOCK_FILE, self.name)
+
+    def has_processor(self) -> bool:
+        """Whether a command processor works on it now."""
+        return is_held(self.directory / _LOCK_FILE)
 
     @telling
     def wait_for_change(self, timeout_s: float) -> bool:

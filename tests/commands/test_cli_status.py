@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import logging
@@ -9,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -164,6 +166,23 @@ def test_a_status_that_is_being_written_is_read_as_it_was_before(tmp_path: Path)
     assert read_fixed(path, 1000) == {"n": 3}
     assert FixedFile(path, 1000).write({"n": "x" * 1000}) is False
     assert read_fixed(tmp_path / "none", 1000) == {}
+
+
+def test_looking_keeps_no_processor_from_starting(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, QueueManagerStore.open(home, "QM1") as other:
+        assert not store.has_processor()
+        with store.processor_lock():
+            assert other.has_processor()
+        holder = (home / "QM1" / "run.lock").read_text()
+        assert not other.has_processor()
+        assert (home / "QM1" / "run.lock").read_text() == holder
+        looking = os.open(home / "QM1" / "run.lock", os.O_RDONLY)
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        later = threading.Timer(0.05, os.close, [looking])
+        later.start()
+        with store.processor_lock():
+            pass
+        later.join()
 
 
 def test_status_says_what_is_being_worked_on(home: Path) -> None:
