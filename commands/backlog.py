@@ -55,11 +55,6 @@ class Backlog:
         self._told: set[str] = set()
 
     @property
-    def may_owe(self) -> bool:
-        """Whether there may be something that is owed."""
-        return self._may_owe
-
-    @property
     def is_due(self) -> bool:
         """Whether it should be tried now."""
         if not self._may_owe or self._tried is None:
@@ -71,6 +66,10 @@ class Backlog:
     def messages(self) -> int:
         """How many are owed, as of the last try and what was added since."""
         return self._messages
+
+    def doubt(self) -> None:
+        """A unit of work was backed out: what it did is not so."""
+        self._may_owe = True
 
     def takes(self, size_bytes: int) -> bool:
         """Whether there is room for one more."""
@@ -99,7 +98,7 @@ class Backlog:
 
     def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> bool:
         """Deliver what can be delivered, up to a page for each queue; whether there is more that could be now."""
-        if not isinstance(unit, Owes):
+        if not self._may_owe or not isinstance(unit, Owes):
             self._may_owe = False
             return False
         owing, more = unit.owed, False

@@ -129,6 +129,7 @@ class Processor:
         self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
         self._unrecorded: deque[Put] = deque()
+        self._pays = False  # whether the next unit of work tries what is owed
         self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
         self.tally = Tally()
 
@@ -145,14 +146,14 @@ class Processor:
 
         What is owed to subscribers is tried first.
         """
-        self._pay()
+        self._pays = True
         return self._drain(stop)
 
     def _drain(self, stop: Stop | None) -> int:
         done = 0
         while stop is None or not stop.is_set():
             count = self._one_batch()
-            if count == 0:
+            if count == 0 and not self._pays:
                 break
             done += count
         return done
@@ -166,8 +167,7 @@ class Processor:
         looked = self._clock()
         while not stop.is_set():
             try:
-                if self._store.owes and self._backlog.is_due:
-                    self._pay()
+                self._pays = self._backlog.is_due
                 self._drain(stop)
                 patience = 0.1
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
@@ -184,13 +184,6 @@ class Processor:
     def owed(self) -> int:
         """How many publications are kept because they could be put nowhere."""
         return self._backlog.messages
-
-    def _pay(self) -> None:
-        more = self._store.owes and self._backlog.may_owe
-        while more:
-            with self._store.unit_of_work() as unit:
-                more = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)
-            self._version = unit.state_version
 
     def _discard_expired(self) -> None:
         with self._store.unit_of_work() as unit:
@@ -226,6 +219,8 @@ class Processor:
             with self._store.unit_of_work() as unit:
                 queues = input_queues(self._loaded(unit))
                 asks = False
+                if self._pays:
+                    self._pays = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
                     message, changes = None, self._changes()
                     try:
@@ -255,6 +250,7 @@ class Processor:
                 version = unit.state_version
         except BaseException:
             self._guard.idle()
+            self._backlog.doubt()
             self._broker = None  # it may know of what was backed out
             raise
         self._version = version

@@ -233,10 +233,6 @@ class QueueManagerPort(Protocol):
     def name(self) -> str:
         """The queue manager's name."""
 
-    @property
-    def owes(self) -> bool:
-        """Whether its units of work can keep what can be put nowhere (``Owes``)."""
-
     def unit_of_work(self) -> UnitOfWork:
         """Begin one; only one at a time. Raises StoreBusyError where another process does not end its own."""
 

@@ -51,8 +51,6 @@ def utc_now() -> datetime:
 class QueueManagerStore:
     """One queue manager, opened (``QueueManagerPort``). For one thread; close it, or use it as a context manager."""
 
-    owes = True
-
     def __init__(self, directory: Path, name: str, database: Database, clock: Callable[[], datetime]) -> None:
         self.directory = directory
         self.database = database

@@ -23,7 +23,8 @@ from commands.cli.journal import Journal
 from commands.delivering import UndeliverableError
 from commands.objects import LocalQueue, QueueManager
 from commands.processor import Processor
-from commands.queues import QueueManagerStore, UnitOfWork
+from commands.queues import QueueManagerStore, StoreFullError, UnitOfWork
+from commands.queues.unit_of_work import SqliteUnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from tests.commands.cli_runs import run
 
@@ -154,7 +155,7 @@ def test_it_is_tried_ever_more_slowly(store: QueueManagerStore) -> None:
         while not backlog.is_due:
             now += timedelta(seconds=0.05)
         pauses.append(round((now - since).total_seconds(), 2))
-        processor._pay()
+        processor.drain()
     assert pauses == sorted(pauses)
     assert pauses[0] <= 0.25
     assert pauses[-1] == pytest.approx(1.0, abs=0.1)
@@ -269,6 +270,27 @@ def test_once_ends_with_1_where_something_is_owed(store: QueueManagerStore) -> N
     _publish(store, "1")
     ran = run("run", "-m", "QM1", "--home", str(store.directory.parent), "--once")
     assert (ran.code, "1 publications could not be delivered and are kept" in ran.talk) == (1, True)
+
+
+def test_what_a_failing_commit_would_have_delivered_is_still_owed(
+    store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = Processor(store, lambda: NOW)
+    _publish(store, "1")
+    processor.drain()
+    _define(store, LocalQueue("S"))
+
+    def full(unit: SqliteUnitOfWork) -> None:
+        unit.backout()
+        raise StoreFullError("qmgr.sqlite3")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteUnitOfWork, "commit", full)
+        with pytest.raises(StoreFullError):
+            processor.drain()
+    assert (_told(store, "S"), _owed(store)) == ([], {"S": 1})
+    processor.drain()
+    assert (_told(store, "S"), _owed(store)) == (["1"], {})
 
 
 @pytest.mark.slow

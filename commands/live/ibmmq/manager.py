@@ -88,8 +88,6 @@ class MqMessages:
 class MqQueueManager:
     """IBM MQ with its state in *store*, which is of the same name. Raises ConfigError where it is not."""
 
-    owes = False
-
     def __init__(self, store: QueueManagerStore, address: Address, config: QueuesConfig) -> None:
         if address.qmgr != store.name:
             why = f"the URL names queue manager {address.qmgr}, not {store.name}"
