@@ -1,6 +1,7 @@
 """The queued interface: commands in, operations on the topic space, responses and publications out."""
 
-from commands.broker import Arrival, Broker, Outcome
+from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.puts import Completion, Put, PutKind
 from commands.model import (
     Command,
     DeletePublication,
@@ -15,7 +16,6 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.parse import parse
-from commands.puts import Completion, Put, PutKind
 from rfh2.captured import CapturedMessage
 
 __all__ = [

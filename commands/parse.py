@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commands.families.table import FAMILIES, family_of
+from commands.headers.psc_commands import parse_psc
+from commands.headers.psc_folder import psc_leaves
+from commands.headers.registry import FAMILIES, family_of
 from commands.model import Command
-from commands.parse_psc import parse_psc
-from commands.psc_folder import psc_leaves
 from rfh2.message import Message
 from rfh2.rfh2 import Rfh2
 

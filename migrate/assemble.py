@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from commands.objects import ADMIN_STREAM
+from commands.broker.objects import ADMIN_STREAM
 from migrate.legacy_state import (
     FIELD_OF_KIND,
     AclEntry,

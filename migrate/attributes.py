@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.objects import QueueManager
+from commands.broker.objects import QueueManager
 from migrate.ledger import Ledger, Severity
 from migrate.legacy_state import Key, LegacyState, StanzaAttribute
 

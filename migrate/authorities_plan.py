@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from commands.authority import Action, RecordedAuthority
-from commands.objects import AuthorityRecord, is_object_name
+from commands.broker.authority import Action, RecordedAuthority
+from commands.broker.objects import AuthorityRecord, is_object_name
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Authority, Key

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from commands.broker.objects import Definition, LocalQueue, Objects, is_object_name, kind_of, state_of
 from commands.mqsc.administration import SubIds
-from commands.objects import Definition, LocalQueue, Objects, is_object_name, kind_of, state_of
 from migrate.ledger import Ledger, Reason, Severity
 from migrate.legacy_state import Key, LegacyState
 from migrate.plan import PlanOptions, Step, Store

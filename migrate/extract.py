@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
-from commands.objects import ADMIN_STREAM, CONTROL_QUEUE
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
 from rfh2.message import Message, encode

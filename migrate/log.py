@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TextIO
 
-from commands.objects import LocalQueue, QueueManager
+from commands.broker.objects import LocalQueue, QueueManager
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product

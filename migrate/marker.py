@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
-from commands.objects import Definition, Objects, is_object_name
+from commands.broker.objects import Definition, Objects, is_object_name
 from migrate.plan import Phase, Tool
 from streams.namelists import Namelist
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from migrate import settling
+from migrate import unmapped_items
 from migrate.acl import FILE_NAME, plan_acl
 from migrate.attributes import migrated_attributes
 from migrate.authorities_plan import check_subscribers, plan_authorities
@@ -23,8 +23,8 @@ from migrate.plan import AddSubscription, Phase, Plan, PlanOptions, Step, Tool
 from migrate.relations import plan_relations
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
-from migrate.stream_places import plan_streams
-from migrate.sub_point_places import plan_sub_points
+from migrate.stream_topics import plan_streams
+from migrate.sub_point_topics import plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
 from migrate.visibility import collisions, known_topics, visibility
@@ -71,12 +71,12 @@ def plan(
     if not state.authorities:
         check_subscribers(draft)
     plan_relations(draft)
-    settling.brokers(draft)
-    settling.publishers(draft)
-    settling.principals(draft)
-    settling.flow_inputs(draft)
-    settling.unread(draft)
-    settling.scopes(draft)
+    unmapped_items.brokers(draft)
+    unmapped_items.publishers(draft)
+    unmapped_items.principals(draft)
+    unmapped_items.flow_inputs(draft)
+    unmapped_items.unread(draft)
+    unmapped_items.scopes(draft)
     _check_attributes(draft)
     _check_older_header(draft)
     _check_denied_wildcards(draft)
@@ -101,7 +101,7 @@ def plan(
         now,
         state,
         options.shown,
-        settling.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
+        unmapped_items.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
         draft.ledger.close(),
         tuple(draft.warnings),
         visibility(draft, topics),
@@ -151,8 +151,12 @@ def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
 def _initial(draft: Draft) -> tuple[Step, ...]:
     """Topic objects alone, which access control lists need, and the memory that they were made (guide 8.1)."""
     acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
-    kept = [step for step in settling.definitions_of(draft.steps) if acl & set(step.keys) or is_marker(step.definition)]
-    return settling.ordered(kept)
+    kept = [
+        step
+        for step in unmapped_items.definitions_of(draft.steps)
+        if acl & set(step.keys) or is_marker(step.definition)
+    ]
+    return unmapped_items.ordered(kept)
 
 
 def _check_attributes(draft: Draft) -> None:

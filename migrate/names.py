@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from commands.objects import is_object_name
+from commands.broker.objects import is_object_name
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 from streams.namelists import DEFAULT_STREAM
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from commands.objects import Definition
-from commands.stream_names import NAME_SEPARATOR
+from commands.broker.objects import Definition
+from commands.broker.stream_names import NAME_SEPARATOR
 from migrate.ledger import Fate, Reason, Severity, Verdict, count
 from migrate.legacy_state import Key, LegacyState
 from streams.operations import RetainedPublication

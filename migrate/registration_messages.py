@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from commands.dialects.lifetime import tenths_until
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.explain.equivalents.lifetime import tenths_until
 from commands.model import RegisterSubscriber, RegOpt
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from migrate.readers.options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.objects import is_object_name
+from commands.broker.objects import is_object_name
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyState, Relation

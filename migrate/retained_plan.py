@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from commands.broker.objects import ADMIN_STREAM
 from commands.model import Publish
-from commands.objects import ADMIN_STREAM
 from commands.parse import parse
 from migrate.draft import Draft
 from migrate.ledger import Severity

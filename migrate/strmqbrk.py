@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from commands.objects import DEFAULT_STREAM
-from commands.stream_names import NAME_SEPARATOR
-from migrate import settling
+from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.stream_names import NAME_SEPARATOR
+from migrate import unmapped_items
 from migrate.attributes import migrated_attributes
 from migrate.authorities_plan import plan_authorities
 from migrate.draft import Draft
@@ -20,8 +20,8 @@ from migrate.plan import Phase, Plan, PlanOptions, Tool
 from migrate.relations import check_parent, plan_relations, planned_parent
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
-from migrate.stream_places import plan_streams
-from migrate.sub_point_places import plan_sub_points
+from migrate.stream_topics import plan_streams
+from migrate.sub_point_topics import plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
 from migrate.visibility import collisions, known_topics, visibility
@@ -57,13 +57,13 @@ def plan(
     plan_retained(draft)
     plan_authorities(draft)
     plan_relations(draft)
-    settling.brokers(draft)
-    settling.publishers(draft)
-    settling.foreign_acl(draft)
-    settling.principals(draft)
-    settling.flow_inputs(draft)
-    settling.unread(draft)
-    settling.scopes(draft)
+    unmapped_items.brokers(draft)
+    unmapped_items.publishers(draft)
+    unmapped_items.foreign_acl(draft)
+    unmapped_items.principals(draft)
+    unmapped_items.flow_inputs(draft)
+    unmapped_items.unread(draft)
+    unmapped_items.scopes(draft)
     qmgr = migrated_attributes(state, draft.objects.qmgr, draft.ledger)
     draft.define(Marker(Tool.STRMQBRK, Phase.COMPLETE, moment(now), print_of, state.broker_name).namelist())
     # Queued publish/subscribe starts when everything is there (guide 7.4.1, step 4).
@@ -81,7 +81,7 @@ def plan(
         now,
         draft.state,
         options.shown,
-        settling.ordered(draft.steps),
+        unmapped_items.ordered(draft.steps),
         draft.ledger.close(),
         tuple(draft.warnings),
         visibility(draft, topics),

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.objects import ADMIN_STREAM, is_object_name
 from commands.model import RegOpt
-from commands.objects import ADMIN_STREAM, is_object_name
 from migrate.draft import Draft, same_registration
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacySubscription, Product

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from commands.broker.objects import Objects, QueueManager, definition_of, kind_of, state_of
+from commands.broker.selection import selects
 from commands.mqsc import run_setup
-from commands.objects import Objects, QueueManager, definition_of, kind_of, state_of
-from commands.queues.port import LoadedState
-from commands.queues.reading import definitions_in
-from commands.selection import selects
+from commands.qmgr.store.port import LoadedState
+from commands.qmgr.store.reading import definitions_in
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace

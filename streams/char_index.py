@@ -31,7 +31,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from streams.char_wildcards import CharPattern
-from streams.holdings import Several, with_added, with_removed
+from streams.subscription_set import Several, with_added, with_removed
 from streams.subscriptions import Subscription
 
 # Three characters, one by one: tuples that zip makes are cheaper than strings that slicing makes.

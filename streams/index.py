@@ -22,8 +22,8 @@ from typing import Final
 
 from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_index import CharIndex
-from streams.holdings import Holding, Several, flatten, with_added, with_removed
 from streams.patterns import Pattern, parse_pattern
+from streams.subscription_set import Holding, Several, flatten, with_added, with_removed
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 from streams.topic_tree import TopicTree

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rfh2.visible import visible
-from streams.places import Place
+from rfh2.terminal_escape import visible
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
+from streams.topic_prefixes import Place
 from streams.topic_strings import SEPARATOR, is_within
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from streams.holdings import Several, flatten, with_added, with_removed
 from streams.patterns import written_topic
+from streams.subscription_set import Several, flatten, with_added, with_removed
 from streams.subscriptions import Subscription
 
 Identity = tuple[str, str, bytes]

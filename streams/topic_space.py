@@ -18,7 +18,6 @@ from typing import Literal
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
-from streams.choosing import choose
 from streams.index import SubscriptionIndex
 from streams.operations import (
     AlterSubscription,
@@ -39,6 +38,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.patterns import parse_pattern
+from streams.receiver_selection import choose
 from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme

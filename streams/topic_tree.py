@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streams.holdings import Holding, Several, with_added, with_removed
+from streams.subscription_set import Holding, Several, with_added, with_removed
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, TopicPattern

@@ -10,7 +10,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ORDER = ["rfh2", "streams", "commands", "migrate"]
-EDGE = ("rfh2/captures/", "commands/cli/", "commands/queues/", "commands/live/", "commands/replay/spark", "migrate/")
+EDGE = (
+    "rfh2/captures/",
+    "commands/cli/",
+    "commands/qmgr/store/",
+    "commands/links/",
+    "commands/replay/spark",
+    "migrate/",
+)
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
 
@@ -64,7 +71,7 @@ def test_the_core_reads_no_clock() -> None:
 
 # The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
 # is JSON, and Java's talk passes through a pipe of its own.
-_TALKING = {"commands/cli/console.py", "commands/cli/recorder.py", "commands/replay/spark/talk.py"}
+_TALKING = {"commands/cli/console.py", "commands/cli/recorder.py", "commands/replay/spark/java_stderr.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

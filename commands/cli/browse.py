@@ -9,7 +9,7 @@ import click
 
 from commands.cli.console import Console
 from commands.cli.options import queue_manager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 
 
 @click.command(epilog="\b\nExample:\n  qpubsub browse -m QM1 SUB.Q --limit 1 | qpubsub decode")

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import click
 
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
-from commands.live.checking.findings import Finding
-from commands.live.checking.mq import MqCheck
-from commands.live.checking.mqtt import MqttCheck
-from commands.live.config import QueuesConfig, exposed_secrets, read_config
-from commands.live.mqtt.topics import filter_of
-from commands.live.opening import Places
-from commands.live.urls import Address
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.queues import QueueManagerStore
-from commands.queues.permissions import closing as closing_of
-from commands.queues.port import LoadedState
+from commands.links.checking.findings import Finding
+from commands.links.checking.mq import MqCheck
+from commands.links.checking.mqtt import MqttCheck
+from commands.links.config import QueuesConfig, exposed_secrets, read_config
+from commands.links.mqtt.topics import filter_of
+from commands.links.opening import Places
+from commands.links.urls import Address
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.permissions import closing as closing_of
+from commands.qmgr.store.port import LoadedState
 from streams.namelists import QUEUE_NAMELIST
 
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, BinaryIO, Final, TextIO, cast
 
-from rfh2.visible import harmless
+from rfh2.terminal_escape import harmless
 
 _REDRAW_S: Final = 0.1
 _COLOUR: Final = re.compile("(\x1b\\[[0-9;]*m)")

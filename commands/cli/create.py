@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from commands.broker.objects import QueueManager
 from commands.cli.console import Console
 from commands.cli.options import HOME
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 
 
 @click.command(epilog="\b\nExample:\n  qpubsub create QM1")

@@ -10,7 +10,7 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
-from commands.explain.consequences import consequence_json, consequence_lines, consequences
+from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
 from commands.explain.view import View, problem_lines, view
 from rfh2.captures import CaptureRecord
@@ -18,7 +18,7 @@ from rfh2.explain.annotate import Paint, Role
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Problem, json_line
 from rfh2.explain.problems import of_record
-from rfh2.visible import visible
+from rfh2.terminal_escape import visible
 
 _COLOURS: Final[dict[Role, dict[str, Any]]] = {
     Role.TITLE: {"bold": True},

@@ -6,9 +6,9 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from commands.broker.puts import PutKind
 from commands.cli.console import Console, ExitCode
 from commands.cli.stopping import stopping
-from commands.puts import PutKind
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -9,7 +9,7 @@ import click
 
 from commands.cli.console import Console
 from commands.cli.options import queue_manager
-from commands.queues import QueueManagerStore, UnknownQueueError
+from commands.qmgr.store import QueueManagerStore, UnknownQueueError
 
 _BATCH: Final = 100
 

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from commands.cli.console import Console
 from commands.cli.fixed_file import FixedFile, read_fixed
-from commands.live.opening import Link
-from commands.queues.permissions import private
-from commands.tally import Tally
+from commands.links.opening import Link
+from commands.qmgr.store.permissions import private
+from commands.qmgr.tally import Tally
 from rfh2.captured import iso
 
 STATUS_FILE: Final = "run.status"

@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from commands.broker.selection import selects
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.cli.users import current_user, groups_of
@@ -18,8 +19,7 @@ from commands.mqsc import Administration, Answer, Statement, Tally, echo, execut
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import UnitQueues, keep
 from commands.mqsc.script import lines_of
-from commands.queues import QueueManagerStore, UnitOfWork
-from commands.selection import selects
+from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from commands.objects import is_object_name
-from commands.queues.home import queue_managers
+from commands.broker.objects import is_object_name
+from commands.qmgr.store.home import queue_managers
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,12 +10,12 @@ from typing import Final
 
 import click
 
+from commands.broker.objects import is_object_name
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
 from commands.cli.options import queue_manager
-from commands.objects import is_object_name
-from commands.queues import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
-from commands.renaming import other_qmgr, renamed
+from commands.headers.qmgr_renaming import other_qmgr, renamed
+from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.mqmd import name_of

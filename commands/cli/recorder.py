@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from commands.puts import Put
-from commands.queues.permissions import private
+from commands.broker.puts import Put
+from commands.qmgr.store.permissions import private
 from rfh2.errors import StoreError
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
+from commands.broker.puts import PutKind
 from commands.cli.console import Console, ExitCode
 from commands.cli.reading import Reading
-from commands.puts import PutKind
 from commands.replay import LocalReplay, OutOfOrderError
 from commands.replay.local import Counts
 from commands.replay.put_lines import PutLines
-from commands.replay.telling import told
+from commands.replay.transcript import told
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS
 from rfh2.distribution import how_to_install

@@ -14,7 +14,8 @@ from typing import Final
 
 import click
 
-from commands.budget import Budget
+from commands.broker.budget import Budget
+from commands.broker.puts import Put
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import Journal, last_status
 from commands.cli.options import queue_manager
@@ -23,13 +24,12 @@ from commands.cli.stopping import stopping
 from commands.cli.supervising import SupervisedWatch, supervised
 from commands.cli.users import groups_of
 from commands.cli.working import Page
-from commands.live.config import exposed_secrets, read_config
-from commands.live.opening import Link, Places
-from commands.processor import BATCH, LONGEST_PAUSE_S, Processor
-from commands.puts import Put
-from commands.queues import Durability, permissions
-from commands.queues.home import directory_of
-from commands.tally import Tally
+from commands.links.config import exposed_secrets, read_config
+from commands.links.opening import Link, Places
+from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
+from commands.qmgr.store import Durability, permissions
+from commands.qmgr.store.home import directory_of
+from commands.qmgr.tally import Tally
 
 _log = logging.getLogger("qpubsub.run")
 

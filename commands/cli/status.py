@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import click
 
+from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
 from commands.cli.working import being_worked_on
-from commands.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.queues import QueueManagerStore, QueueOverview, permissions
+from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text

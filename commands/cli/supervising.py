@@ -29,8 +29,8 @@ from typing import Any, Final
 from commands.cli.console import Console, ExitCode
 from commands.cli.fixed_file import FixedFile
 from commands.cli.working import ROOM, WORKING_FILE, Page, Phase, Suspects, Work, being_worked_on, key_of
-from commands.queues.port import StoredMessage
-from commands.watch import MOST_DEATHS, Blame, OverdueError
+from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
 from rfh2.captured import iso
 
 GRACE_S: Final = 0.7
@@ -203,7 +203,7 @@ class _Seen:
 
 
 class SupervisedWatch:
-    """The worker's side (``commands.watch.Watch``). stop: set once the worker was asked to end."""
+    """The worker's side (``commands.qmgr.watch.Watch``). stop: set once the worker was asked to end."""
 
     def __init__(self, page: Page, stop: threading.Event, directory: Path) -> None:
         self._page, self._stop, self._enter = page, stop, page.enter

@@ -8,12 +8,12 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
-from commands.pictures import page, svg, text_tree
-from commands.queues import QueueManagerStore
-from rfh2.visible import visible
+from commands.explain.pictures import page, svg, text_tree
+from commands.qmgr.store import QueueManagerStore
+from rfh2.terminal_escape import visible
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.outline import Outline, outline
-from streams.places import collisions, places
+from streams.topic_prefixes import collisions, places
 
 
 @click.command(

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.cli.fixed_file import FixedFile, read_fixed
-from commands.queues.port import StoredMessage
-from commands.watch import Blame
+from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.watch import Blame
 from rfh2.layouts import MQMD1
 
 WORKING_FILE: Final = "run.working"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.families import pcf
-from commands.families.names import BY_TAG, COMMAND_IDS
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.headers import pcf
+from commands.headers.property_names import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder, text_codec
 from rfh2.chain import Header

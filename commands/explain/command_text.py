@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from commands.families.names import BY_MQPS, BY_PCF
-from commands.families.table import family_of
-from commands.parse_psc import ALL_TAGS as BY_PSC
-from commands.psc_folder import split_psc
+from commands.headers.property_names import BY_MQPS, BY_PCF
+from commands.headers.psc_commands import ALL_TAGS as BY_PSC
+from commands.headers.psc_folder import split_psc
+from commands.headers.registry import family_of
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write

@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from commands.authority import RecordedAuthority
-from commands.context import Context, Place
+from commands.broker.authority import RecordedAuthority
+from commands.broker.context import Context, Place
+from commands.broker.identifiers import Ids
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.translate import translate
 from commands.explain.command_text import CommandText, Pair, command_text, is_response
 from commands.explain.suggestions import suggestion
 from commands.model import Command
-from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.parse import parse
-from commands.stamps import Ids
-from commands.translate import translate
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,

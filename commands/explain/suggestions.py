@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from commands.explain.command_text import Pair
-from commands.families.names import BY_MQPS
-from commands.parse_psc import ALL_TAGS
+from commands.headers.property_names import BY_MQPS
+from commands.headers.psc_commands import ALL_TAGS
 from rfh2.mqps import COMMANDS, MQPS_COMMAND
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 

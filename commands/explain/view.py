@@ -12,7 +12,7 @@ from rfh2.captured import iso
 from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
-from rfh2.visible import visible
+from rfh2.terminal_escape import visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from commands.authority import GroupsOf, no_groups
-from commands.objects import Objects
-from commands.stamps import message_id
+from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.identifiers import message_id
+from commands.broker.objects import Objects
 from streams.topic_space import TopicSpace
 
 # Identifiers that commands make end in a count that begins at 1; MQSC's have this bit set and never meet them.

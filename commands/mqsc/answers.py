@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from commands.broker.objects import Definition
 from commands.mqsc.model import MqscError
 from commands.mqsc.values import Shown
-from commands.objects import Definition
 from rfh2.errors import CommandError
 from streams.operations import Effect
 
@@ -64,7 +64,7 @@ class DefinitionStored:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionDeleted:
-    """A definition was taken out; kind and name are those of ``commands.objects``."""
+    """A definition was taken out; kind and name are those of ``commands.broker.objects``."""
 
     kind: str
     name: str

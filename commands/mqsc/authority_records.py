@@ -1,7 +1,7 @@
 """SET, DISPLAY and DELETE AUTHREC: what users and groups may do with topics and queues (guide 5).
 
-The records are kept with the other definitions; deciding by them is ``commands.authority``'s. As in IBM MQ nothing can
-be denied: AUTHRMV takes away what was added to the same record and nothing else.
+The records are kept with the other definitions; deciding by them is ``commands.broker.authority``'s. As in IBM MQ
+nothing can be denied: AUTHRMV takes away what was added to the same record and nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from commands.broker.objects import AuthorityRecord, Objects
+from commands.broker.profiles import is_generic_profile, parse_profile
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, displayed, done
@@ -16,8 +18,6 @@ from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import Shown, object_name, single, value_error, words
-from commands.objects import AuthorityRecord, Objects
-from commands.profiles import is_generic_profile, parse_profile
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")
 _MQI: Final = {

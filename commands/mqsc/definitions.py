@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
+from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, Objects
 from commands.mqsc import answers, attributes
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
@@ -28,7 +29,6 @@ from commands.mqsc.streams_in_use import (
     used_by_broker,
 )
 from commands.mqsc.values import Shown, flag, object_name, single
-from commands.objects import AliasQueue, AuthorityRecord, LocalQueue, Objects
 from rfh2.errors import CommandError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_objects import TopicObject

@@ -9,15 +9,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from commands.deadletter import dead_letter
-from commands.forward import Forwarder
+from commands.broker.dead_letter import dead_letter
+from commands.broker.forward import Forwarder
+from commands.broker.identifiers import Origin
+from commands.broker.objects import Objects
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.transmission import transmitted
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
-from commands.objects import Objects
-from commands.puts import Outgoing, PutKind
-from commands.queues.errors import QueueError
-from commands.queues.port import UnitOfWork
-from commands.stamps import Origin
-from commands.transmission import transmitted
+from commands.qmgr.store.errors import QueueError
+from commands.qmgr.store.port import UnitOfWork
 from rfh2.message import Message
 from streams.operations import Delivery
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from commands.broker.objects import Objects
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
 from commands.mqsc.parser import parse
-from commands.objects import Objects
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 

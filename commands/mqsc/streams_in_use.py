@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from commands.broker.objects import CONTROL_QUEUE, Objects
 from commands.mqsc.administration import Administration
-from commands.objects import CONTROL_QUEUE, Objects
 from streams.mapping import Finding, check_stream_addition, check_stream_deletion, check_sub_point_addition
 from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.places import collisions
 from streams.subscriptions import Subscription
+from streams.topic_prefixes import collisions
 
 # Collisions that the checks of one stream or point do not see.
 _BETWEEN: Final = frozenset({"same-place", "nested-place"})

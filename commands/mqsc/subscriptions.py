@@ -14,14 +14,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from commands.authority import RecordedAuthority
+from commands.broker.authority import RecordedAuthority
+from commands.broker.objects import LocalQueue, is_object_name, new_queue
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, object_name, single
-from commands.objects import LocalQueue, is_object_name, new_queue
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe

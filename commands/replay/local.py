@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from commands.broker import Broker, Outcome
+from commands.broker.broker import Broker, Outcome
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.puts import Completion, Put, PutKind
 from commands.model import Command
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.parse import parse
-from commands.puts import Completion, Put, PutKind
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

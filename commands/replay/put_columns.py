@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 from pyarrow import parquet
 
-from commands.puts import Outgoing, PutKind
-from commands.repeats import Again
+from commands.broker.puts import Outgoing, PutKind
+from commands.qmgr.publication_cache import Again
 
 SCHEMA: Final = pa.schema(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from commands.puts import Outgoing, Put
-from commands.repeats import Again
+from commands.broker.puts import Outgoing, Put
+from commands.qmgr.publication_cache import Again
 
 
 class PutLines:

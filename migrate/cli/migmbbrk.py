@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from commands.broker.stream_names import NAME_SEPARATOR
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import HOME, complete_queue_manager
-from commands.queues import QueueManagerStore
-from commands.queues.permissions import make_directory, private
-from commands.stream_names import NAME_SEPARATOR
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.permissions import make_directory, private
 from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME

@@ -21,8 +21,8 @@ from typing import Literal, TextIO
 import click
 
 from commands.cli.console import Console, ExitCode
-from commands.queues import QueueManagerStore
-from commands.queues.permissions import make_directory, private
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.permissions import make_directory, private
 from migrate import log as lines
 from migrate.cli import choices
 from migrate.ledger import Severity

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from commands.broker.stream_names import NAME_SEPARATOR
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
-from commands.queues import QueueManagerStore
-from commands.stream_names import NAME_SEPARATOR
+from commands.qmgr.store import QueueManagerStore
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from commands import Broker, Completion, Outcome
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
+from commands.headers.psc_folder import split_psc
 from commands.model import (
     Command,
     DeregisterPublisher,
@@ -29,9 +31,7 @@ from commands.model import (
     RegisterPublisher,
     RegOpt,
 )
-from commands.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.parse import parse
-from commands.psc_folder import split_psc
 from commands.replay import natural_queue
 from migrate.legacy_state import (
     Item,

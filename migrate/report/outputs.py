@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commands.queues.permissions import make_directory, private
+from commands.qmgr.store.permissions import make_directory, private
 from migrate.plan import Plan
 from migrate.report.html import page
 from migrate.report.text import text

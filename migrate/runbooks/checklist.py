@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from commands.objects import CONTROL_QUEUE
+from commands.broker.objects import CONTROL_QUEUE
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict

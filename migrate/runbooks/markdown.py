@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rfh2.visible import harmless
+from rfh2.terminal_escape import harmless
 
 # A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets
 # are a link only before what it leads to.

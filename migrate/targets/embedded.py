@@ -23,13 +23,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from commands.objects import kind_of
-from commands.queues import QueueManagerStore, UnitOfWork
-from commands.queues.database import FAILURES
-from commands.queues.errors import QueueError
-from commands.queues.home import DATABASE
-from commands.queues.permissions import make_directory, private, touch
-from commands.queues.reading import definitions_in
+from commands.broker.objects import kind_of
+from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store.database import FAILURES
+from commands.qmgr.store.errors import QueueError
+from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.permissions import make_directory, private, touch
+from commands.qmgr.store.reading import definitions_in
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, Plan, Step, Store, Tool

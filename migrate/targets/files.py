@@ -23,16 +23,16 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Final
 
-from commands.dialects.lifetime import tenths_until
-from commands.dialects.mqsc import attributes as sub_attributes
-from commands.dialects.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
-from commands.dialects.occasions import Scene
-from commands.dialects.sub_names import sub_name
+from commands.broker.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
+from commands.explain.equivalents.lifetime import tenths_until
+from commands.explain.equivalents.mqsc import attributes as sub_attributes
+from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
+from commands.explain.equivalents.sub_names import sub_name
+from commands.explain.equivalents.traced_operations import Scene
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
-from commands.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
-from commands.queues.reading import definitions_in
+from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Plan, Store, Tool

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.broker import Broker
-from commands.objects import kind_of
-from commands.selection import selects
+from commands.broker.broker import Broker
+from commands.broker.objects import kind_of
+from commands.broker.selection import selects
 from migrate.plan import AddSubscription, KeepRetained, Plan
 from migrate.target import Target, copied
 from streams.topic_space import TopicSpace

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.broker import Arrival, Broker, Outcome
-from commands.selection import selects
+from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.selection import selects
 from migrate.plan import Plan, Store
 from migrate.target import Target, copied
 from rfh2.captured import CapturedMessage

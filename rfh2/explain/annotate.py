@@ -36,7 +36,7 @@ from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
 from rfh2.pcf_parameters import Cfgr, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
-from rfh2.visible import visible
+from rfh2.terminal_escape import visible
 
 
 class Role(StrEnum):

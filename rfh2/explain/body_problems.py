@@ -10,7 +10,7 @@ from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.errors import DecodeError
 from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
-from rfh2.explain.lookalikes import look_alike, lost_header
+from rfh2.explain.misidentified_input import look_alike, lost_header
 from rfh2.explain.reading import PartialMessage
 from rfh2.pcf import FORMATS as PCF_FORMATS
 from rfh2.pcf import decode_pcf

@@ -16,8 +16,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands import Arrival, Broker, Command, Outcome, parse
-from commands.families.content import Telling
-from commands.families.table import content_of, tell
+from commands.headers.publication import Telling
+from commands.headers.registry import content_of, tell
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message, encode
 from rfh2.pcf import Pcf

@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands.objects import QueueManager
-from commands.queues import Durability, QueueManagerStore
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
-from tests.commands.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
 
 pytestmark = [needs_mosquitto, pytest.mark.slow]
 

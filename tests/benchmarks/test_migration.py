@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
-from commands.queues.state import subscription_state
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.state import subscription_state
 from migrate import strmqbrk
 from migrate.plan import Plan, PlanOptions
 from migrate.target import Target

@@ -22,10 +22,10 @@ from typing import Protocol
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands.objects import QueueManager
-from commands.processor import BATCH, Processor
-from commands.queues import Durability, QueueManagerStore, UnitOfWork
-from commands.selection import selects
+from commands.broker.objects import QueueManager
+from commands.broker.selection import selects
+from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.store import Durability, QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2
 from streams.operations import SubscriptionAdded
 from streams.subscriptions import Subscription

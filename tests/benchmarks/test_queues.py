@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands.objects import QueueManager
-from commands.queues import Durability, QueueManagerStore
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.mqmd import Mqmd
 
 MESSAGES = 20_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2.mqmd import Mqmd
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "broken" / "broken.jsonl"

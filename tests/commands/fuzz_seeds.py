@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from commands.families.names import COMMAND_IDS
+from commands.headers.property_names import COMMAND_IDS
 from rfh2 import Dlh, Eph, Folder, Header, Mde, Message, Mqmd, Pcf, Rfh1, Rfh2, SteppedHeader, Xqh, encode
 from rfh2.ccsid import ByteOrder
 from rfh2.pcf_names import (

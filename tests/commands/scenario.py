@@ -18,11 +18,11 @@ from typing import Any
 
 from lxml import etree
 
-from commands.authority import Action
-from commands.broker import Broker, Outcome
-from commands.context import Semantics
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
-from commands.puts import Completion, Put, PutKind
+from commands.broker.authority import Action
+from commands.broker.broker import Broker, Outcome
+from commands.broker.context import Semantics
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.puts import Completion, Put, PutKind
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import Header

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from random import Random
 
-from commands.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from tests.migrate.legacy_messages import psc, publish, register

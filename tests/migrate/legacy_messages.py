@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.chain import Header

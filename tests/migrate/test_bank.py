@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import QueueManagerStore
 from migrate import migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.ledger import Verdict

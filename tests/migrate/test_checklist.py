@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.objects import CONTROL_QUEUE, QueueManager
 from commands.cli import main
 from commands.cli.console import Console
-from commands.objects import CONTROL_QUEUE, QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate.marker import Marker
 from migrate.plan import Phase, Tool
 from migrate.targets import embedded

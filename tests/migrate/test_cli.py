@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from commands.broker.objects import QueueManager
 from commands.cli import ELSEWHERE
 from commands.cli.console import ExitCode
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate.cli import migmbbrk as migmbbrk_verb
 from migrate.cli import strmqbrk as strmqbrk_verb
 from migrate.targets import embedded

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.objects import LocalQueue, QueueManager
-from commands.queues import QueueManagerInUseError, QueueManagerStore
+from commands.broker.objects import LocalQueue, QueueManager
+from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.plan import Plan, PlanOptions, Tool
@@ -207,7 +207,7 @@ def test_replacing_a_topic_string_works(store: QueueManagerStore) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate import strmqbrk
 from migrate.plan import PlanOptions
 from migrate.targets import embedded

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from commands.broker import Broker
-from commands.dialects.occasions import Scene
+from commands.broker.broker import Broker
+from commands.explain.equivalents.traced_operations import Scene
 from commands.mqsc import Administration, execute, parse
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyState

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM
 from migrate import migmbbrk, strmqbrk
 from migrate.assemble import assemble, of_product
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.objects import QueueManager
 from commands.cli.console import ExitCode
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
 from rfh2.errors import MigrationError

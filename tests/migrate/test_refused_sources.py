@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.objects import QueueManager
 from commands.cli.console import ExitCode
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate.targets import embedded
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

@@ -9,7 +9,7 @@ import pytest
 
 from commands.cli import main
 from commands.cli.console import Console
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from migrate.targets import embedded
 from tests.migrate.cases import told
 

@@ -1,7 +1,7 @@
 """A disk that is full: a file system of a few megabytes in memory, which grows by a little each time that it is full.
 
-It takes root to mount one; elsewhere the attack is passed over, and says so. ``tests/commands/test_crash.py`` has a
-database that may not grow, which anybody can run.
+It takes root to mount one; elsewhere the attack is passed over, and says so. ``tests/commands/qmgr/test_crash.py`` has
+a database that may not grow, which anybody can run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from commands.processor import Processor
-from commands.queues import QueueManagerStore, StoreFullError
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore, StoreFullError
 from tests.reliability.figures import Table
 from tests.reliability.workload import clock, create, drain, everything, waiting
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
-from commands.processor import Processor
-from commands.queues import QueueManagerStore
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore
 from rfh2 import CapturedMessage, Mqmd, QPubSubError
 from rfh2.captures import FORMATS, read_captures, write_captures
 from rfh2.errors import CaptureError

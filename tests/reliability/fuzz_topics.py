@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final
 
-from commands.authority import Action, RecordedAuthority
-from commands.objects import AuthorityRecord, Objects, QueueManager
+from commands.broker.authority import Action, RecordedAuthority
+from commands.broker.objects import AuthorityRecord, Objects, QueueManager
 from rfh2 import CommandError
 from streams import (
     TopicObject,

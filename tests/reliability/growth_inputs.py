@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from commands import Broker
-from commands.dialects.occasions import Stage
-from commands.dialects.render import render
+from commands.broker.objects import QueueManager
+from commands.explain.equivalents.render import render
+from commands.explain.equivalents.traced_operations import Stage
 from commands.explain.reading import explained
 from commands.explain.view import View, view
-from commands.objects import QueueManager
 from commands.parse import parse
-from commands.processor import Processor
-from commands.queues import QueueManagerStore
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, QPubSubError, Rfh1, Rfh2, encode
 from rfh2.captures import read_captures, write_captures
 from rfh2.explain.elements import elements
@@ -27,7 +27,7 @@ from rfh2.folders import write
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH
 from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
-from rfh2.roots import split_roots
+from rfh2.split_folders import split_roots
 from tests.rfh2 import channel_wire as wire
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"

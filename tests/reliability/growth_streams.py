@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
-from commands.pictures import page, svg, text_tree
-from commands.profiles import parse_profile
+from commands.broker.profiles import parse_profile
+from commands.explain.pictures import page, svg, text_tree
 from rfh2.message import Message
 from streams.blocking import BlockSet
 from streams.char_wildcards import parse_char_pattern

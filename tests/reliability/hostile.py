@@ -13,13 +13,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from commands.dialects.occasions import Stage
-from commands.dialects.render import DIALECTS, render
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.explain.equivalents.render import DIALECTS, render
+from commands.explain.equivalents.traced_operations import Stage
 from commands.explain.reading import explained
 from commands.explain.view import View, view
 from commands.mqsc import Administration, execute, parse
-from commands.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
-from commands.queues import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore
 from commands.replay import natural_queue
 from migrate import read_sources
 from rfh2 import CapturedMessage, Folder, Mqmd, QPubSubError, Rfh1, Rfh2, decode, encode

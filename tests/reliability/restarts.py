@@ -26,11 +26,11 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from commands.objects import QueueManager
-from commands.queues import Durability, QueueManagerStore
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
-from tests.commands.mosquitto import Mosquitto, Native, until
-from tests.commands.test_live_mqtt_crashes import Program
+from tests.commands.links.mosquitto import Mosquitto, Native, until
+from tests.commands.links.test_mqtt_crashes import Program
 
 CONTROL_QUEUE, QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE", "S"
 KINDS = ("end", "kill", "broker")

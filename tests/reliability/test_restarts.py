@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.mosquitto import needs_mosquitto
+from tests.commands.links.mosquitto import needs_mosquitto
 from tests.reliability.restarts import trial
 
 pytestmark = needs_mosquitto

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commands.objects import LocalQueue, QueueManager
-from commands.processor import Processor
-from commands.queues import QueueManagerStore, UnitOfWork
+from commands.broker.objects import LocalQueue, QueueManager
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfh2.folders import Folder
-from rfh2.roots import split_roots
+from rfh2.split_folders import split_roots
 
 APART = [
     ("two", "<a>1</a><b>2</b>", ["<a>1</a>", "<b>2</b>"], [0, 8]),

@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commands.broker.objects import QueueManager
 from commands.cli.journal import last_status
-from commands.objects import QueueManager
-from commands.queues import QueueManagerStore, UnitOfWork
+from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"

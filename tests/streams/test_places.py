@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streams.namelists import DEFAULT_NAMELISTS, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.places import Place, collisions, places
 from streams.topic_objects import TopicObject, TopicObjects, Wildcard
+from streams.topic_prefixes import Place, collisions, places
 
 
 def _objects(**strings: str) -> TopicObjects:

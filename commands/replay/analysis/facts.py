@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from commands.broker import EPOCH, Arrival, Outcome
-from commands.context import Semantics
-from commands.copies import copies
+from commands.broker.broker import EPOCH, Arrival, Outcome
+from commands.broker.context import Semantics
+from commands.broker.copies import copies
+from commands.broker.puts import Completion, Outgoing, PutKind
 from commands.model import (
     DeletePublication,
     DeregisterSubscriber,
@@ -18,7 +19,6 @@ from commands.model import (
     RegisterSubscriber,
     RequestUpdate,
 )
-from commands.puts import Completion, Outgoing, PutKind
 from commands.replay.analysis.tables import (
     APPLICATIONS,
     DUPLICATES,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker import EPOCH, Arrival, Broker
-from commands.context import Semantics
-from commands.objects import Objects, QueueManager
+from commands.broker.broker import EPOCH, Arrival, Broker
+from commands.broker.context import Semantics
+from commands.broker.objects import Objects, QueueManager
+from commands.broker.selection import selects
 from commands.replay.analysis.facts import NotingSpace, defined, facts_of
 from commands.replay.analysis.tables import Counts, Row, Table, View
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
-from commands.selection import selects
 from rfh2.captured import CapturedMessage
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.register import is_metatopic
 from commands.model import Command, DeletePublication, Publish
-from commands.objects import DEFAULT_STREAM
-from commands.registration import is_metatopic
 from commands.replay.differences.observe import Step
 from commands.replay.differences.subscribers import ForSubscriber
 from rfh2.constants import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from commands.broker.puts import Outgoing
 from commands.model import RequestUpdate
-from commands.puts import Outgoing
 from commands.replay.differences.causes import NO_RULE, Cause, Causes
 from commands.replay.differences.model import Change, Difference
 from commands.replay.differences.observe import Observed, Step

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from commands.broker import Arrival, Broker, Outcome
-from commands.context import Semantics
-from commands.copies import copies
-from commands.objects import DEFAULT_STREAM, Objects, QueueManager
-from commands.puts import Outgoing, PutKind
+from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.context import Semantics
+from commands.broker.copies import copies
+from commands.broker.objects import DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.selection import selects
+from commands.broker.stream_names import name_in_stream
 from commands.replay.differences.subscribers import ForSubscriber, identity_of
-from commands.selection import selects
-from commands.stream_names import name_in_stream
 from streams.operations import (
     Delivery,
     Effect,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from commands.broker import Arrival
+from commands.broker.broker import Arrival
+from commands.broker.objects import ADMIN_STREAM
 from commands.model import (
     Command,
     DeregisterPublisher,
@@ -16,7 +17,6 @@ from commands.model import (
     RegisterSubscriber,
     RequestUpdate,
 )
-from commands.objects import ADMIN_STREAM
 from commands.replay.differences.commands_compared import of_metatopics
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqmd import Mqmd, name_of

@@ -19,18 +19,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker import Arrival
-from commands.context import Semantics
+from commands.broker.broker import Arrival
+from commands.broker.context import Semantics
 from commands.replay.analysis.facts import NotingSpace, defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import Report, report_of
 from commands.replay.analysis.tables import TABLES, VIEWS, Counts, Row, Table, View
 from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.landing import Landed, landed
 from commands.replay.spark.pieces import files_of
 from commands.replay.spark.prepare import prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.setting import Setting
+from commands.replay.spark.staging import Landed, landed
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}

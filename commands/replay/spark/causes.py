@@ -14,17 +14,17 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from commands.broker import Arrival, Outcome
-from commands.context import Semantics
+from commands.broker.broker import Arrival, Outcome
+from commands.broker.context import Semantics
 from commands.replay.differences.causes import Cause, Causes
 from commands.replay.differences.observe import Observed, ObservingSpace, Step
 from commands.replay.differences.subscribers import Key
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.journal import FOREVER
 from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
-from commands.replay.spark.setting import Setting
 
 _NOTES: Final = StructType(
     [

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from commands.replay.differences.report import Report
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.differing import Compared, differing
-from commands.replay.spark.landing import Landed, landed
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.setting import Setting
+from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.staging import Landed, landed
 
 
 def check(source: Path, setup: str) -> None:

@@ -25,15 +25,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker import Arrival, Broker
+from commands.broker.broker import Arrival, Broker
+from commands.broker.objects import CONTROL_QUEUE
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.objects import CONTROL_QUEUE
-from commands.queues.state import subscription_state
+from commands.qmgr.store.state import subscription_state
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
 from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import EPOCH, batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
-from commands.replay.spark.setting import Setting
 from streams.operations import (
     AlterSubscription,
     ClearRetained,

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from commands.broker import Arrival
-from commands.context import Semantics
-from commands.objects import CONTROL_QUEUE
+from commands.broker.broker import Arrival
+from commands.broker.context import Semantics
+from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.local import step_signs
@@ -27,10 +27,10 @@ from commands.replay.differences.observe import Observed, ObservingSpace, Step
 from commands.replay.differences.report import DeliveryLine, Report, Tally
 from commands.replay.spark.causes import CausesInOrder, Known, known_causes
 from commands.replay.spark.prepare import Prepared, prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import DIFFERENCES, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.setting import Setting
 from commands.replay.spark.twopass import first_pass
 
 _KEPT: Final = StructType(

@@ -22,13 +22,13 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from commands.replay.local import DEFAULT_QMGR, Counts
-from commands.replay.spark.landing import Landed, landed
+from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.pieces import files_of
 from commands.replay.spark.put_files import Written, earlier_written, kinds_of, write_puts
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.second_pass_in_files import keep_found
-from commands.replay.spark.setting import Setting
-from commands.replay.spark.survey import surveyed
+from commands.replay.spark.staging import Landed, landed
 from commands.replay.spark.twopass import first_pass
 
 _VERSION: Final = 3

@@ -28,13 +28,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.queues.errors import QueueManagerInUseError
-from commands.queues.lock import exclusive
+from commands.qmgr.store.errors import QueueManagerInUseError
+from commands.qmgr.store.lock import exclusive
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import PUTS, arrow_schema
-from commands.replay.spark.setting import Setting
 from commands.replay.spark.source import FORMAT
 from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
 from commands.replay.spark.writer import write_batches

@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from commands.broker import Arrival, Broker, Outcome
-from commands.queues.state import subscription_of, subscription_state
-from commands.repeats import Again, NotingSpace, Repeats
-from commands.replay.spark.setting import Setting
+from commands.broker.broker import Arrival, Broker, Outcome
+from commands.qmgr.publication_cache import Again, NotingSpace, Repeats
+from commands.qmgr.store.state import subscription_of, subscription_state
+from commands.replay.spark.replay_setup import Setting
 from streams.operations import ClearRetained, RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace

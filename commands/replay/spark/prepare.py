@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker import EPOCH
-from commands.objects import CONTROL_QUEUE
+from commands.broker.broker import EPOCH
+from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.plain import is_plain
-from commands.replay.spark.roles import of_control
+from commands.replay.spark.first_pass_filter import of_control
+from commands.replay.spark.plain_publish_filter import is_plain
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
-from commands.replay.spark.setting import Setting
 
 _CELLS_PER_RANGE: Final = 16
 _MOST_CELLS: Final = 100_000

@@ -18,15 +18,15 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.broker import Arrival
-from commands.puts import Completion, PutKind
-from commands.repeats import Again
+from commands.broker.broker import Arrival
+from commands.broker.puts import Completion, PutKind
+from commands.qmgr.publication_cache import Again
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
+from commands.replay.spark.capture_scan import PreparedInFiles
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
 from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files
-from commands.replay.spark.survey import PreparedInFiles
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])

@@ -22,14 +22,14 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from commands.broker import Arrival, Broker
-from commands.repeats import Likeness, is_all_header, likeness
+from commands.broker.broker import Arrival, Broker
+from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
 from commands.replay.spark.control import NotingSpace, Winner
 from commands.replay.spark.journal import Journals, Lookup
 from commands.replay.spark.prepare import Prepared, Work
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
-from commands.replay.spark.setting import Setting
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.index import SubscriptionIndex

@@ -21,14 +21,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker import Arrival, Broker, Outcome
-from commands.objects import CONTROL_QUEUE
-from commands.repeats import Again, NotingSpace
+from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.objects import CONTROL_QUEUE
+from commands.qmgr.publication_cache import Again, NotingSpace
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.replay.spark.setting import Setting
 from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace

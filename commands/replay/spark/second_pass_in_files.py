@@ -16,11 +16,11 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from commands.replay.spark.capture_scan import PreparedInFiles, each_range
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
 from commands.replay.spark.second_pass import Keeper, Lane, Task, looked_up
-from commands.replay.spark.survey import PreparedInFiles, each_range
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")

@@ -12,10 +12,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from commands.replay.spark.java import provide_java
+from commands.replay.spark.java_stderr import launched
+from commands.replay.spark.package_archive import ship
 from commands.replay.spark.private_files import private_directory
-from commands.replay.spark.shipping import ship
 from commands.replay.spark.source import CaptureDataSource
-from commands.replay.spark.talk import launched
 
 LOCAL: Final = "local[*]"
 _APP: Final = "qpubsub"

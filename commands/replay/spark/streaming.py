@@ -25,12 +25,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from commands.broker import Arrival, Broker
-from commands.queues.state import from_microseconds, to_microseconds
+from commands.broker.broker import Arrival, Broker
+from commands.qmgr.store.state import from_microseconds, to_microseconds
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns
-from commands.replay.spark.setting import Setting
 from rfh2.errors import QPubSubError
 
 LATE: Final = "late"

@@ -10,16 +10,16 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker import Arrival
-from commands.dialects.mqi import to_mqi
-from commands.dialects.mqsc import to_mqsc
-from commands.dialects.occasions import Scene, Step
-from commands.dialects.pcf import to_pcf
+from commands.broker.broker import Arrival
+from commands.explain.equivalents.mqi import to_mqi
+from commands.explain.equivalents.mqsc import to_mqsc
+from commands.explain.equivalents.pcf import to_pcf
+from commands.explain.equivalents.traced_operations import Scene, Step
 from commands.replay.spark.prepare import prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import TRANSLATED, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.setting import Setting
 from commands.replay.spark.twopass import first_pass
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
 from streams.topic_space import TopicSpace

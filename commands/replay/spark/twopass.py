@@ -15,15 +15,15 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker import Arrival
-from commands.repeats import Again
+from commands.broker.broker import Arrival
+from commands.qmgr.publication_cache import Again
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
+from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.retained import found_retained
 from commands.replay.spark.schemas import PUTS
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
-from commands.replay.spark.setting import Setting
 
 
 class _PutKeeper(PutsKeeper):

@@ -20,7 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from commands.puts import Put
+from commands.broker.puts import Put
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, check_columns
 from rfh2.captured import CapturedMessage

@@ -19,12 +19,12 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import Wanted, command_message
 from commands.model import PubOpt, RegOpt
-from commands.objects import CONTROL_QUEUE
-from commands.replay.workload.draw import draws, pick
-from commands.replay.workload.knobs import DEFAULT_QMGR, Knobs
+from commands.replay.workload.options import DEFAULT_QMGR, Knobs
 from commands.replay.workload.population import Kind, Population, Subscriber
+from commands.replay.workload.seeded_random import draws, pick
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
 from rfh2.mqmd import Mqmd

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from commands.broker.objects import DEFAULT_STREAM
 from commands.model import RegOpt
-from commands.objects import DEFAULT_STREAM
-from commands.replay.workload.draw import Zipf, draws, pick
-from commands.replay.workload.knobs import Knobs
+from commands.replay.workload.options import Knobs
+from commands.replay.workload.seeded_random import Zipf, draws, pick
 from commands.replay.workload.setup import prefix_of
 
 _AREAS: Final = ("Stock", "Rate", "Order", "Position", "Weather", "Flight", "Meter", "Sport")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from commands.objects import ADMIN_STREAM
-from commands.replay.workload.knobs import Knobs
+from commands.broker.objects import ADMIN_STREAM
+from commands.replay.workload.options import Knobs
 from streams.namelists import QUEUE_NAMELIST
 
 

@@ -1,0 +1,102 @@
+"""Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
+
+Checking is off until the first record is set: then everything that no record allows is refused. Rights on topics are
+those of topic objects, and go down the tree: what the object at a topic, or any object above it up to
+SYSTEM.BASE.TOPIC, grants is granted, and nothing below can take it away. Of the records of one user or group that fit
+an object's name, the one with the most specific profile alone counts, also where it grants less
+(``commands.broker.profiles``). A user has what his own record, those of his groups and that of group ``nobody``, which
+everybody is in, grant between them; ``mqm``, as user or group, may do everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from enum import StrEnum
+from typing import Protocol
+
+from commands.broker.objects import AuthorityRecord, Objects
+from commands.broker.profiles import parse_profile
+
+GroupsOf = Callable[[str], Collection[str]]
+
+_EVERYBODY = "nobody"
+_ADMINISTRATOR = "mqm"
+
+
+class Action(StrEnum):
+    """What is to be done to a topic; RESUME is what ReqUpdate needs, and whoever may subscribe may do it."""
+
+    PUBLISH = "PUB"
+    SUBSCRIBE = "SUB"
+    RESUME = "RESUME"
+
+
+class Authority(Protocol):
+    """The answers of an object authority manager."""
+
+    def may_use_topic(self, user: str, action: Action, topic_string: str) -> bool:
+        """Whether *user* may do *action* at this topic, which holds no wildcards."""
+
+    def may_put(self, user: str, queue: str) -> bool:
+        """Whether *user* may put to *queue*."""
+
+
+def no_groups(_user: str) -> Collection[str]:
+    """For where nobody is known to be in a group: a replay."""
+    return ()
+
+
+class RecordedAuthority:
+    """Authority as the records in *objects* have it now. groups_of: the groups of a user, as the edge knows them."""
+
+    def __init__(self, objects: Objects, groups_of: GroupsOf = no_groups) -> None:
+        self._objects, self._groups_of = objects, groups_of
+
+    def may_use_topic(self, user: str, action: Action, topic_string: str) -> bool:
+        """Guide 5.1: the topic objects at and above the topic are asked in turn."""
+        entities = self._entities(user)
+        if entities is None:
+            return True
+        enough = {action.value, Action.SUBSCRIBE.value} if action is Action.RESUME else {action.value}
+        covering = self._objects.topics.covering(topic_string)
+        return any(enough & self._granted("TOPIC", topic_object, entities) for topic_object in covering)
+
+    def may_put(self, user: str, queue: str) -> bool:
+        """Whether a record for the queue, or a generic one that fits it, has PUT."""
+        entities = self._entities(user)
+        return entities is None or "PUT" in self._granted("QUEUE", queue, entities)
+
+    def _entities(self, user: str) -> set[tuple[str, str]] | None:
+        """The entities whose records hold for *user*; None where nothing needs to be checked."""
+        if not self._objects.authorities:
+            return None
+        groups = {*self._groups_of(user), _EVERYBODY}
+        if user == _ADMINISTRATOR or _ADMINISTRATOR in groups:
+            return None
+        return {("PRINCIPAL", user), *(("GROUP", group) for group in groups)}
+
+    def _granted(self, object_type: str, name: str, entities: Collection[tuple[str, str]]) -> set[str]:
+        granted: set[str] = set()
+        for entity in entities:
+            records = (
+                record
+                for record in self._objects.authorities.values()
+                if (record.entity_type, record.entity) == entity and record.object_type == object_type
+            )
+            granted |= _most_specific(records, name)
+        return granted
+
+
+def _most_specific(records: Iterable[AuthorityRecord], name: str) -> set[str]:
+    """What one entity's record for *name* grants: the record with the most specific profile alone counts.
+
+    IBM MQ does not say which of ``*A*`` and ``*B*`` is the more specific; of such records, what all of them grant.
+    """
+    fitting = [
+        (profile.specificity, record.authorities)
+        for record in records
+        if (profile := parse_profile(record.profile)) is not None and profile.fits(name)
+    ]
+    least = min((specificity for specificity, _ in fitting), default=None)
+    closest = [set(authorities) for specificity, authorities in fitting if specificity == least]
+    return set.intersection(*closest) if closest else set()

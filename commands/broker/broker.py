@@ -1,0 +1,400 @@
+"""The broker's core: one command message in; effects on the topic space and puts out. No I/O, no clock.
+
+The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with
+the arrival: the time, the arrival number that identifiers are made from, the user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from commands.broker.authority import Authority, RecordedAuthority
+from commands.broker.budget import Meter
+from commands.broker.context import Context, Place, Semantics
+from commands.broker.copies import copies
+from commands.broker.dead_letter import dead_letter, is_wanted
+from commands.broker.forward import Forwarder
+from commands.broker.identifiers import Ids, Origin
+from commands.broker.objects import Objects, QueueManager
+from commands.broker.plan import Plan, Warned
+from commands.broker.puts import Completion, Outgoing, Put, PutKind
+from commands.broker.respond import is_due, response
+from commands.broker.selection import selects
+from commands.broker.translate import translate
+from commands.headers.registry import is_command
+from commands.model import Command
+from commands.mqsc import run_setup
+from commands.parse import parse
+from rfh2.captured import CapturedMessage
+from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
+from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.frozen import quick
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd, name_of
+from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
+from streams.patterns import written_topic
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_space import TopicSpace
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message that has come to a queue.
+
+    seq: arrival number, unique in the queue manager. md: the bytes of its MQMD, or None for the defaults. user: who put
+    it, or None for the MQMD's UserIdentifier. now: UTC.
+    """
+
+    seq: int
+    now: datetime
+    queue: str
+    md: bytes | None
+    body: bytes
+    user: str | None = None
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one arrival came to.
+
+    puts, effects: in order. command: None where the message could not be read as one. completion is None where the
+    message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
+    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7).
+    """
+
+    puts: tuple[Outgoing, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    command: Command | None = None
+    completion: Completion | None = None
+    reason: int | None = None
+    why: str = ""
+    undecodable: bool = False
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the bytes of a message say, before anything is known of the queue manager.
+
+    command: the command in it, or the error that answers it. Made outside a unit of work where it may take long.
+    """
+
+    message: Message | DecodeError
+    command: Command | DecodeError | CommandError | None = None
+
+    @classmethod
+    def of(cls, md: bytes | None, body: bytes) -> Reading:
+        """Read a message. Raises nothing: an error is what it came to."""
+        try:
+            message = decode(body, md)
+        except DecodeError as error:
+            return cls(error)
+        try:
+            return cls(message, parse(message))
+        except (DecodeError, CommandError) as error:
+            return cls(message, error)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One arrival while it is being worked on. command: what it was read as before, or the error, if it was."""
+
+    arrival: Arrival
+    message: Message
+    context: Context
+    origin: Origin
+    ids: Ids
+    command: Command | DecodeError | CommandError | None = None
+    effects: list[Effect] = field(default_factory=list)
+    puts: list[Outgoing] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+class Broker:
+    """A queue manager's queued publish/subscribe interface, in memory.
+
+    setup: MQSC text, run first. semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5).
+    objects, space, authority: given by an edge that keeps them elsewhere. rfh2_wildcards: the scheme of MQRFH2
+    commands; WebSphere MQ version 6's own broker had CHAR for all (guide 2.5.1.1). meter: of what each command takes;
+    None where nothing is limited. Raises QPubSubError where *setup* fails.
+    """
+
+    def __init__(
+        self,
+        qmgr: str,
+        setup: str = "",
+        semantics: str = "v7",
+        *,
+        objects: Objects | None = None,
+        space: TopicSpace | None = None,
+        authority: Authority | None = None,
+        rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
+        meter: Meter | None = None,
+    ) -> None:
+        self.rfh2_wildcards = rfh2_wildcards
+        self._meter = meter
+        self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
+        self.semantics = Semantics(semantics)
+        self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
+        self.authority = authority if authority is not None else RecordedAuthority(self.objects)
+        self._now = EPOCH
+        # What the setup defines begins to run out when the first message comes: no clock is read here.
+        self._not_begun: tuple[Subscription, ...] = ()
+        if setup:
+            run_setup(setup, self.objects, self.space, EPOCH)
+            self._not_begun = tuple(s for s in self.space.subscriptions() if s.expires_at is not None)
+
+    @property
+    def qmgr(self) -> str:
+        """The queue manager's name."""
+        return self.objects.qmgr.name
+
+    def handle(self, message: CapturedMessage) -> list[Put]:
+        """Process one captured message and return its puts; a message without a time comes when the last one came.
+
+        The identifiers of puts are made from ``seq``. A message with a ``seq`` that was handled before is processed
+        like any other; its puts then repeat identifiers.
+        """
+        return self.replay(message)[1]
+
+    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
+        """The same, with what the message came to."""
+        now = message.time if message.time is not None else self._now
+        arrival = Arrival(message.seq, now, message.queue, message.md, message.body, message.user)
+        outcome = self.process(arrival)
+        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+
+    def process(self, arrival: Arrival, reading: Reading | None = None) -> Outcome:
+        """Process one message: the effects have been applied to the topic space when this returns.
+
+        reading: what its bytes say, where that was found out before. Raises OverBudgetError where the meter does: then
+        the topic space may hold a part of what the command would have done.
+        """
+        self._now = arrival.now
+        if self._not_begun:
+            self._begin(arrival.now)
+        origin = Origin.of(self.qmgr, arrival.now)
+        try:
+            mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+            message = _decoded(arrival, mqmd, reading)
+        except DecodeError as error:
+            if arrival.md is None or error.header == "MQMD":
+                mqmd = Mqmd()
+            work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
+            if work.context.place is Place.OTHER:
+                return Outcome()
+            return self._undecodable(work, error)
+        work = self._work(arrival, message, origin)
+        work.command = None if reading is None else reading.command
+        if work.context.place is Place.OTHER and not _is_command(message):
+            return Outcome()
+        work.effects += self.space.expire(arrival.now)
+        return self._command(work)
+
+    def foreseen(self, arrival: Arrival) -> tuple[Operation, ...]:
+        """The operations that one message comes to if it is processed now; none for one in error. Changes nothing."""
+        try:
+            message = decode(arrival.body, arrival.md)
+            work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
+            return tuple(translate(parse(message), work.context).operations)
+        except QPubSubError:
+            return ()
+
+    def _begin(self, now: datetime) -> None:
+        for subscription in self._not_begun:
+            assert subscription.expires_at is not None
+            begun = replace(subscription, created=now, expires_at=now + (subscription.expires_at - EPOCH))
+            self.space.apply(AlterSubscription(begun, send_retained=False), now)
+        self._not_begun = ()
+
+    def set_aside(self, arrival: Arrival, reason: int, why: str) -> Outcome:
+        """Make a dead letter of a message that is not to be processed; nothing else is done with it."""
+        try:
+            mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+        except DecodeError:
+            mqmd = Mqmd()
+        work = self._work(arrival, Message(mqmd, (), arrival.body), Origin.of(self.qmgr, arrival.now))
+        self._dead_letter(work, reason)
+        return self._failed(work, None, reason, why)
+
+    def _work(self, arrival: Arrival, message: Message, origin: Origin) -> _Work:
+        ids = Ids(self.qmgr, arrival.seq)
+        user = name_of(message.mqmd.user_identifier) if arrival.user is None else arrival.user
+        context = Context(
+            self.objects,
+            self.space,
+            self.authority,
+            message,
+            arrival.queue,
+            user,
+            arrival.now,
+            partial(self._new_sub_id, ids),
+            self.semantics,
+            self.rfh2_wildcards,
+        )
+        return _Work(arrival, message, context, origin, ids)
+
+    def _new_sub_id(self, ids: Ids) -> bytes:
+        # Captures that were put together have a number twice, and subscriptions must not share an identifier.
+        sub_id = ids()
+        while self.space.subscription(sub_id) is not None:
+            sub_id = ids()
+        return sub_id
+
+    def _command(self, work: _Work) -> Outcome:
+        command: Command | None = None
+        try:
+            command = _parsed(work)
+            if self._meter is not None:
+                self._meter.understood(len(command.topics))
+            plan = translate(command, work.context)
+            deliveries = self._apply(work, plan)
+        except DecodeError as error:
+            return self._undecodable(work, error)
+        except CommandError as error:
+            return self._refused(work, command, error)
+        self._forward(work, command, deliveries)
+        completion = Completion.WARNING if plan.warnings else Completion.OK
+        self._respond(work, completion, plan.warnings, plan)
+        reason = plan.warnings[0].reason if plan.warnings else None
+        outcome = Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+        return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
+
+    def _apply(self, work: _Work, plan: Plan) -> list[Delivery]:
+        deliveries: list[Delivery] = []
+        for operation in plan.operations:
+            effects = self.space.apply(operation, work.arrival.now)
+            if isinstance(operation, RequestRetained) and not effects:
+                subscription = operation.subscription
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
+            if self._meter is not None:
+                self._meter.changed(len(effects))
+            for effect in effects:
+                if isinstance(effect, Delivery):
+                    deliveries.append(effect)
+                else:
+                    work.effects.append(effect)
+        return deliveries
+
+    def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
+        if not deliveries:
+            return
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
+        for delivery, *others in copies(deliveries, self.semantics):
+            subscription = delivery.subscription
+            queue = self.objects.queue(subscription.dest_queue)
+            default = int(queue is not None and queue.def_persistent)
+            message, body = forwarder.forward(delivery, work.ids(), default, *others)
+            if self._meter is not None:
+                self._meter.made(len(body))
+            work.puts.append(
+                Outgoing(
+                    PutKind.PUBLICATION,
+                    subscription.dest_qmgr,
+                    subscription.dest_queue,
+                    message,
+                    body,
+                    delivery.topic_string,
+                    subscription.name,
+                    expires_at=delivery.publication.expires_at,
+                )
+            )
+        work.lost += forwarder.lost
+
+    def _respond(
+        self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: Plan | None = None
+    ) -> bool:
+        """Put the response, if one is due and can go anywhere; whether it was put."""
+        context = work.context
+        qmgr, queue = context.reply_to
+        if not queue or not is_due(context.mqmd, completion):
+            return False
+        full = plan.full if plan is not None else None
+        message = response(
+            work.message,
+            completion,
+            answers,
+            work.ids(),
+            context.priority,
+            context.persistence,
+            work.origin,
+            full,
+        )
+        reason = answers[0].reason if answers else None
+        work.puts.append(
+            Outgoing(
+                PutKind.RESPONSE,
+                qmgr,
+                queue,
+                message,
+                encode(message),
+                completion=completion,
+                reason=reason,
+                expires_at=context.expires_at,
+            )
+        )
+        return True
+
+    def _refused(self, work: _Work, command: Command | None, error: CommandError) -> Outcome:
+        """A command in error is answered where that is asked for; else it is a dead letter."""
+        tags = error.tags or ((("Topic", error.topic),) if error.topic is not None else ())
+        answered = self._respond(work, Completion.ERROR, (Warned(error.reason, tags),))
+        # A ReqUpdate that finds nothing retained was processed to the end; nobody needs its remains.
+        if not answered and error.reason != MQRCCF_NO_RETAINED_MSG:
+            self._dead_letter(work, error.reason)
+        return self._failed(work, command, error.reason, str(error))
+
+    def _undecodable(self, work: _Work, error: DecodeError) -> Outcome:
+        """A message that cannot be read is kept for a person to look at, and answered too where that is asked for."""
+        self._dead_letter(work, error.reason)
+        self._respond(work, Completion.ERROR, (Warned(error.reason),))
+        return replace(self._failed(work, None, error.reason, str(error)), undecodable=True)
+
+    def _dead_letter(self, work: _Work, reason: int) -> None:
+        if not is_wanted(work.message.mqmd):
+            return
+        arrival, queue = work.arrival, self.objects.qmgr.deadq
+        mqmd, body = dead_letter(work.message.mqmd, arrival.body, reason, arrival.queue, self.qmgr, work.origin)
+        work.puts.append(
+            Outgoing(
+                PutKind.DEADLETTER,
+                self.qmgr,
+                queue,
+                Message(mqmd),
+                body,
+                completion=Completion.ERROR,
+                reason=reason,
+                expires_at=work.context.expires_at,
+            )
+        )
+
+    def _failed(self, work: _Work, command: Command | None, reason: int, why: str) -> Outcome:
+        return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)
+
+
+def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
+    if reading is None:
+        return decode(arrival.body, None if arrival.md is None else mqmd)
+    if isinstance(reading.message, DecodeError):
+        raise reading.message
+    # Expiry and BackoutCount may have changed since.
+    return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
+
+
+def _parsed(work: _Work) -> Command:
+    if work.command is None:
+        return parse(work.message)
+    if isinstance(work.command, DecodeError | CommandError):
+        raise work.command
+    return work.command
+
+
+def _is_command(message: Message) -> bool:
+    """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
+    return message.mqmd.put_appl_type != MQAT_BROKER and is_command(message)

@@ -1,0 +1,197 @@
+"""What a command is decided against: one frozen view of the queue manager, made by the edge for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from commands.broker.authority import Action, Authority
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, is_object_name
+from commands.model import QueuedCommand
+from rfh2.constants import (
+    MQPER_PERSISTENCE_AS_Q_DEF,
+    MQPER_PERSISTENT,
+    MQPRI_PRIORITY_AS_Q_DEF,
+    MQRCCF_Q_MGR_NAME_ERROR,
+    MQRCCF_Q_NAME_ERROR,
+)
+from rfh2.errors import CommandError
+from rfh2.frozen import quick
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd, name_of
+from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+from streams.patterns import parse_pattern
+from streams.subscriptions import MQCI_NONE, PublicationFormat, WildcardScheme
+from streams.topic_space import TopicSpace
+
+
+class Semantics(StrEnum):
+    """Whose behaviour: version 7's, or version 6's where guide 7.5 and 8.5 say that it differed."""
+
+    V7 = "v7"
+    V6 = "v6"
+
+
+class Place(StrEnum):
+    """What the queue is on which a command arrived."""
+
+    CONTROL = "control"
+    STREAM = "stream"
+    OTHER = "other"
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One command's surroundings.
+
+    message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique,
+    ascending from call to call; subscriptions take theirs from it. rfh2_wildcards: the scheme of MQRFH2 commands.
+    Nothing here is changed by deciding.
+    """
+
+    objects: Objects
+    space: TopicSpace
+    authority: Authority
+    message: Message
+    queue: str
+    user: str
+    now: datetime
+    new_id: Callable[[], bytes]
+    semantics: Semantics = Semantics.V7
+    rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC
+
+    @property
+    def mqmd(self) -> Mqmd:
+        return self.message.mqmd
+
+    @property
+    def qmgr(self) -> str:
+        return self.objects.qmgr.name
+
+    @property
+    def place(self) -> Place:
+        """Which kind of queue the command came to (guide 6.7.7, 3079)."""
+        if self.queue == CONTROL_QUEUE:
+            return Place.CONTROL
+        return Place.STREAM if self.is_stream(self.queue) else Place.OTHER
+
+    def is_stream(self, queue: str) -> bool:
+        """Whether publications are taken from *queue* (guide 6.1)."""
+        namelist = self.objects.namelists.get(QUEUE_NAMELIST)
+        return namelist is not None and is_stream_queue(queue, namelist)
+
+    def scheme_of(self, header: PublicationFormat) -> WildcardScheme:
+        """The wildcards of a command in *header*: MQRFH and PCF have the character-based ones (guide 2.5.1.1)."""
+        return self.rfh2_wildcards if header is PublicationFormat.RFH2 else WildcardScheme.CHAR
+
+    def stream_of_publisher(self, header: PublicationFormat) -> str | None:
+        """The stream that a publisher means by this queue; None for the default one.
+
+        Under version 6 an MQRFH2 publisher has no streams: its queue is the input of some message flow (guide 8.5).
+        """
+        if self.queue == DEFAULT_STREAM or (self.semantics is Semantics.V6 and header is PublicationFormat.RFH2):
+            return None
+        return self.queue
+
+    def prefix_of_stream(self, stream: str | None) -> str:
+        """The prefix of a stream's topics (guide 6.1).
+
+        Under version 6 streams need no topic objects; one without a TOPICSTR has its name for a prefix, which keeps
+        what is retained on it from what is retained elsewhere.
+        """
+        if stream is None:
+            return ""
+        prefix = stream_topic(stream, self.objects.topics).prefix
+        return stream if not prefix and self.semantics is Semantics.V6 else prefix
+
+    def sub_point_prefix(self, sub_point: str | None) -> str | None:
+        """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
+        if self.semantics is Semantics.V6:
+            return sub_point or ""  # a new subscription point just worked (guide 8.5)
+        namelist = self.objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
+        return sub_point_prefix(sub_point, namelist, self.objects.topics)
+
+    @property
+    def reply_to(self) -> tuple[str, str]:
+        """(queue manager, queue) for responses; the queue is empty where the command names none (guide 6.7.8)."""
+        return name_of(self.mqmd.reply_to_qmgr) or self.qmgr, name_of(self.mqmd.reply_to_q)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the command message, and what it publishes or registers, expires; None for never."""
+        expiry = self.mqmd.expiry
+        if expiry <= 0:
+            return None
+        try:
+            return self.now + timedelta(milliseconds=100 * expiry)
+        except OverflowError:
+            return None  # later than any date there is: a capture's clock may say anything
+
+    @property
+    def priority(self) -> int:
+        """The command's priority, as its queue resolves it."""
+        if self.mqmd.priority != MQPRI_PRIORITY_AS_Q_DEF:
+            return self.mqmd.priority
+        queue = self.objects.queue(self.queue)
+        return queue.def_priority if queue is not None else 0
+
+    @property
+    def persistence(self) -> int:
+        """The command's persistence, as its queue resolves it: MQPER_PERSISTENT or MQPER_NOT_PERSISTENT."""
+        if self.mqmd.persistence != MQPER_PERSISTENCE_AS_Q_DEF:
+            return self.mqmd.persistence
+        queue = self.objects.queue(self.queue)
+        return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
+
+    def may(self, action: Action, pattern: str, scheme: WildcardScheme) -> bool:
+        """Whether the sender may do *action* where *pattern* is: at its levels before the first wildcard (2.5.4, 5)."""
+        return self.authority.may_use_topic(self.user, action, parse_pattern(pattern, scheme).literal_topic)
+
+    def subscriber_queue(self, command: QueuedCommand, correl_as_id: bool, needed: bool = True) -> Destination:
+        """The subscriber queue that *command* names, by its tags or by the descriptor's defaults (guide 6.7.2).
+
+        needed: whether the command has any use for it. Names in tags, as those in fields, may be padded with blanks.
+        Raises CommandError 3074 or 3076 where a name is not valid, or missing although it is needed; where it is not,
+        only names in tags are looked at, so that a strange ReplyToQ keeps no publication from its subscribers.
+        """
+        given_qmgr, given_queue = name_of(command.qmgr_name or ""), name_of(command.q_name or "")
+        qmgr = given_qmgr or name_of(self.mqmd.reply_to_qmgr) or self.qmgr
+        queue = given_queue or name_of(self.mqmd.reply_to_q)
+        if (needed or given_qmgr) and not is_object_name(qmgr):
+            raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why="not a valid name", tags=(("QMgrName", qmgr),))
+        if needed and not queue:
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why="neither QName nor ReplyToQ names a queue")
+        if queue and (needed or given_queue) and not is_object_name(queue):
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why="not a valid name", tags=(("QName", queue),))
+        return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
+
+    def check_reachable(self, destination: Destination) -> None:
+        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*."""
+        if not self.objects.qmgr.strict:
+            return
+        queues = self.objects.queues
+        if destination.qmgr != self.qmgr:
+            if destination.qmgr not in queues:
+                why = "there is no transmission queue of that name"
+                raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why=why, tags=(("QMgrName", destination.qmgr),))
+        elif destination.queue not in queues and destination.queue not in self.objects.aliases:
+            why = "there is no such queue"
+            raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
+
+
+@quick
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A subscriber's traditional identity: queue manager, queue, and correlation identifier or MQCI_NONE."""
+
+    qmgr: str
+    queue: str
+    correl_id: bytes = MQCI_NONE
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        return (self.qmgr, self.queue, self.correl_id)

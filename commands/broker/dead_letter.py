@@ -1,0 +1,59 @@
+"""Dead letters: a message that could not be processed, behind an MQDLH that says why and where it was meant to go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from commands.broker.identifiers import Origin, fitting
+from rfh2.ccsid import ASCII_FIELDS, is_ebcdic, text_codec
+from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRO_DISCARD_MSG
+from rfh2.dlh import Dlh
+from rfh2.mqmd import Mqmd
+
+
+def is_wanted(mqmd: Mqmd) -> bool:
+    """Whether a message may go to the dead-letter queue: not where its sender asked for it to be discarded."""
+    return not mqmd.report & MQRO_DISCARD_MSG
+
+
+def dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, origin: Origin) -> tuple[Mqmd, bytes]:
+    """The descriptor and the body of the dead letter that *mqmd* and *body* become (wire formats 5, MQDLH).
+
+    The MQDLH has the Encoding, CodedCharSetId and Format of what follows it, the queue it was on, and who gave up when.
+    The descriptor stays as it was, MsgId and CorrelId too, save that it describes the MQDLH.
+    """
+    header = Dlh(
+        reason,
+        fitting(queue, 48),
+        fitting(qmgr, 48),
+        mqmd.encoding,
+        mqmd.coded_char_set_id,
+        mqmd.format,
+        origin.put_appl_type,
+        origin.put_appl_name,
+        origin.put_date,
+        origin.put_time,
+        order=mqmd.order,
+        charset=mqmd.charset,
+    )
+    described = replace(
+        mqmd,
+        format=MQFMT_DEAD_LETTER_HEADER,
+        encoding=546 if mqmd.order == "little" else 273,
+        coded_char_set_id=_ccsid_of_header(mqmd),
+        put_appl_type=origin.put_appl_type,
+        put_appl_name=origin.put_appl_name,
+        put_date=origin.put_date,
+        put_time=origin.put_time,
+    )
+    return described, header.encode() + body
+
+
+def _ccsid_of_header(mqmd: Mqmd) -> int:
+    """CodedCharSetId of the MQDLH, which has the characters of the descriptor: the message's own where they agree."""
+    ascii_fields = mqmd.charset == ASCII_FIELDS
+    ccsid = mqmd.coded_char_set_id
+    utf16 = (text_codec(ccsid, mqmd.encoding) or "").startswith("utf-16")
+    if not utf16 and is_ebcdic(ccsid) is not ascii_fields:
+        return ccsid
+    return 819 if ascii_fields else 500

@@ -1,0 +1,195 @@
+"""Publications on their way to subscribers: told in each one's format, with the descriptor of guide 6.7.9.
+
+Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and
+telling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from commands.broker.identifiers import Origin, fitting
+from commands.broker.objects import DEFAULT_STREAM
+from commands.headers.publication import Content, Telling, Told
+from commands.headers.registry import content_of, tell
+from commands.model import Command
+from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.message import Message, encode
+from rfh2.mqmd import Mqmd
+from rfh2.pcf import FORMATS
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import Rfh2
+from streams.operations import Delivery
+from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
+from streams.topic_strings import remove_prefix
+
+
+class Forwarder:
+    """Makes the messages that the deliveries of one command come to.
+
+    command: the one that is being processed. lost: what of the publications had no place in a subscriber's format,
+    behind the name of its queue (guide 8.7).
+    """
+
+    def __init__(self, qmgr: str, now: datetime, origin: Origin, command: Command | None = None) -> None:
+        self._qmgr, self._now, self._origin, self._command = fitting(qmgr, 48), now, origin, command
+        self._contents: dict[int, Content] = {}
+        self._header_contents: dict[int, Content] = {}
+        self._made: dict[tuple[int, Telling], tuple[Told, bytes]] = {}
+        self.lost: list[str] = []
+
+    def forward(
+        self, delivery: Delivery, msg_id: bytes, queue_default: int, *others: Delivery
+    ) -> tuple[Message, bytes]:
+        """The message for one subscriber, and its body. queue_default: DEFPSIST of its queue, for PersAsQueue.
+
+        others: deliveries of the same publication to that subscriber under further topics, which the message names too.
+        """
+        publication = delivery.publication
+        telling = telling_of((delivery, *others))
+        key = (id(publication), telling)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._told(delivery, telling)
+        told, body = made
+        self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in told.lost]
+        mqmd = self._descriptor(delivery, told.message.mqmd, msg_id, queue_default)
+        return Message(mqmd, told.message.headers, told.message.body), body
+
+    def _told(self, delivery: Delivery, telling: Telling) -> tuple[Told, bytes]:
+        publication, message = delivery.publication, delivery.publication.message
+        # What is retained was published by another command.
+        command = None if delivery.from_retained else self._command
+        if telling.format in _IN_HEADERS and len(message.headers) == 1:
+            (header,) = message.headers
+            if isinstance(header, Rfh1 | Rfh2) and message.body_format not in FORMATS:
+                mqmd = message.mqmd
+                # Only MQRFH has DirectReq.
+                reply_to = (mqmd.reply_to_q, mqmd.reply_to_qmgr) if isinstance(header, Rfh1) else ("", "")
+                key = (header, telling, mqmd.coded_char_set_id, *reply_to)
+                told, head = _header_told(key, lambda: self._header_content(id(publication), key, command))
+                again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
+                return Told(again, told.lost), head + message.body
+        content = self._contents.get(id(publication))
+        if content is None:
+            content = self._contents[id(publication)] = content_of(message, command)
+        told = tell(content, telling)
+        return told, encode(told.message)
+
+    def _header_content(self, publication: int, key: _Key, command: Command | None) -> Content:
+        """What the only header of a publication says; read once, for it may be told of many topics."""
+        content = self._header_contents.get(publication)
+        if content is None:
+            header, _, ccsid, reply_to_q, reply_to_qmgr = key
+            mqmd = Mqmd(
+                format=header.own_format,
+                coded_char_set_id=ccsid,
+                reply_to_q=reply_to_q,
+                reply_to_qmgr=reply_to_qmgr,
+                order=header.order,
+            )
+            content = self._header_contents[publication] = content_of(Message(mqmd, (header,)), command)
+        return content
+
+    def _descriptor(self, delivery: Delivery, told: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
+        """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
+
+        told: describes the body.
+        """
+        subscription, publication = delivery.subscription, delivery.publication
+        published = publication.message.mqmd
+        return Mqmd(
+            msg_type=MQMT_DATAGRAM,
+            expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
+            encoding=told.encoding,
+            coded_char_set_id=told.coded_char_set_id,
+            format=told.format,
+            priority=published.priority if subscription.pub_priority is None else subscription.pub_priority,
+            persistence=_persistence(subscription, published.persistence, queue_default),
+            msg_id=msg_id,
+            correl_id=_correl_id(subscription, published),
+            reply_to_qmgr=self._qmgr,
+            user_identifier=fitting(subscription.user, 12),
+            accounting_token=subscription.accounting_token,
+            appl_identity_data=subscription.appl_identity_data,
+            put_appl_type=self._origin.put_appl_type,
+            put_appl_name=self._origin.put_appl_name,
+            put_date=self._origin.put_date,
+            put_time=self._origin.put_time,
+            order=published.order,
+            charset=published.charset,
+        )
+
+
+_IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
+
+
+# A header, what is told of it, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
+_Key = tuple[Rfh1 | Rfh2, Telling, int, str, str]
+_HEADERS_TOLD: dict[_Key, tuple[Told, bytes]] = {}
+_MOST_HEADERS = 2048
+
+
+def _header_told(key: _Key, content: Callable[[], Content]) -> tuple[Told, bytes]:
+    """What becomes of a message's only header, and its bytes. content: reads it, where it is not known yet.
+
+    A program puts the same header again and again with other data behind it: what is told is kept.
+    """
+    made = _HEADERS_TOLD.get(key)
+    if made is None:
+        if len(_HEADERS_TOLD) >= _MOST_HEADERS:
+            _HEADERS_TOLD.clear()
+        told = tell(content(), key[1])
+        made = _HEADERS_TOLD[key] = told, encode(told.message)
+    return made
+
+
+def _described(mqmd: Mqmd, told: Mqmd) -> Mqmd:
+    """*mqmd* with what *told* says of the header."""
+    fmt, ccsid = told.format, told.coded_char_set_id
+    if (mqmd.format, mqmd.coded_char_set_id) == (fmt, ccsid):
+        return mqmd
+    return replace(mqmd, format=fmt, coded_char_set_id=ccsid)
+
+
+def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:
+    """Tenths of a second left of *expiry*, which began to run at *since*; at least one."""
+    if expiry <= 0:
+        return MQEI_UNLIMITED
+    elapsed = int((now - since).total_seconds() * 10)
+    return max(expiry - max(elapsed, 0), 1)
+
+
+def _correl_id(subscription: Subscription, published: Mqmd) -> bytes:
+    """The registered one, else one that the queue manager chose; with DESTCORL of zeros the publisher's (guide 4.8)."""
+    if subscription.keep_correl_id:
+        return published.correl_id
+    return subscription.correl_id if subscription.correl_id != MQCI_NONE else subscription.sub_id
+
+
+def _persistence(subscription: Subscription, published: int, queue_default: int) -> int:
+    wanted = subscription.options.persistence
+    if wanted is DeliveryPersistence.AS_PUBLISHED:
+        return published
+    if wanted is DeliveryPersistence.AS_QUEUE:
+        return queue_default
+    return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
+
+
+def telling_of(deliveries: Sequence[Delivery]) -> Telling:
+    """What the subscriber of these deliveries is to be told."""
+    first = deliveries[0]
+    subscription, options = first.subscription, first.subscription.options
+    topics = tuple(remove_prefix(subscription.prefix, delivery.topic_string) for delivery in deliveries)
+    if subscription.format is PublicationFormat.PROPERTIES:
+        return Telling(subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained)
+    return Telling(
+        subscription.format,
+        topics,
+        sub_point=subscription.sub_point,
+        stream=(subscription.stream or DEFAULT_STREAM) if options.incl_stream_name else None,
+        is_retained=first.from_retained and options.inform_if_ret,
+        keep_pcf=subscription.admin and subscription.format is PublicationFormat.RFH1,
+    )

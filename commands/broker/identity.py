@@ -1,0 +1,172 @@
+"""Which registered subscription a command speaks of, and whether its sender may touch it (guide 6.7.2, 6.7.4, 6.7.5).
+
+A subscription is found in one of two ways. By name: SubName beats everything but the user id. By traditional identity:
+queue manager, queue and correlation identifier, then topic string, subscription point and filter. Where the guide
+contradicts itself, docs/conformance.md has what was decided:
+
+    asked                                        version 7                    version 6
+    named subscription, by identity alone        not found                    found
+    identity belongs to another user             3151; RegSub makes another   3078
+    SubName of another user, no VariableUserId   3078                         3078
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.broker.context import Context, Destination, Semantics
+from commands.broker.stream_names import name_in_stream
+from commands.model import RegOpt
+from rfh2.constants import (
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_SUB_NAME_ERROR,
+    MQRCCF_WRONG_USER,
+)
+from rfh2.errors import CommandError
+from streams.patterns import is_read_alike, written_topic
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
+
+    topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
+    for registered without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic. header: of
+    the command; None for any.
+    """
+
+    destination: Destination
+    topic: str | None
+    selector: str | None = ""
+    sub_point: str | None = ""
+    stream: str | None = ""
+    variable_user: bool = False
+    scheme: WildcardScheme = WildcardScheme.TOPIC
+    header: PublicationFormat | None = None
+
+    def fits(self, subscription: Subscription) -> bool:
+        """Whether *subscription*, found by its traditional identity, is one of those meant."""
+        return (
+            (self.topic is None or self._is_topic_of(subscription))
+            and (self.selector is None or (subscription.selector or "") == self.selector)
+            and (self.sub_point is None or (subscription.sub_point or "") == self.sub_point)
+            and (self.stream is None or (subscription.stream or "") == self.stream)
+        )
+
+    def _is_topic_of(self, subscription: Subscription) -> bool:
+        """Whether the topics are the same: written the same, and meaning the same where the schemes differ.
+
+        A subscription that was migrated from version 6 keeps the character-based wildcards that an MQRFH2 had there
+        (guide 2.5.1.1); its program, which asks in the header that it registered with, means it by the text alone.
+        """
+        if written_topic(subscription) != self.topic:
+            return False
+        if subscription.wildcard is self.scheme or subscription.format is self.header:
+            return True
+        return is_read_alike(subscription.topic_string)
+
+
+def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:
+    """The subscription called *name*, if its user, or any with VariableUserId, asks for it.
+
+    stream: what it subscribes to, None for the default one. Version 6 has names for each stream; what was migrated from
+    there has the stream's name appended to its own (guide 7.6.1), and is found by either.
+
+    Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
+    authority does not.
+    """
+    found = _named(context, name, stream)
+    if found is None or found.user == context.user:
+        return found
+    if not found.options.variable_user_id:
+        why = f"subscription {name} belongs to user {found.user}"
+        raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
+    _check_authority(context, found, (("SubName", name),))
+    return found
+
+
+def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
+    space = context.space
+    if stream is not None and context.semantics is Semantics.V7:
+        migrated = space.by_name(name_in_stream(name, stream))
+        if migrated is not None and migrated.stream == stream:
+            return migrated
+    return space.by_name(name, stream)
+
+
+def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
+    """The subscriptions that fit *wanted* and that its sender may change, in the order of registration.
+
+    Raises CommandError 3151 (version 6: 3078) where some fit but all belong to other users.
+    """
+    fitting = _fitting(context, wanted)
+    if context.semantics is Semantics.V7:
+        fitting = [s for s in fitting if s.name is None]
+    own = [s for s in fitting if _may_change(context, s, wanted.variable_user)]
+    if fitting and not own:
+        reason = MQRCCF_WRONG_USER if context.semantics is Semantics.V7 else MQRCCF_DUPLICATE_IDENTITY
+        raise CommandError(reason, why=f"registered by user {fitting[0].user}")
+    return own
+
+
+def named_twin(context: Context, wanted: Wanted) -> Subscription | None:
+    """A named subscription of this user with the same traditional identity, topic and filter."""
+    for subscription in _fitting(context, wanted):
+        if subscription.name is not None and subscription.user == context.user:
+            return subscription
+    return None
+
+
+def _fitting(context: Context, wanted: Wanted) -> list[Subscription]:
+    return [s for s in context.space.by_identity(wanted.destination.key, wanted.topic) if wanted.fits(s)]
+
+
+def addressed(context: Context, name: str | None, wanted: Wanted, everything: bool = False) -> list[Subscription]:
+    """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
+
+    everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user tells which.
+
+    Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
+    has no name; 3081 where VariableUserId lets the sender in but authority does not; and what ``by_name`` and
+    ``by_identity`` raise.
+    """
+    if name is None:
+        fitting = by_identity(context, wanted)
+        if not everything:
+            fitting = _meant(context, fitting, wanted)
+        for subscription in fitting:
+            _check_authority(context, subscription)
+        return fitting
+    found = by_name(context, name, wanted.stream or None)
+    if found is not None:
+        return [found]
+    if any(subscription.name is None for subscription in _fitting(context, wanted)):
+        why = "a matching subscription has no name"
+        raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))
+    return []
+
+
+def _meant(context: Context, fitting: list[Subscription], wanted: Wanted) -> list[Subscription]:
+    """VariableUserId says which subscription is meant, else the user id does (guide 6.7.2, VariableUserId)."""
+    if wanted.variable_user:
+        fitting = [s for s in fitting if s.options.variable_user_id] or fitting
+    return [s for s in fitting if s.user == context.user] or fitting
+
+
+def variable_user(options: tuple[RegOpt, ...] | None) -> bool:
+    """Whether the command says VariableUserId."""
+    return options is not None and RegOpt.VARIABLE_USER_ID in options
+
+
+def _check_authority(context: Context, subscription: Subscription, tags: tuple[tuple[str, str], ...] = ()) -> None:
+    """Another user than the subscription's has to be one who may put to its queue (guide 6.7.5, SubName)."""
+    if subscription.user != context.user and not context.authority.may_put(context.user, subscription.dest_queue):
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {subscription.dest_queue}", tags=tags)
+
+
+def _may_change(context: Context, subscription: Subscription, says_variable: bool) -> bool:
+    if subscription.user == context.user:
+        return True
+    return subscription.options.variable_user_id and says_variable

@@ -1,0 +1,336 @@
+"""RegSub: making a subscription, or finding the one that is meant and changing it (guide 6.7.4).
+
+A registration is looked for by SubName, else by traditional identity, topic, subscription point and filter
+(``identity``). What is found is altered: attributes that the command gives replace those it has, omitted options stay,
+``None`` resets them, and either way the expiry starts anew. Version 7 refuses to alter what MQSUB cannot: topic (2510)
+and filter (2524) of a named subscription (guide 7.5, 8.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from commands.broker import identity_sets
+from commands.broker.authority import Action
+from commands.broker.context import Context, Destination, Semantics
+from commands.broker.identity import Wanted, by_identity, by_name, named_twin, variable_user
+from commands.broker.plan import Plan, Warned, not_authorized, warnings_or_error
+from commands.broker.stream_names import stream_of
+from commands.model import RegisterSubscriber, RegOpt
+from rfh2.constants import (
+    MQRC_DURABILITY_NOT_ALLOWED,
+    MQRC_SELECTOR_NOT_ALTERABLE,
+    MQRC_SUB_INHIBITED,
+    MQRC_TOPIC_NOT_ALTERABLE,
+    MQRCCF_CORREL_ID_ERROR,
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_DUPLICATE_SUBSCRIPTION,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_SUB_NAME_ERROR,
+    MQRCCF_TOPIC_ERROR,
+)
+from rfh2.errors import CommandError
+from rfh2.mqmd import name_of
+from streams.operations import AlterSubscription, Operation, Subscribe
+from streams.patterns import add_pattern_prefix, parse_pattern, written_topic
+from streams.selectors import compile_selector
+from streams.subscriptions import (
+    MQCI_NONE,
+    DeliveryPersistence,
+    Subscription,
+    SubscriptionOptions,
+    WildcardScheme,
+)
+from streams.topic_strings import add_prefix, check_topic_string
+
+_METATOPICS = ("MQ/", "$SYS/")
+_PERSISTENCE = {
+    RegOpt.PERS: DeliveryPersistence.PERSISTENT,
+    RegOpt.NON_PERS: DeliveryPersistence.NON_PERSISTENT,
+    RegOpt.PERS_AS_PUB: DeliveryPersistence.AS_PUBLISHED,
+    RegOpt.PERS_AS_QUEUE: DeliveryPersistence.AS_QUEUE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One topic of a RegSub, with everything that does not depend on what is registered for it.
+
+    owner: another user who has this traditional identity for himself, under version 6.
+    """
+
+    command: RegisterSubscriber
+    topic: str
+    full: str
+    prefix: str
+    stream: str | None
+    destination: Destination
+    owner: str | None
+
+
+def register(command: RegisterSubscriber, context: Context) -> Plan:
+    """The operations of a RegSub: one Subscribe or AlterSubscription a topic. Raises CommandError."""
+    correl_as_id = command.has(RegOpt.CORREL_AS_ID)
+    if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
+        raise no_correl_id("RegOpt")
+    if command.filter is not None:
+        compile_selector(command.filter)
+    stream = stream_of(command, context)
+    prefix = subscriber_prefix(stream, command.sub_point, context)
+    named = by_name(context, command.sub_name, stream) if command.sub_name is not None else None
+    moves = bool(command.q_name or name_of(context.mqmd.reply_to_q))
+    destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
+    if destination.queue:
+        context.check_reachable(destination)
+        _check_may_put(destination, context)
+    topics = tuple(dict.fromkeys(command.topics))
+    if command.sub_name is not None and len(topics) > 1:
+        why = "one SubName cannot name the subscriptions to several topics"
+        raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
+    owner = _owner(destination, context) if named is None else None
+    operations: list[Operation] = []
+    refused: list[Warned] = []
+    ignored = False
+    for topic in topics:
+        if is_metatopic(topic) and context.semantics is Semantics.V7:
+            ignored = True
+            continue
+        scheme = context.scheme_of(command.header)
+        topic_string = full_pattern(prefix, topic, scheme)
+        request = _Request(command, topic, topic_string, prefix, stream, destination, owner)
+        if not context.may(Action.SUBSCRIBE, request.full, scheme):
+            refused.append(not_authorized(topic))
+            continue
+        _check_topic_object(request, context)
+        operations.append(_one(request, named, context))
+    warnings = warnings_or_error(refused, bool(operations) or ignored)
+    full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None  # type: ignore[union-attr]
+    return Plan(tuple(operations), warnings, full)
+
+
+def _check_may_put(destination: Destination, context: Context) -> None:
+    if destination.qmgr == context.qmgr and not context.authority.may_put(context.user, destination.queue):
+        why = f"user {context.user} may not put to {destination.queue}"
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
+
+
+def sub_point_prefix(sub_point: str | None, context: Context) -> str:
+    """The prefix that a command's SubPoint stands for. Raises CommandError 3072 where no subscription point has it."""
+    prefix = context.sub_point_prefix(sub_point)
+    if prefix is None:
+        why = "there is no such subscription point"
+        raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
+    return prefix
+
+
+def subscriber_prefix(stream: str | None, sub_point: str | None, context: Context) -> str:
+    """The prefix of a subscriber's topics: its stream's or its subscription point's; no header has both."""
+    return sub_point_prefix(sub_point, context) if stream is None else context.prefix_of_stream(stream)
+
+
+def full_pattern(prefix: str, topic: str, scheme: WildcardScheme) -> str:
+    """*topic*, which may have wildcards, as it lies below *prefix*, which has none.
+
+    Raises CommandError 3072, with *topic* as the culprit, where it is none.
+    """
+    try:
+        full = check_topic_string(add_pattern_prefix(prefix, check_topic_string(topic), scheme))
+        parse_pattern(full, scheme)
+    except CommandError as error:
+        raise CommandError(error.reason, topic, error.why, (("Topic", topic),)) from error
+    return full
+
+
+def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
+    """*topic* as it lies below *prefix*. Raises CommandError 3072, with *topic* as the culprit, where *check* does."""
+    try:
+        return check(add_prefix(prefix, check(topic)))
+    except CommandError as error:
+        raise CommandError(error.reason, topic, error.why, (("Topic", topic),)) from error
+
+
+def no_correl_id(tag: str) -> CommandError:
+    """The refusal of a CorrelAsId in *tag* where there is no CorrelId."""
+    why = "CorrelAsId, and the CorrelId of the message is zero"
+    return CommandError(MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
+
+
+def is_metatopic(topic: str) -> bool:
+    """Whether *topic* is one of those that told version 6 programs about the broker; no longer kept (guide 7.5)."""
+    return topic.startswith(_METATOPICS)
+
+
+def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
+    """The lasting options of a RegSub; of the four persistence options the last one counts."""
+    persistence = DeliveryPersistence.AS_PUBLISHED
+    for option in command.options or ():
+        persistence = _PERSISTENCE.get(option, persistence)
+    return SubscriptionOptions(
+        local=command.has(RegOpt.LOCAL),
+        new_pubs_only=command.has(RegOpt.NEW_PUBS_ONLY),
+        pub_on_req_only=command.has(RegOpt.PUB_ON_REQ_ONLY),
+        inform_if_ret=command.has(RegOpt.INFORM_IF_RET),
+        variable_user_id=command.has(RegOpt.VARIABLE_USER_ID),
+        incl_stream_name=command.has(RegOpt.INCL_STREAM_NAME),
+        dups_ok=command.has(RegOpt.DUPS_OK),
+        anonymous=command.has(RegOpt.ANON),
+        persistence=persistence,
+    )
+
+
+def _check_topic_object(request: _Request, context: Context) -> None:
+    resolved = context.objects.topics.resolve_subscription(request.full, context.scheme_of(request.command.header))
+    tags = (("Topic", request.topic),)
+    if not resolved.sub:
+        raise CommandError(MQRC_SUB_INHIBITED, request.topic, f"{resolved.object_name} has SUB(DISABLED)", tags)
+    if not resolved.durable_subs:
+        raise CommandError(MQRC_DURABILITY_NOT_ALLOWED, request.topic, f"{resolved.object_name} has DURSUB(NO)", tags)
+
+
+def _one(request: _Request, named: Subscription | None, context: Context) -> Operation:
+    if named is not None:
+        return _alter(request, named, _moved(request, named, context), context)
+    command = request.command
+    wanted = Wanted(
+        request.destination,
+        request.topic,
+        command.filter or "",
+        command.sub_point or "",
+        request.stream or "",
+        variable_user=variable_user(command.options),
+        scheme=context.scheme_of(command.header),
+        header=command.header,
+    )
+    existing = _existing(context, wanted, request.owner)
+    if command.sub_name is None:
+        return _create(request, context) if existing is None else _alter(request, existing, existing, context)
+    if existing is not None:
+        if existing.name is not None or not command.has(RegOpt.ADD_NAME):
+            which = "without a name" if existing.name is None else f"under the name {existing.name}"
+            raise _duplicate(command.sub_name, f"a matching subscription exists {which}")
+        return _alter(request, existing, replace(existing, name=command.sub_name), context)
+    twin = named_twin(context, wanted)
+    if twin is not None:
+        raise _duplicate(command.sub_name, f"a matching subscription exists under the name {twin.name}")
+    return _create(request, context)
+
+
+def _owner(destination: Destination, context: Context) -> str | None:
+    """Who keeps others from an identity under version 6; asked once a command, for an identity may have many topics."""
+    if context.semantics is not Semantics.V6 or not context.space.users_of(destination.key) - {context.user}:
+        return None
+    others = (s for s in context.space.by_identity(destination.key) if s.user != context.user)
+    return next((other.user for other in others if not other.options.variable_user_id), None)
+
+
+def _existing(context: Context, wanted: Wanted, owner: str | None) -> Subscription | None:
+    if context.semantics is Semantics.V6:
+        if owner is not None:
+            raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {owner}")
+        return _own_first(by_identity(context, wanted), context)
+    try:
+        return _own_first(by_identity(context, wanted), context)
+    except CommandError:
+        return None  # another user's: version 7 gives this one a subscription of its own (guide 7.5)
+
+
+def _own_first(fitting: list[Subscription], context: Context) -> Subscription | None:
+    # Who registers again means what he registered, whatever others let him change.
+    return next((s for s in fitting if s.user == context.user), next(iter(fitting), None))
+
+
+def _create(request: _Request, context: Context) -> Subscribe:
+    command, mqmd = request.command, context.mqmd
+    members = identity_sets.on_creation(command)
+    options = options_of(command)
+    subscription = Subscription(
+        sub_id=context.new_id(),
+        topic_string=request.full,
+        dest_queue=request.destination.queue,
+        dest_qmgr=request.destination.qmgr,
+        created=context.now,
+        name=command.sub_name,
+        wildcard=context.scheme_of(command.header),
+        prefix=request.prefix,
+        stream=request.stream,
+        sub_point=command.sub_point,
+        correl_id=request.destination.correl_id,
+        user=context.user,
+        accounting_token=mqmd.accounting_token,
+        appl_identity_data=name_of(mqmd.appl_identity_data),
+        user_data=command.sub_user_data,
+        selector=command.filter,
+        options=options,
+        format=command.header,
+        identities=members.identities,
+        exclusive=members.exclusive,
+        expires_at=context.expires_at,
+    )
+    return Subscribe(subscription, send_retained=not (options.new_pubs_only or options.pub_on_req_only))
+
+
+def _moved(request: _Request, named: Subscription, context: Context) -> Subscription:
+    """*named* with the topic, filter and subscriber queue that the command gives. Raises 2510, 2524, 3152."""
+    command = request.command
+    if command.has(RegOpt.NO_ALTER):
+        return named
+    moved = named
+    if request.full != named.topic_string:
+        if context.semantics is Semantics.V7:
+            why = f"subscription {named.name} is to {named.topic_string}"
+            raise CommandError(MQRC_TOPIC_NOT_ALTERABLE, request.topic, why, (("Topic", request.topic),))
+        moved = replace(
+            moved,
+            topic_string=request.full,
+            prefix=request.prefix,
+            sub_point=command.sub_point,
+            stream=request.stream,
+            wildcard=context.scheme_of(command.header),
+        )
+    if command.filter is not None and command.filter != named.selector:
+        if context.semantics is Semantics.V7:
+            why = f"subscription {named.name} has another filter"
+            raise CommandError(MQRC_SELECTOR_NOT_ALTERABLE, request.topic, why, (("Filter", command.filter),))
+        moved = replace(moved, selector=command.filter)
+    destination = request.destination
+    if destination.queue:
+        moved = replace(moved, dest_qmgr=destination.qmgr, dest_queue=destination.queue)
+    elif command.qmgr_name:
+        moved = replace(moved, dest_qmgr=destination.qmgr)
+    if command.options is not None:
+        moved = replace(moved, correl_id=destination.correl_id)
+    if moved == named:
+        return named  # version 7 lets another subscription be its twin; registering again has to stay harmless
+    for other in context.space.by_identity(moved.traditional_identity, written_topic(moved)):
+        same = (other.topic_string, other.selector, other.sub_point) == (
+            moved.topic_string,
+            moved.selector,
+            moved.sub_point,
+        )
+        if other.sub_id != named.sub_id and same and other.user == context.user:
+            raise _duplicate(named.name or "", "it would become another subscription that exists")
+    return moved
+
+
+def _alter(request: _Request, before: Subscription, moved: Subscription, context: Context) -> AlterSubscription:
+    """*before* becomes *moved*, with the options, user data, user and expiry of the command."""
+    command = request.command
+    members = identity_sets.on_registration(before, command)
+    if command.has(RegOpt.NO_ALTER):
+        return AlterSubscription(replace(before, **members.fields()), send_retained=False)
+    after = replace(
+        moved,
+        options=before.options if command.options is None else options_of(command),
+        format=command.header,
+        user=context.user,
+        user_data=before.user_data if command.sub_user_data is None else command.sub_user_data,
+    )
+    identity_sets.check_alteration(before, after, command, members)
+    again = before.options.new_pubs_only and not after.options.new_pubs_only and not after.options.pub_on_req_only
+    after = replace(after, expires_at=context.expires_at, **members.fields())
+    return AlterSubscription(after, send_retained=again)
+
+
+def _duplicate(name: str, why: str) -> CommandError:
+    return CommandError(MQRCCF_DUPLICATE_SUBSCRIPTION, why=why, tags=(("SubName", name),))

@@ -1,0 +1,120 @@
+"""Queue Manager Response messages: when one is due, what it says, and its descriptor (guide 6.7.6, 6.7.8, 6.7.10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from commands.broker.identifiers import Origin
+from commands.broker.plan import Tags, Warned
+from commands.broker.puts import Completion
+from commands.broker.stream_names import name_without_stream
+from commands.headers.registry import FAMILIES, family_of
+from commands.headers.response import Reply
+from commands.model import RegOpt
+from rfh2.constants import (
+    MQMT_REPLY,
+    MQMT_REQUEST,
+    MQRO_NAN,
+    MQRO_PAN,
+    MQRO_PASS_CORREL_ID,
+    MQRO_PASS_MSG_ID,
+)
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from streams.patterns import written_topic
+from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
+
+
+def is_due(mqmd: Mqmd, completion: Completion) -> bool:
+    """Whether a command with this descriptor is to be answered (guide 6.7.8, MsgType).
+
+    A request always is; anything else as PAN (on success), NAN (on failure), or either (on a warning) ask for it.
+    """
+    if mqmd.msg_type == MQMT_REQUEST:
+        return True
+    wanted = {Completion.OK: MQRO_PAN, Completion.ERROR: MQRO_NAN, Completion.WARNING: MQRO_PAN | MQRO_NAN}
+    return bool(mqmd.report & wanted[completion])
+
+
+def response(
+    command: Message,
+    completion: Completion,
+    answers: tuple[Warned, ...],
+    msg_id: bytes,
+    priority: int,
+    persistence: int,
+    origin: Origin,
+    full: Subscription | None = None,
+) -> Message:
+    """The response to *command*, in its header, byte order and code page.
+
+    answers: one for an error, one for each warning, none for ok. full: the subscription whose attributes FullResp asks
+    for.
+    """
+    asked = full is not None and completion is not Completion.ERROR
+    says = Reply(completion, answers, attributes(full) if full is not None and asked else ())
+    made = FAMILIES[family_of(command)].reply(command, says)
+    return replace(made, mqmd=_descriptor(command.mqmd, made.mqmd, msg_id, priority, persistence, origin))
+
+
+def attributes(subscription: Subscription) -> Tags:
+    """All attributes of a subscription as psc properties, for FullResp (guide 6.7.4)."""
+    options, name = subscription.options, subscription.name
+    words = [
+        (RegOpt.ANON, options.anonymous),
+        (RegOpt.CORREL_AS_ID, subscription.correl_id != MQCI_NONE),
+        (RegOpt.DUPS_OK, options.dups_ok),
+        (RegOpt.INCL_STREAM_NAME, options.incl_stream_name),
+        (RegOpt.INFORM_IF_RET, options.inform_if_ret),
+        (RegOpt.LOCAL, options.local),
+        (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only),
+        (RegOpt.PUB_ON_REQ_ONLY, options.pub_on_req_only),
+        (RegOpt.VARIABLE_USER_ID, options.variable_user_id),
+        (RegOpt.NON_PERS, options.persistence is DeliveryPersistence.NON_PERSISTENT),
+        (RegOpt.PERS, options.persistence is DeliveryPersistence.PERSISTENT),
+        (RegOpt.PERS_AS_PUB, options.persistence is DeliveryPersistence.AS_PUBLISHED),
+        (RegOpt.PERS_AS_QUEUE, options.persistence is DeliveryPersistence.AS_QUEUE),
+        (RegOpt.JOIN_EXCL, subscription.exclusive),
+        (RegOpt.JOIN_SHARED, bool(subscription.identities) and not subscription.exclusive),
+    ]
+    optional = (
+        ("SubPoint", subscription.sub_point),
+        ("Filter", subscription.selector),
+        ("CorrelId", subscription.correl_id.hex().upper() if subscription.correl_id != MQCI_NONE else None),
+        ("SubName", name and name_without_stream(name, subscription.stream)),
+        ("SubUserData", subscription.user_data),
+    )
+    return (
+        ("Topic", written_topic(subscription)),
+        *((("StreamName", subscription.stream),) if subscription.stream else ()),
+        ("QMgrName", subscription.dest_qmgr),
+        ("QName", subscription.dest_queue),
+        ("UserId", subscription.user),
+        *(("RegOpt", word.value) for word, holds in words if holds),
+        *((tag, value) for tag, value in optional if value is not None),
+        *(("SubIdentity", identity) for identity in subscription.identities),
+    )
+
+
+def _descriptor(command: Mqmd, made: Mqmd, msg_id: bytes, priority: int, persistence: int, origin: Origin) -> Mqmd:
+    """Guide 6.7.10; identity context is passed on, all other fields have their defaults. made: describes the body."""
+    return Mqmd(
+        msg_type=MQMT_REPLY,
+        expiry=command.expiry,
+        encoding=made.encoding,
+        coded_char_set_id=made.coded_char_set_id,
+        format=made.format,
+        priority=priority,
+        persistence=persistence,
+        msg_id=command.msg_id if command.report & MQRO_PASS_MSG_ID else msg_id,
+        correl_id=command.correl_id if command.report & MQRO_PASS_CORREL_ID else command.msg_id,
+        user_identifier=command.user_identifier,
+        accounting_token=command.accounting_token,
+        appl_identity_data=command.appl_identity_data,
+        put_appl_type=origin.put_appl_type,
+        put_appl_name=origin.put_appl_name,
+        put_date=origin.put_date,
+        put_time=origin.put_time,
+        order=command.order,
+        charset=command.charset,
+    )

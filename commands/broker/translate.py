@@ -1,0 +1,290 @@
+"""From a command to operations: what the queued interface's rules make of it (guide 6.7; the table in 7.2).
+
+``translate`` only reads. It ends in a plan, or in the CommandError that answers the command, with nothing done.
+Warnings belong to single topics; the rest of the command stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final
+
+from commands.broker.authority import Action
+from commands.broker.context import Context, Place, Semantics
+from commands.broker.identity import Wanted, addressed, variable_user
+from commands.broker.plan import Plan, Warned, not_authorized, warnings_or_error
+from commands.broker.register import (
+    full_pattern,
+    full_topic,
+    is_metatopic,
+    no_correl_id,
+    register,
+    sub_point_prefix,
+    subscriber_prefix,
+)
+from commands.broker.stream_names import check_stream, stream_of
+from commands.model import (
+    Command,
+    DeletePublication,
+    DelOpt,
+    DeregisterSubscriber,
+    Publish,
+    PubOpt,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
+from rfh2.constants import (
+    MQRC_PUT_INHIBITED,
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_FILTER_ERROR,
+    MQRCCF_INCORRECT_Q,
+    MQRCCF_NO_RETAINED_MSG,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_NOT_REGISTERED,
+    MQRCCF_SUB_IDENTITY_ERROR,
+    MQRCCF_TOPIC_ERROR,
+    MQRCCF_WRONG_USER,
+)
+from rfh2.errors import CommandError
+from streams.char_wildcards import MANY, ONE
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Publication,
+    PublishToTopic,
+    RequestRetained,
+    Unsubscribe,
+)
+from streams.selectors import compile_selector
+from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
+from streams.topic_strings import add_prefix
+from streams.topic_wildcards import check_publication_topic
+
+
+def translate(command: Command, context: Context) -> Plan:
+    """The operations that carry out *command*. Raises CommandError: then nothing is to be done (guide 6.7.6)."""
+    wanted = Place.CONTROL if command.on_control_queue else Place.STREAM
+    if context.place is not wanted:
+        place = "the control queue" if wanted is Place.CONTROL else "a stream queue"
+        why = f"{command.word} belongs on {place}, not on {context.queue}"
+        raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
+    if isinstance(command, Publish):
+        return _publish(command, context)
+    if isinstance(command, RegisterSubscriber):
+        return register(command, context)
+    if isinstance(command, DeregisterSubscriber):
+        return _deregister(command, context)
+    if isinstance(command, RequestUpdate):
+        return _request_update(command, context)
+    if isinstance(command, DeletePublication):
+        return _delete(command, context)
+    return Plan()  # RegPub and DeregPub do nothing, successfully (guide 7.5)
+
+
+def _publish(command: Publish, context: Context) -> Plan:
+    check_stream(command, context)
+    correl_as_id = command.has(PubOpt.CORREL_AS_ID)
+    if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
+        raise no_correl_id("PubOpt")
+    own = command.has(PubOpt.OTHER_SUBS_ONLY)
+    destination = context.subscriber_queue(command, correl_as_id, needed=own)
+    sub_point = sub_point_prefix(command.sub_point, context)
+    stream = context.stream_of_publisher(command.header)
+    prefix = context.prefix_of_stream(stream)
+    prefix = add_prefix(prefix, sub_point) if sub_point else prefix
+    message, resolved = context.message, (context.priority, context.persistence)
+    if (context.mqmd.priority, context.mqmd.persistence) != resolved:
+        message = replace(message, mqmd=replace(context.mqmd, priority=resolved[0], persistence=resolved[1]))
+    local = command.has(PubOpt.LOCAL)
+    publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
+    scheme = context.scheme_of(command.header)
+    operations = []
+    refused: list[Warned] = []
+    for topic in command.topics:
+        if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
+            why = "a publication is to a topic, not to a pattern"
+            raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
+        full = full_topic(prefix, topic, check_publication_topic)
+        if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
+            refused.append(not_authorized(topic))
+            continue
+        if not context.objects.topics.resolve(full).pub:
+            raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
+        operations.append(
+            PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), destination.key if own else None)
+        )
+    return Plan(tuple(operations), warnings_or_error(refused, bool(operations)))
+
+
+def _delete(command: DeletePublication, context: Context) -> Plan:
+    check_stream(command, context)
+    operations = []
+    refused: list[Warned] = []
+    scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
+    for topic in command.topics:
+        full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
+        if not context.may(Action.PUBLISH, full, scheme):
+            refused.append(not_authorized(topic))
+            continue
+        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream))
+    return Plan(tuple(operations), warnings_or_error(refused, bool(operations)))
+
+
+def _deregister(command: DeregisterSubscriber, context: Context) -> Plan:
+    found, failures = _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    operations: dict[bytes, Unsubscribe | AlterSubscription] = {}
+    for topic, selector, subscription in found:
+        try:
+            operations[subscription.sub_id] = _leave(subscription, command)
+        except CommandError as error:
+            failures.append(_about(error, topic, selector))
+    if failures and not operations:
+        raise failures[0]
+    done = tuple(operations.values())
+    full = done[0].subscription if done and command.has(RegOpt.FULL_RESP) else None
+    return Plan(done, tuple(Warned(e.reason, e.tags) for e in failures), full)
+
+
+_Found = list[tuple[str | None, str | None, Subscription]]
+_PER_TOPIC = (MQRCCF_NOT_REGISTERED, MQRCCF_WRONG_USER, MQRCCF_DUPLICATE_IDENTITY, MQRCCF_NOT_AUTHORIZED)
+
+
+def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
+    """The subscription of that name; topics and filters matter only to say what is wrong with the name."""
+    wanted = _wanted(command, context)
+    name = command.sub_name or ""
+    for topic in command.topics or (None,):
+        found = addressed(context, name, replace(wanted, topic=topic, selector=None))
+        if found:
+            return [(topic, None, found[0])], []
+    raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
+
+
+def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
+    """What each combination of topic and filter finds, and what was looked for in vain (guide 6.7.7, 3073).
+
+    A combination has to find something; under DeregAll it is enough that each topic and each filter does.
+    """
+    everything = command.has(RegOpt.DEREG_ALL)
+    wanted = replace(_wanted(command, context), sub_point=command.sub_point or (None if everything else ""))
+    topics: tuple[str | None, ...] = tuple(dict.fromkeys(command.topics)) or (None,)
+    selectors: tuple[str | None, ...] = tuple(dict.fromkeys(command.filters)) or ((None,) if everything else ("",))
+    if command.filters:
+        _check_combinations(topics, selectors)
+    found: _Found = []
+    failures: list[CommandError] = []
+    vain: list[tuple[str | None, str | None]] = []
+    for topic, selector in product(topics, selectors):
+        try:
+            matching = addressed(context, None, replace(wanted, topic=topic, selector=selector), everything)
+        except CommandError as error:
+            if error.reason not in _PER_TOPIC:
+                raise
+            failures.append(_about(error, topic, selector))
+            continue
+        found += [(topic, selector, subscription) for subscription in matching]
+        if not matching:
+            vain.append((topic, selector))
+    if everything:
+        found_topics, found_selectors = {topic for topic, _, _ in found}, {selector for _, selector, _ in found}
+        vain = [(t, f) for t, f in vain if t not in found_topics or f not in found_selectors]
+        if command.sub_point is None:
+            vain = [(t, f) for t, f in vain if (t, f) != (None, None)]
+    damaged = {selector: _damage(selector) for selector in {selector for _, selector in vain}}
+    failures += [damaged[selector] or _not_registered(topic, selector, command.sub_point) for topic, selector in vain]
+    return found, failures
+
+
+def _check_combinations(topics: Sequence[str | None], selectors: Sequence[str | None]) -> None:
+    """Raises CommandError 3150 where the answer for all combinations of topic and filter could be without measure.
+
+    Each that finds nothing is named in a response, so that the product counts, not the length of the command. The guide
+    sets no limit; this one is far beyond any program's.
+    """
+    if len(topics) * sum(len(selector or "") + _COMBINATION for selector in selectors) > _MOST_COMBINED:
+        why = f"{len(topics)} topics with {len(selectors)} filters are more combinations than one command may name"
+        raise CommandError(MQRCCF_FILTER_ERROR, why=why)
+
+
+# In characters of the response: what one combination takes beside its filter, and all of them together.
+_COMBINATION: Final = 100
+_MOST_COMBINED: Final = 10_000_000
+
+
+def _damage(selector: str | None) -> CommandError | None:
+    """3150 where the filter is none at all, which nobody can have registered."""
+    if selector:
+        try:
+            compile_selector(selector)
+        except CommandError as error:
+            return error
+    return None
+
+
+def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
+    tags = (("SubPoint", sub_point),) if sub_point else ()
+    return _about(
+        CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered", tags), topic, selector
+    )
+
+
+def _about(error: CommandError, topic: str | None, selector: str | None) -> CommandError:
+    """*error* with the topic and the filter that it came of."""
+    tags = [("Topic", topic)] if topic is not None else []
+    if selector:
+        tags.append(("Filter", selector))
+    return CommandError(error.reason, topic, error.why, (*tags, *error.tags))
+
+
+def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubscribe | AlterSubscription:
+    """What deregistering one subscription comes to: its identity set may keep it (guide 6.7.2, SubIdentity)."""
+    identity = command.sub_identity
+    if identity is None:
+        return Unsubscribe(subscription)
+    if identity not in subscription.identities:
+        why = f"{identity!r} is not in the identity set"
+        raise CommandError(MQRCCF_SUB_IDENTITY_ERROR, why=why, tags=(("SubIdentity", identity),))
+    left = tuple(other for other in subscription.identities if other != identity)
+    if not left and not command.has(RegOpt.LEAVE_ONLY):
+        return Unsubscribe(subscription)
+    return AlterSubscription(replace(subscription, identities=left, exclusive=False), send_retained=False)
+
+
+def _request_update(command: RequestUpdate, context: Context) -> Plan:
+    topic = command.topics[0]
+    if is_metatopic(topic) and context.semantics is Semantics.V7:
+        raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
+    wanted = replace(_wanted(command, context), topic=topic, selector=command.filter or "")
+    try:
+        found = addressed(context, command.sub_name, wanted)
+    except CommandError as error:
+        raise _about(error, topic, command.filter) from error
+    if not found:
+        raise _damage(command.filter) or _not_registered(topic, command.filter, command.sub_point)
+    subscription = found[0]
+    if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
+    return Plan((RequestRetained(subscription),))
+
+
+def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> Wanted:
+    correl_as_id = command.has(RegOpt.CORREL_AS_ID)
+    if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
+        raise no_correl_id("RegOpt")
+    destination = context.subscriber_queue(command, correl_as_id, needed=command.sub_name is None)
+    stream, scheme = stream_of(command, context), context.scheme_of(command.header)
+    prefix = subscriber_prefix(stream, command.sub_point, context)
+    for topic in command.topics:
+        full_pattern(prefix, topic, scheme)
+    return Wanted(
+        destination,
+        None,
+        sub_point=command.sub_point or "",
+        stream=stream or "",
+        variable_user=variable_user(command.options),
+        scheme=scheme,
+        header=command.header,
+    )

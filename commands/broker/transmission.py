@@ -1,0 +1,45 @@
+"""Messages for queues of other queue managers: they wait on a transmission queue, behind an MQXQH.
+
+The transmission queue is the one that bears the queue manager's name, as in MQ; a channel, ours or a real one, takes it
+from there (wire formats 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from commands.broker.puts import Outgoing
+from rfh2.ccsid import ASCII_FIELDS
+from rfh2.constants import MQFMT_XMIT_Q_HEADER
+from rfh2.layouts import MQXQH
+from rfh2.mqmd import Mqmd, characters
+
+
+def transmitted(put: Outgoing) -> Outgoing:
+    """*put* as it goes on the transmission queue of its queue manager."""
+    mqmd = put.message.mqmd
+    header = MQXQH.fast[mqmd.order].pack(
+        "XQH ".encode(mqmd.charset),
+        1,
+        characters(put.queue, 48, mqmd.charset, "RemoteQName"),
+        characters(put.qmgr, 48, mqmd.charset, "RemoteQMgrName"),
+    )
+    body = header + replace(mqmd, version=1).encode() + put.body
+    outer = Mqmd(
+        expiry=mqmd.expiry,
+        encoding=546 if mqmd.order == "little" else 273,
+        coded_char_set_id=0 if mqmd.charset == ASCII_FIELDS else 500,
+        format=MQFMT_XMIT_Q_HEADER,
+        priority=mqmd.priority,
+        persistence=mqmd.persistence,
+        msg_id=mqmd.msg_id,
+        correl_id=mqmd.correl_id,
+        user_identifier=mqmd.user_identifier,
+        put_appl_type=mqmd.put_appl_type,
+        put_appl_name=mqmd.put_appl_name,
+        put_date=mqmd.put_date,
+        put_time=mqmd.put_time,
+        order=mqmd.order,
+        charset=mqmd.charset,
+    )
+    return replace(put, queue=put.qmgr, message=replace(put.message, mqmd=outer), body=body)

@@ -1,0 +1,80 @@
+"""What a message would lead to on a queue manager on which nothing was done yet: operations, effects, puts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from commands.broker.puts import Outgoing, Put, PutKind
+from commands.explain.equivalents.json_form import to_json
+from commands.explain.equivalents.sub_names import sub_name
+from commands.explain.equivalents.traced_operations import Occasion, Stage
+from rfh2.captured import CapturedMessage
+from rfh2.explain.reasons import reason_text
+from rfh2.terminal_escape import visible
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Operation,
+    PublishToTopic,
+    RequestRetained,
+    Subscribe,
+    Unsubscribe,
+)
+
+_QMGR: Final = "QM1"
+
+
+def consequences(captured: CapturedMessage) -> Occasion:
+    """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs."""
+    return Stage(captured.qmgr or _QMGR).play(captured)
+
+
+def consequence_lines(occasion: Occasion) -> Iterator[str]:
+    """The same for a person, a line each."""
+    outcome = occasion.outcome
+    yield "On a queue manager on which nothing was done yet:"
+    if outcome.completion is None:
+        yield "  nothing: no command comes to a queue that it reads"
+        return
+    reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
+    yield f"  completion {outcome.completion}{reason}"
+    for step in occasion.steps:
+        yield visible(f"  operation {type(step.operation).__name__}: {_said(step.operation)}")
+    for put in outcome.puts:
+        yield visible(f"  put {put.kind}: {_put(put)}")
+    if not any(put.kind is PutKind.RESPONSE for put in outcome.puts):
+        yield "  no response"
+
+
+def consequence_json(occasion: Occasion) -> dict[str, Any]:
+    """The same for a program: completion, reason, operations, puts in their recorded form."""
+    outcome = occasion.outcome
+    puts = [Put.of(occasion.captured.seq, n, put) for n, put in enumerate(outcome.puts)]
+    return {
+        "completion": None if outcome.completion is None else outcome.completion.value,
+        "reason": outcome.reason,
+        "why": outcome.why,
+        "operations": [to_json(step.operation) for step in occasion.steps],
+        "puts": [put.model_dump(mode="json") for put in puts],
+    }
+
+
+def _said(operation: Operation) -> str:
+    match operation:
+        case Subscribe(subscription) | AlterSubscription(subscription):
+            where = f"{subscription.dest_queue} on {subscription.dest_qmgr}"
+            return f"'{sub_name(subscription)}', topic string '{subscription.topic_string}', to {where}"
+        case Unsubscribe(subscription) | RequestRetained(subscription):
+            return f"'{sub_name(subscription)}'"
+        case PublishToTopic(topic_string):
+            return f"topic string '{topic_string}'{', retained' if operation.retain else ''}"
+        case ClearRetained(topic_string):
+            return f"topic string '{topic_string}'"
+
+
+def _put(put: Outgoing) -> str:
+    where = f"to {put.queue} on {put.qmgr}, {len(put.body)} bytes"
+    if put.completion is None:
+        return where
+    return f"{where}, {put.completion}{'' if put.reason is None else f' {put.reason}'}"

@@ -1,0 +1,185 @@
+"""Operations as MQSC commands (migration sources, 9.2, 11); what MQSC cannot say is a comment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commands.explain.equivalents.lifetime import tenths_until
+from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
+from commands.explain.equivalents.sub_names import is_made_up, sub_name
+from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
+from commands.explain.equivalents.traced_operations import Scene
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Operation,
+    PublishToTopic,
+    RequestRetained,
+    Subscribe,
+    Unsubscribe,
+)
+from streams.subscriptions import (
+    MQCI_NONE,
+    DeliveryPersistence,
+    PublicationFormat,
+    Subscription,
+    WildcardScheme,
+)
+from streams.topic_strings import is_present
+
+_PSPROPS: Final = {
+    PublicationFormat.RFH2: "RFH2",
+    PublicationFormat.RFH1: "COMPAT",
+    PublicationFormat.PCF: "COMPAT",
+    PublicationFormat.NONE: "NONE",
+    PublicationFormat.PROPERTIES: "MSGPROP",
+}
+# What ALTER SUB cannot change (guide 2.5.4, 7.5).
+_FIXED: Final = ("TOPICSTR", "WSCHEMA", "SELECTOR")
+# What ALTER SUB says of an attribute that DEFINE SUB would leave out.
+_DEFAULTS: Final[dict[str, str | int]] = {
+    "DESTQMGR": "",
+    "DESTCORL": "",
+    "SUBUSER": "",
+    "USERDATA": "",
+    "SUBSCOPE": Word("ALL"),
+    "REQONLY": Word("NO"),
+    "PUBACCT": "",
+    "PUBAPPID": "",
+    "PUBPRTY": Word("ASPUB"),
+    "SUBLEVEL": 1,
+    "EXPIRY": Word("UNLIMITED"),
+}
+
+
+def to_mqsc(operation: Operation, scene: Scene) -> list[str]:
+    """The lines of *operation* in an MQSC script."""
+    try:
+        return _lines(operation, scene)
+    except NoMqscFormError as error:
+        return [comment(f"{type(operation).__name__}: {error}")]
+
+
+def _lines(operation: Operation, scene: Scene) -> list[str]:
+    match operation:
+        case Subscribe(subscription):
+            notes = list(_lost(subscription))
+            if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
+                notes.append("DEFINE SUB delivers what is retained; NewPubsOnly has no keyword")
+            head = f"DEFINE {keyword('SUB', sub_name(subscription))}"
+            return [comment(note) for note in notes] + statement(head, attributes(subscription, scene))
+        case AlterSubscription(subscription):
+            return _alter(subscription, scene)
+        case Unsubscribe(subscription):
+            return statement(f"DELETE {keyword('SUB', sub_name(subscription))}", ())
+        case ClearRetained():
+            return _clear(operation, scene)
+        case PublishToTopic(topic_string):
+            return [comment(f"no MQSC command publishes; see --to mqi: a put to topic '{topic_string}'")]
+        case RequestRetained(subscription):
+            name = sub_name(subscription)
+            return [comment(f"no MQSC command asks for retained publications; see --to mqi: MQSUBRQ on '{name}'")]
+
+
+def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
+    """What DEFINE SUB says of *subscription*: everything that its defaults would make different (9.2).
+
+    Raises NoMqscFormError for a topic string that counts as none.
+    """
+    options = subscription.options
+    if not is_present(subscription.topic_string):
+        raise NoMqscFormError(BLANK_TOPIC)
+    out: list[Attribute] = [("TOPICSTR", subscription.topic_string), ("WSCHEMA", _scheme(subscription.wildcard))]
+    out += [("DEST", subscription.dest_queue)]
+    if subscription.dest_qmgr != scene.qmgr:
+        out.append(("DESTQMGR", subscription.dest_qmgr))
+    if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
+        out.append(("DESTCORL", subscription.correl_id.hex().upper()))
+    out += [
+        ("PSPROP", Word(_PSPROPS[subscription.format])),
+        ("VARUSER", Word("ANY" if options.variable_user_id else "FIXED")),
+    ]
+    if subscription.user:
+        out.append(("SUBUSER", subscription.user))
+    if subscription.selector:
+        out.append(("SELECTOR", subscription.selector))
+    if subscription.user_data is not None:
+        out.append(("USERDATA", subscription.user_data))
+    if options.local:
+        out.append(("SUBSCOPE", Word("QMGR")))
+    if options.pub_on_req_only:
+        out.append(("REQONLY", Word("YES")))
+    if any(subscription.accounting_token):
+        out.append(("PUBACCT", subscription.accounting_token.hex().upper()))
+    if subscription.appl_identity_data:
+        out.append(("PUBAPPID", subscription.appl_identity_data))
+    if subscription.pub_priority is not None:
+        priority = subscription.pub_priority
+        out.append(("PUBPRTY", Word("ASQDEF") if priority < 0 else priority))
+    if subscription.sub_level != 1:
+        out.append(("SUBLEVEL", subscription.sub_level))
+    left = tenths_until(subscription.expires_at, scene.now)
+    if left is not None:
+        out.append(("EXPIRY", left))
+    return out
+
+
+def _alter(subscription: Subscription, scene: Scene) -> list[str]:
+    """ALTER SUB with what changes; without the subscription as it was, with everything that can change."""
+    before = scene.before
+    notes = list(_lost(subscription)) if before is None else list(_lost_by_altering(before, subscription))
+    wanted = dict(attributes(subscription, scene))
+    had = {} if before is None else dict(attributes(before, scene))
+    changed = [(name, value) for name, value in wanted.items() if had.get(name) != value and name not in _FIXED]
+    gone = [(name, _DEFAULTS[name]) for name in had if name not in wanted and name not in _FIXED]
+    for name in _FIXED:
+        if before is not None and wanted.get(name) != had.get(name):
+            notes.append(f"ALTER SUB cannot change {name}: delete the subscription and define it anew")
+    lines = [comment(note) for note in notes]
+    name = sub_name(subscription if before is None else before)
+    if not changed and not gone:
+        return [*lines, comment(f"nothing that MQSC knows changes in subscription '{name}'")]
+    return lines + statement(f"ALTER {keyword('SUB', name)}", [*changed, *gone])
+
+
+def _clear(operation: ClearRetained, scene: Scene) -> list[str]:
+    lines = []
+    topics, wild = topics_cleared(operation, scene)
+    if wild:
+        lines.append(comment(f"CLEAR TOPICSTR: {wildcards_note(operation, topics)}"))
+    if operation.local:
+        lines.append(comment("Local: MQSC has no keyword for it; see --to pcf, ClearScope"))
+    for topic in topics:
+        lines += statement(f"CLEAR {keyword('TOPICSTR', topic)} CLRTYPE(RETAINED)", ())
+    return lines
+
+
+def _lost(subscription: Subscription) -> list[str]:
+    """What DEFINE SUB cannot say of *subscription* (migration sources, 9.3)."""
+    options = subscription.options
+    notes = []
+    if is_made_up(subscription):
+        notes.append("the subscription has no name; this one is made of its traditional identity")
+    if options.persistence is not DeliveryPersistence.AS_PUBLISHED:
+        notes.append(f"persistence {options.persistence}: DEFINE SUB delivers as published")
+    if subscription.identities:
+        kind = "exclusive" if subscription.exclusive else "shared"
+        notes.append(f"identity set ({kind}) {', '.join(subscription.identities)}: has no equivalent")
+    if options.incl_stream_name:
+        notes.append("InclStreamName: subscribers that read MQPSStreamName find the stream in the topic string")
+    return notes
+
+
+def _lost_by_altering(before: Subscription, after: Subscription) -> list[str]:
+    notes = []
+    if before.name != after.name:
+        notes.append(f"MQSC cannot name a subscription that has no name: '{after.name}'")
+    if (before.identities, before.exclusive) != (after.identities, after.exclusive):
+        notes.append(f"identity set becomes {', '.join(after.identities) or 'empty'}: has no equivalent")
+    if before.options.persistence is not after.options.persistence:
+        notes.append(f"persistence becomes {after.options.persistence}: has no keyword")
+    return notes
+
+
+def _scheme(scheme: WildcardScheme) -> Word:
+    return Word("CHAR" if scheme is WildcardScheme.CHAR else "TOPIC")

@@ -1,0 +1,155 @@
+"""Operations as PCF commands for a command server: readable, and as the bytes of the message (wire formats 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from commands.explain.equivalents import pcf_commands as c
+from commands.explain.equivalents.lifetime import tenths_until
+from commands.explain.equivalents.mqsc_text import comment
+from commands.explain.equivalents.sub_names import sub_name
+from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
+from commands.explain.equivalents.traced_operations import Scene
+from rfh2.pcf import Pcf
+from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
+from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Operation,
+    PublishToTopic,
+    RequestRetained,
+    Subscribe,
+    Unsubscribe,
+)
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.topic_strings import is_present
+
+_PSPROPS: Final = {
+    PublicationFormat.RFH2: c.MQPSPROP_RFH2,
+    PublicationFormat.RFH1: c.MQPSPROP_COMPAT,
+    PublicationFormat.PCF: c.MQPSPROP_COMPAT,
+    PublicationFormat.NONE: c.MQPSPROP_NONE,
+    PublicationFormat.PROPERTIES: c.MQPSPROP_MSGPROP,
+}
+_HEX_BYTES: Final = 32
+
+
+def to_pcf(operation: Operation, scene: Scene) -> list[str]:
+    """The lines that show the PCF commands of *operation*; what PCF cannot say is a comment."""
+    lines = [comment(note) for note in _notes(operation, scene)]
+    for message in messages(operation, scene):
+        lines += readable(message)
+    return lines
+
+
+def messages(operation: Operation, scene: Scene) -> list[Pcf]:
+    """The PCF messages that carry out *operation*, Format MQADMIN; none where PCF has no command for it."""
+    match operation:
+        case Subscribe(subscription):
+            return [_command(c.MQCMD_CREATE_SUBSCRIPTION, _definition(subscription, scene, new=True))]
+        case AlterSubscription(subscription):
+            return [_command(c.MQCMD_CHANGE_SUBSCRIPTION, _definition(subscription, scene, new=False))]
+        case Unsubscribe(subscription):
+            name = Cfst.of(c.MQCACF_SUB_NAME, sub_name(subscription))
+            return [_command(c.MQCMD_DELETE_SUBSCRIPTION, (name,))]
+        case ClearRetained():
+            scope = c.MQCLRS_LOCAL if operation.local else c.MQCLRS_GLOBAL
+            return [
+                _command(
+                    MQCMD_CLEAR_TOPIC_STRING,
+                    (
+                        Cfst.of(MQCA_TOPIC_STRING, topic),
+                        Cfin(c.MQIACF_CLEAR_TYPE, c.MQCLRT_RETAINED),
+                        Cfin(c.MQIACF_CLEAR_SCOPE, scope),
+                    ),
+                )
+                for topic in topics_cleared(operation, scene)[0]
+            ]
+    return []
+
+
+def readable(message: Pcf) -> list[str]:
+    """A PCF message for a person: its command, its parameters by name, and its bytes in hex."""
+    kind = TYPE_NAMES.get(message.type, str(message.type))
+    lines = [f"{_named(c.COMMANDS, message.command)} {kind}, {len(message.parameters)} parameters"]
+    for parameter in message.parameters:
+        lines.append(f"  {_named(c.PARAMETERS, parameter.parameter):38} {_shown(parameter)}")
+    data = message.encode()
+    lines += [f"  hex {data[at : at + _HEX_BYTES].hex()}" for at in range(0, len(data), _HEX_BYTES)]
+    return lines
+
+
+def _command(number: int, parameters: tuple[Parameter, ...]) -> Pcf:
+    return Pcf(number, parameters)
+
+
+def _definition(subscription: Subscription, scene: Scene, new: bool) -> tuple[Parameter, ...]:
+    """The attributes of a subscription as parameters, SubName first; what cannot be changed only when it is made."""
+    options = subscription.options
+    known = subscription if new or scene.before is None else scene.before
+    out: list[Parameter] = [Cfst.of(c.MQCACF_SUB_NAME, sub_name(known))]
+    if new:
+        scheme = c.MQWS_CHAR if subscription.wildcard is WildcardScheme.CHAR else c.MQWS_TOPIC
+        out += [
+            Cfst.of(MQCA_TOPIC_STRING, subscription.topic_string),
+            Cfin(c.MQIACF_WILDCARD_SCHEMA, scheme),
+            Cfin(c.MQIACF_DESTINATION_CLASS, c.MQDC_PROVIDED),
+        ]
+    out += [
+        Cfst.of(c.MQCACF_DESTINATION, subscription.dest_queue),
+        Cfst.of(c.MQCACF_DESTINATION_Q_MGR, subscription.dest_qmgr),
+    ]
+    if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
+        out.append(Cfbs.of(c.MQBACF_DESTINATION_CORREL_ID, subscription.correl_id))
+    left = tenths_until(subscription.expires_at, scene.now)
+    out += [
+        Cfin(c.MQIACF_PUBSUB_PROPERTIES, _PSPROPS[subscription.format]),
+        Cfin(c.MQIACF_VARIABLE_USER_ID, c.MQVU_ANY_USER if options.variable_user_id else c.MQVU_FIXED_USER),
+        Cfin(c.MQIACF_SUBSCRIPTION_SCOPE, c.MQTSCOPE_QMGR if options.local else c.MQTSCOPE_ALL),
+        Cfin(c.MQIACF_REQUEST_ONLY, c.MQRU_PUBLISH_ON_REQUEST if options.pub_on_req_only else c.MQRU_PUBLISH_ALL),
+        Cfin(c.MQIACF_EXPIRY, c.MQEI_UNLIMITED if left is None else left),
+    ]
+    if subscription.user:
+        out.append(Cfst.of(c.MQCACF_SUB_USER_ID, subscription.user))
+    if subscription.selector and new:
+        out.append(Cfst.of(c.MQCACF_SUB_SELECTOR, subscription.selector))
+    if subscription.user_data is not None:
+        out.append(Cfst.of(c.MQCACF_SUB_USER_DATA, subscription.user_data))
+    if any(subscription.accounting_token):
+        out.append(Cfbs.of(c.MQBACF_ACCOUNTING_TOKEN, subscription.accounting_token))
+    if subscription.appl_identity_data:
+        out.append(Cfst.of(c.MQCACF_APPL_IDENTITY_DATA, subscription.appl_identity_data))
+    if subscription.pub_priority is not None:
+        out.append(Cfin(c.MQIACF_PUB_PRIORITY, subscription.pub_priority))
+    if subscription.sub_level != 1:
+        out.append(Cfin(c.MQIACF_SUB_LEVEL, subscription.sub_level))
+    return tuple(out)
+
+
+def _notes(operation: Operation, scene: Scene) -> Iterator[str]:
+    match operation:
+        case PublishToTopic(topic_string):
+            yield f"no PCF command publishes; see --to mqi: a put to topic '{topic_string}'"
+        case RequestRetained(subscription):
+            yield f"no PCF command asks for retained publications; see --to mqi: MQSUBRQ on '{sub_name(subscription)}'"
+        case Subscribe(subscription) if not is_present(subscription.topic_string):
+            yield BLANK_TOPIC
+        case Subscribe(subscription) if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
+            yield "Create Subscription delivers what is retained; NewPubsOnly has no parameter"
+        case ClearRetained() if topics_cleared(operation, scene)[1]:
+            yield f"Clear Topic String: {wildcards_note(operation, topics_cleared(operation, scene)[0])}"
+
+
+def _named(names: dict[int, str], number: int) -> str:
+    return f"{names[number]} ({number})" if number in names else str(number)
+
+
+def _shown(parameter: Parameter) -> str:
+    if isinstance(parameter, Cfin):
+        name = c.value_name(parameter.parameter, parameter.value)
+        return f"{parameter.value} {name}" if name else str(parameter.value)
+    if isinstance(parameter, Cfst):
+        return f"'{parameter.text}'"
+    return parameter.data.hex().upper() if isinstance(parameter, Cfbs) else parameter.encode("big").hex()

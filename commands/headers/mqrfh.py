@@ -1,0 +1,225 @@
+"""MQRFH, the header of version 1: commands, responses and publications as names and values (wire formats, section 2).
+
+Names that begin with ``MQ`` are IBM's; of these MQPSCommand comes first. Others are the program's own: in a publication
+they are part of it, elsewhere they mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from commands.broker.plan import Tags
+from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
+from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
+from commands.headers.response import Reply, reason_text
+from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
+from commands.headers.user_folders import pairs_of_folders
+from commands.model import Command, Publish, PubOpt
+from rfh2.ccsid import ASCII_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
+from rfh2.constants import (
+    MQCCSI_INHERIT,
+    MQENC_NATIVE,
+    MQFMT_RF_HEADER_1,
+    MQFMT_STRING,
+    MQRC_RFH_COMMAND_ERROR,
+    MQRC_RFH_DUPLICATE_PARM,
+    MQRC_RFH_ERROR,
+    MQRC_RFH_PARM_ERROR,
+    MQRC_RFH_PARM_MISSING,
+    MQRC_RFH_STRING_ERROR,
+    MQRCCF_MSG_LENGTH_ERROR,
+)
+from rfh2.errors import CommandError, DecodeError, EncodeError
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from rfh2.mqps import (
+    MQPS_COMMAND,
+    MQPS_COMP_CODE,
+    MQPS_PUBLICATION_OPTIONS,
+    MQPS_REASON,
+    MQPS_REASON_TEXT,
+    MQPS_STREAM_NAME,
+    MQPS_TOPIC,
+)
+from rfh2.name_values import NameValue
+from rfh2.rfh1 import Rfh1, string_codec
+from streams.subscriptions import PublicationFormat
+
+_RESERVED: Final = "MQ"
+_UTF8: Final = 1208
+_REASONS: Final = Reasons(
+    unknown=(MQRC_RFH_PARM_ERROR,) * 2, duplicate=(MQRC_RFH_DUPLICATE_PARM,) * 2, missing=MQRC_RFH_PARM_MISSING
+)
+# With these the string itself is in doubt, and is not sent back.
+_WITHOUT_COMMAND: Final = (MQRC_RFH_ERROR, MQRCCF_MSG_LENGTH_ERROR)
+
+
+def parse(message: Message) -> Command:
+    """The command in the NameValueString of the message's MQRFH.
+
+    Raises CommandError: 2335 to 2339 with MQPSErrorPos, the position in the string in bytes from 0, and what
+    ``command_of`` raises.
+    """
+    header = message.rfh1
+    assert header is not None
+    pairs = _name_values(header)
+    reserved = [pair for pair in pairs if pair.name.startswith(_RESERVED)]
+    if not reserved or reserved[0].name != MQPS_COMMAND:
+        position = reserved[0].position if reserved else 0
+        why = "the first MQPS name is not MQPSCommand"
+        raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=_place(position))
+    command, *rest = reserved
+    if command.value not in COMMAND_IDS:
+        why = f"{command.value!r} is not one of {', '.join(COMMAND_IDS)}"
+        tags = (("Command", command.value), *_place(command.position))
+        raise CommandError(MQRC_RFH_COMMAND_ERROR, why=why, tags=tags)
+    given = [_given(pair) for pair in rest]
+    return command_of(command.value, given, PublicationFormat.RFH1, _REASONS, (("ParmId", MQPS_TOPIC),))
+
+
+def _name_values(header: Rfh1) -> list[NameValue]:
+    try:
+        return header.name_values()
+    except DecodeError as error:
+        raise CommandError(
+            MQRC_RFH_STRING_ERROR, why=error.why, tags=_place(max(error.offset - header.offset, 0))
+        ) from error
+
+
+def _given(pair: NameValue) -> Given:
+    known = BY_MQPS.get(pair.name)
+    where = (("ParmId", pair.name), *_place(pair.position))
+    if known is None:
+        reason = MQRC_RFH_DUPLICATE_PARM if pair.name == MQPS_COMMAND else MQRC_RFH_PARM_ERROR
+        raise CommandError(reason, why=f"{pair.name} cannot stand here", tags=where)
+    options = known.options.read([pair.value]) if known.options is not None else None
+    text = pair.value.rstrip(" ") if known.padded else pair.value
+    return Given(known.tag, text, where if options is None else _place(pair.position), options)
+
+
+def _place(position: int) -> Tags:
+    return (("ErrorPos", str(position)),)
+
+
+def reply(command: Message, says: Reply) -> Message:
+    """The response to *command*: its MQRFH, and for a warning or an error the command's string as the data behind it.
+
+    Byte order and code page are the command's. Each answer is a group that begins with MQPSCompCode.
+    """
+    asked = command.rfh1
+    header = Rfh1() if asked is None else replace(asked, data=b"", encoding=0, format="", flags=0)
+    mqmd = command.mqmd
+    if asked is None:
+        order, ccsid = byte_order(mqmd.encoding) or "little", mqmd.coded_char_set_id
+        charset = field_codec(ccsid, is_ebcdic(ccsid))
+        header = replace(header, order=order, charset=charset, string_charset=charset)
+    encoding = mqmd.encoding
+    if byte_order(encoding) != header.order:
+        encoding = 273 if header.order == "big" else 546
+    header = replace(header, encoding=encoding, coded_char_set_id=MQCCSI_INHERIT, offset=0)
+    data = b""
+    if says.answers and asked is not None and not any(one.reason in _WITHOUT_COMMAND for one in says.answers):
+        data = asked.data
+        header = replace(header, format=MQFMT_STRING)
+    pairs = [(name, _fitting(value, header.string_charset)) for name, value in _response(says)]
+    described = Mqmd(encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, format=MQFMT_RF_HEADER_1)
+    return Message(described, (header.with_pairs(pairs),), data)
+
+
+def _response(says: Reply) -> Iterable[tuple[str, str]]:
+    for group in says.groups:
+        yield MQPS_COMP_CODE, str(says.comp_code)
+        yield MQPS_REASON, str(group.reason)
+        yield MQPS_REASON_TEXT, reason_text(group.reason)
+        for tag, value in group.tags:
+            if tag == "Command":
+                yield MQPS_COMMAND, value
+            elif (known := BY_TAG.get(tag)) is not None:
+                yield known.mqps, value
+
+
+def _fitting(text: str, charset: str) -> str:
+    return text.replace("\0", "?").encode(charset, "replace").decode(charset)
+
+
+def content(message: Message, at: int, command: Publish | None) -> Content:
+    """The publication whose MQRFH is header number *at*; command: what ``parse`` made of it, if it could."""
+    header = message.headers[at]
+    assert isinstance(header, Rfh1)
+    try:
+        pairs = header.pairs()
+    except DecodeError:
+        pairs = []
+    data = tuple((BY_MQPS[name].tag, value) for name, value in pairs if name in _DATA)
+    user = tuple((name, value) for name, value in pairs if not name.startswith(_RESERVED))
+    found = Content(PublicationFormat.RFH1, frame_around(message, at), header, data=data, user=user)
+    if command is None:
+        return found
+    return replace(
+        found, pub_time=command.pub_time, seq_num=command.seq_num, publisher=publisher_of(command, message.mqmd)
+    )
+
+
+_DATA: Final = (BY_TAG["IntData"].mqps, BY_TAG["StringData"].mqps)
+
+
+def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
+    """Where a publisher takes requests: the queue it names or, with DirectReq, its reply queue; none with Anon."""
+    if command.anonymous:
+        return ()
+    qmgr, queue = command.qmgr_name, command.q_name
+    if command.direct_requests:
+        qmgr, queue = qmgr or mqmd.reply_to_qmgr, queue or mqmd.reply_to_q
+    return tuple((tag, name) for tag, name in (("QMgrName", qmgr), ("QName", queue)) if name)
+
+
+def tell(content: Content, telling: Telling) -> Told:
+    """The publication with an MQRFH: one name for each value, quoted where a value needs it.
+
+    The string is in the code page in force where that has its characters; else the whole header is in UTF-8, and what
+    precedes says so.
+    """
+    from_folders, lost = pairs_of_folders(content.folders, _is_free)
+    data = (*content.data, *from_folders.data)
+    pairs = [(MQPS_COMMAND, Publish.word)]
+    if telling.is_retained:
+        pairs.append((MQPS_PUBLICATION_OPTIONS, PubOpt.IS_RETAINED_PUB.value))
+    if telling.stream:
+        pairs.append((MQPS_STREAM_NAME, telling.stream))
+    pairs += [(MQPS_TOPIC, topic) for topic in telling.topics]
+    pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.stamps, *data)]
+    pairs += (*content.user, *from_folders.user)
+    lost = (*lost, *(f"{name}: its value holds a null" for name, value in pairs if "\0" in value))
+    pairs = [(name, value) for name, value in pairs if "\0" not in value]
+    if telling.sub_point:
+        lost = (*lost, f"SubPoint {telling.sub_point}")
+    frame = content.frame
+    header = Rfh1(
+        b"",
+        frame.encoding,
+        frame.coded_char_set_id,
+        frame.format,
+        frame.flags,
+        frame.order,
+        frame.charset,
+        string_codec(frame.ccsid, frame.charset),
+    )
+    # What came in an MQRFH of an unknown code page goes out in that one, byte for byte.
+    known = isinstance(content.header, Rfh1) or text_codec(frame.ccsid, MQENC_NATIVE) is not None
+    if known or _is_ascii(pairs):
+        try:
+            return Told(frame.with_header(header.with_pairs(pairs)), lost)
+        except EncodeError:
+            pass
+    wide = replace(header, charset=ASCII_FIELDS, string_charset="utf-8", coded_char_set_id=frame.ccsid_behind)
+    return Told(frame.with_header(wide.with_pairs(pairs), ccsid=_UTF8), lost)
+
+
+def _is_ascii(pairs: Iterable[tuple[str, str]]) -> bool:
+    return all(name.isascii() and value.isascii() for name, value in pairs)
+
+
+def _is_free(name: str) -> bool:
+    return bool(name) and not name.startswith(_RESERVED) and "\0" not in name

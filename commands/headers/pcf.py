@@ -1,0 +1,222 @@
+"""PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
+
+A PCF message is a body. What follows it in a publication, if anything does, is the publisher's data; no field
+describes that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from commands.broker.plan import Tags
+from commands.headers.mqrfh import publisher_of
+from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
+from commands.headers.publication import Content, Telling, Told, frame_of_body
+from commands.headers.response import Reply
+from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
+from commands.headers.user_folders import pairs_of_folders
+from commands.model import Command, Publish, PubOpt
+from rfh2.ccsid import ByteOrder, byte_order, text_codec
+from rfh2.constants import (
+    MQCCSI_DEFAULT,
+    MQCCSI_INHERIT,
+    MQENC_NATIVE,
+    MQRCCF_TOPIC_ERROR,
+)
+from rfh2.errors import CommandError, DecodeError, EncodeError
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from rfh2.options import OptionSet
+from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf_names import (
+    MQCFC_LAST,
+    MQCFC_NOT_LAST,
+    MQCFT_COMMAND,
+    MQCFT_RESPONSE,
+    MQRCCF_CFH_COMMAND_ERROR,
+    MQRCCF_CFH_TYPE_ERROR,
+    MQRCCF_CFIN_DUPLICATE_PARM,
+    MQRCCF_CFIN_PARM_ID_ERROR,
+    MQRCCF_CFST_DUPLICATE_PARM,
+    MQRCCF_CFST_PARM_ID_ERROR,
+    MQRCCF_PARM_COUNT_TOO_SMALL,
+    MQRCCF_STRUCTURE_TYPE_ERROR,
+)
+from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from streams.subscriptions import PublicationFormat
+
+FORMAT: Final = "MQPCF"
+_UTF8: Final = 1208
+_LONG: Final = range(-(1 << 31), 1 << 31)
+_REASONS: Final = Reasons(
+    unknown=(MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR),
+    duplicate=(MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_CFIN_DUPLICATE_PARM),
+    missing=MQRCCF_PARM_COUNT_TOO_SMALL,
+)
+
+
+def parse(message: Message) -> Command:
+    """The command in the PCF body of *message*.
+
+    Raises DecodeError where the body is no PCF; CommandError: 3001, 3007 for its header, 3013 to 3015, 3017 to 3019 for
+    parameters, and what ``command_of`` raises.
+    """
+    pcf = _decoded(message)
+    if pcf.type != MQCFT_COMMAND:
+        raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
+    word = COMMAND_WORDS.get(pcf.command)
+    if word is None:
+        why = f"Command {pcf.command} is none of publish/subscribe"
+        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=why, tags=(("Command", str(pcf.command)),))
+    given = [_given(parameter) for parameter in pcf.parameters]
+    missing = (("ParmId", str(BY_TAG["Topic"].pcf)),)
+    return command_of(word, given, PublicationFormat.PCF, _REASONS, missing)
+
+
+def is_command(message: Message) -> bool:
+    """Whether the body is a command of publish/subscribe, well formed or not beyond its header."""
+    try:
+        pcf = _decoded(message)
+    except DecodeError:
+        return False
+    return pcf.type == MQCFT_COMMAND and pcf.command in COMMAND_WORDS
+
+
+def _decoded(message: Message) -> Pcf:
+    return decode_pcf(message.body, message.body_ccsid, message.body_offset)
+
+
+def _given(parameter: Parameter) -> Given:
+    known = BY_PCF.get(parameter.parameter)
+    where = (("ParmId", str(parameter.parameter)),)
+    if known is None:
+        reason = _REASONS.unknown[isinstance(parameter, Cfin)]
+        raise CommandError(reason, why=f"parameter {parameter.parameter} cannot stand here", tags=where)
+    if known.integer and isinstance(parameter, Cfin):
+        options = known.options.of_mask(parameter.value) if known.options is not None else None
+        return Given(known.tag, str(parameter.value), where if options is None else (), options, integer=True)
+    if not known.integer and isinstance(parameter, Cfst):
+        try:
+            text = parameter.text
+        except DecodeError as error:
+            raise CommandError(error.reason, why=error.why, tags=where) from error
+        if known.tag == "Topic" and "\0" in text:
+            tags = (("Topic", text.split("\0")[0]), *where)
+            raise CommandError(MQRCCF_TOPIC_ERROR, why="a topic cannot hold a null", tags=tags)
+        return Given(known.tag, text.rstrip(" ") if known.padded else text, where)
+    why = f"parameter {parameter.parameter} has Type {parameter.type}"
+    raise CommandError(MQRCCF_STRUCTURE_TYPE_ERROR, why=why, tags=where)
+
+
+def reply(command: Message, says: Reply) -> Message:
+    """The response to *command*: an MQCFH of type response for each answer, one behind the other, the last marked."""
+    order = _order(command)
+    number = 0
+    try:
+        asked = _decoded(command)
+        order, number = asked.order, asked.command
+    except DecodeError:
+        pass
+    mqmd = command.mqmd
+    encoding = mqmd.encoding
+    if byte_order(encoding) != order:
+        encoding = 273 if order == "big" else 546
+    groups = says.groups
+    parts = []
+    for at, group in enumerate(groups, 1):
+        control = MQCFC_LAST if at == len(groups) else MQCFC_NOT_LAST
+        parameters = tuple(_told(group.tags, mqmd.coded_char_set_id))
+        own = (at, control, says.comp_code, group.reason)
+        parts.append(Pcf(number, parameters, MQCFT_RESPONSE, 1, *own, order).encode())
+    fmt = mqmd.format if mqmd.format in FORMATS else FORMAT
+    return Message(Mqmd(encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, format=fmt), (), b"".join(parts))
+
+
+def _told(tags: Tags, ccsid: int) -> Iterator[Parameter]:
+    """The parameters that say *tags*; the options of one tag are one sum."""
+    sums: dict[str, int] = {}
+    for tag, value in tags:
+        known = BY_TAG.get(tag)
+        if known is None:
+            continue
+        if known.options is not None:
+            sums[tag] = sums.get(tag, 0) | _mask(known.options, value)
+        elif not known.integer:
+            yield _string(known.pcf, value, ccsid)
+        elif _is_long(value):
+            yield Cfin(known.pcf, int(value))
+    for tag, mask in sums.items():
+        if mask in _LONG:
+            yield Cfin(BY_TAG[tag].pcf, mask)
+
+
+def _mask(options: OptionSet, value: str) -> int:
+    """The sum that *value*, a word or what a program gave as a sum, stands for."""
+    return int(value) if _is_long(value) else options.mask(options.read([value]).words)
+
+
+def _is_long(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and len(text) <= 11 and int(text) in _LONG
+
+
+def _string(parameter: int, text: str, ccsid: int) -> Cfst:
+    if ccsid not in (MQCCSI_DEFAULT, MQCCSI_INHERIT) and text_codec(ccsid, MQENC_NATIVE) is not None:
+        try:
+            return Cfst.of(parameter, text, ccsid)
+        except EncodeError:
+            pass
+    return Cfst.of(parameter, text, _UTF8)
+
+
+def _order(message: Message) -> ByteOrder:
+    return byte_order(message.body_encoding) or "little"
+
+
+def content(message: Message, command: Publish | None) -> Content:
+    """The publication in the PCF body of *message*. Raises DecodeError where it is none."""
+    pcf = _decoded(message)
+    data: list[tuple[str, str]] = []
+    for parameter in pcf.parameters:
+        if isinstance(parameter, Cfin) and parameter.parameter == BY_TAG["IntData"].pcf:
+            data.append(("IntData", str(parameter.value)))
+        elif isinstance(parameter, Cfst) and parameter.parameter == BY_TAG["StringData"].pcf:
+            data.append(("StringData", parameter.text))
+    found = Content(PublicationFormat.PCF, frame_of_body(message, pcf.rest), data=tuple(data))
+    found = replace(found, frame=replace(found.frame, order=pcf.order))
+    if command is None:
+        return found
+    publisher = publisher_of(command, message.mqmd)
+    return replace(found, pub_time=command.pub_time, seq_num=command.seq_num, publisher=publisher)
+
+
+def tell(content: Content, telling: Telling) -> Told:
+    """The publication as PCF; a body that it had follows the parameters."""
+    frame = content.frame
+    from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
+    lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]
+    parameters: list[Parameter] = []
+    if telling.is_retained:
+        options = BY_TAG["PubOpt"].options
+        assert options is not None
+        parameters.append(Cfin(BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
+    pairs = [("StreamName", telling.stream)] if telling.stream else []
+    pairs += [("Topic", topic) for topic in telling.topics]
+    pairs += (*content.publisher, *content.stamps, *content.data, *from_folders.data)
+    for tag, value in pairs:
+        known = BY_TAG[tag]
+        if not known.integer:
+            parameters.append(_string(known.pcf, value, frame.ccsid))
+        elif _is_long(value):
+            parameters.append(Cfin(known.pcf, int(value)))
+        else:
+            lost_here.append(f"{tag} {value!r}, which is no number")
+    if telling.sub_point:
+        lost_here.append(f"SubPoint {telling.sub_point}")
+    behind = bool(frame.after or frame.body)
+    if behind and content.form is not PublicationFormat.PCF:
+        lost_here.append("Format, Encoding and CodedCharSetId of the data")
+    pcf = Pcf(COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
+    fmt = frame.mqmd.format if not frame.before and frame.mqmd.format in FORMATS else FORMAT
+    return Told(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))

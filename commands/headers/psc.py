@@ -1,0 +1,154 @@
+"""MQRFH2: commands in its psc folder, responses in a pscr folder, publications in a psc folder (guide 6.6, 6.7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from commands.broker.plan import Tags
+from commands.broker.puts import Completion
+from commands.headers.psc_commands import ALL_TAGS, parse_psc
+from commands.headers.psc_folder import split_psc
+from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
+from commands.headers.response import Reply
+from commands.headers.user_folders import data_text, extensions_folder, user_folder
+from commands.headers.xml_text import has_room_for, in_xml
+from commands.model import Command, Publish, PubOpt
+from rfh2.ccsid import byte_order, field_codec, is_ebcdic
+from rfh2.constants import (
+    MQFMT_RF_HEADER_2,
+    MQRC_FORMAT_ERROR,
+    MQRC_RFH_COMMAND_ERROR,
+    MQRC_RFH_DUPLICATE_PARM,
+    MQRC_RFH_PARM_ERROR,
+)
+from rfh2.errors import CommandError, DecodeError
+from rfh2.folders import Folder, write
+from rfh2.folders import parse as folder_roots
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
+from streams.subscriptions import PublicationFormat
+
+_UTF8: Final = 1208
+# What a pscr folder may hold beside the tags of psc (wire formats 4.3).
+_TAGS: Final = ALL_TAGS | {"UserId", "CorrelId"}
+
+
+def parse(message: Message) -> Command:
+    """The command in the psc folder of the message's first MQRFH2. Other folders belong to the publication.
+
+    Raises DecodeError where there is no MQRFH2 or the folder's text is broken, CommandError where the folder breaks a
+    rule of its command (guide 6.7).
+    """
+    header = message.rfh2
+    if header is None:
+        why = f"no MQRFH2: Format of the message is {message.mqmd.format!r}"
+        raise DecodeError(0, "message", why, "no-command-header", MQRC_FORMAT_ERROR)
+    found, _ = split_psc(header)
+    if not found:
+        raise CommandError(MQRC_RFH_COMMAND_ERROR, why="the MQRFH2 has no psc folder")
+    if len(found) > 1:
+        raise CommandError(MQRC_RFH_DUPLICATE_PARM, why="the MQRFH2 has more than one psc folder")
+    return parse_psc(_pairs(found[0]))
+
+
+def _pairs(psc: Folder) -> list[tuple[str, str]]:
+    leaves = psc.leaves()
+    if leaves is not None:
+        return leaves
+    for child in folder_roots(psc)[0]:
+        if len(child):
+            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{child.tag} holds other elements instead of a value")
+    return psc.pairs()
+
+
+def reply(command: Message, says: Reply) -> Message:
+    """The response to *command*, in its byte order, code page and NameValueCCSID.
+
+    The psc folder of the command follows a warning or an error as it came (guide 6.7.6).
+    """
+    asked = command.rfh2
+    header = asked if asked is not None else _header_for(command.mqmd)
+    texts = [write("pscr", (("Completion", says.completion.value),))[: -len("</pscr>")]]
+    texts += [write("Response", (("Reason", str(answer.reason)), *_known(answer.tags))) for answer in says.answers]
+    texts.append(write("x", _known(says.attributes))[len("<x>") : -len("</x>")] + "</pscr>")
+    folders = [Folder.of("".join(texts), _charset(header))]
+    if says.completion is not Completion.OK and asked is not None:
+        folders += split_psc(asked)[0][:1]
+    encoding = command.mqmd.encoding
+    if byte_order(encoding) != header.order:
+        encoding = 273 if header.order == "big" else 546
+    rfh2 = Rfh2(
+        tuple(folders),
+        encoding,
+        _UTF8,
+        name_value_ccsid=header.name_value_ccsid,
+        order=header.order,
+        charset=header.charset,
+    )
+    described = Mqmd(encoding=encoding, coded_char_set_id=command.mqmd.coded_char_set_id, format=MQFMT_RF_HEADER_2)
+    return Message(described, (rfh2,))
+
+
+def _known(tags: Tags) -> Tags:
+    return tuple((tag, in_xml(value)) for tag, value in tags if tag in _TAGS)
+
+
+def _charset(header: Rfh2) -> str:
+    return "utf-8" if header.name_value_ccsid == _UTF8 else f"utf-16-{header.order[0]}e"
+
+
+def _header_for(command: Mqmd) -> Rfh2:
+    """An empty header in the byte order and the characters that the sender of an unreadable message uses."""
+    ccsid = command.coded_char_set_id
+    return Rfh2(order=byte_order(command.encoding) or "little", charset=field_codec(ccsid, is_ebcdic(ccsid)))
+
+
+def content(message: Message, at: int, command: Publish | None) -> Content:
+    """The publication whose MQRFH2 is header number *at*; command: what ``parse`` made of it, if it could."""
+    header = message.headers[at]
+    assert isinstance(header, Rfh2)
+    return Content(
+        PublicationFormat.RFH2,
+        frame_around(message, at),
+        header,
+        pub_time=None if command is None else command.pub_time,
+        seq_num=None if command is None else command.seq_num,
+        folders=split_psc(header)[1],
+    )
+
+
+def tell(content: Content, telling: Telling) -> Told:
+    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte."""
+    pairs = [("Command", Publish.word)]
+    if telling.is_retained:
+        pairs.append(("PubOpt", PubOpt.IS_RETAINED_PUB.value))
+    pairs += [("Topic", topic) for topic in telling.topics]
+    if telling.sub_point:
+        pairs.append(("SubPoint", telling.sub_point))
+    pairs += content.stamps
+    lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
+    if content.data:
+        lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
+    told = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))
+    return replace(told, lost=(*told.lost, *lost)) if lost else told
+
+
+def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> Told:
+    """The publication with an MQRFH2 of these folders and its own; the data of an MQRFH or of PCF goes into mqpse.
+
+    stamps: PubTime and SeqNum, where they are to go there too.
+    """
+    user, lost_user = user_folder(content.user)
+    data, lost_data = data_text(content.data)
+    all_texts = (*texts, *(text for text in (extensions_folder(stamps, data), user) if text))
+    if isinstance(content.header, Rfh2):
+        header = content.header
+    else:
+        frame = content.frame
+        described = (frame.encoding, frame.coded_char_set_id, frame.format, frame.flags)
+        header = Rfh2((), *described, _UTF8, frame.order, frame.charset)
+    charset = _charset(header)
+    header = header.with_folders((*(Folder.of(text, charset) for text in all_texts), *content.folders))
+    return Told(content.frame.with_header(header), (*lost_user, *lost_data))

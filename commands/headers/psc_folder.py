@@ -1,0 +1,77 @@
+"""Where the psc folder of an MQRFH2 is, and what else the header carries."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rfh2.folders import Folder
+from rfh2.rfh2 import Rfh2
+from rfh2.split_folders import split_roots
+
+PSC = "psc"
+_UTF8 = 1208
+_BEGIN = b"<psc>"
+_MARK = b"<psc"
+
+
+def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
+    """(tag, text) of the one psc folder of *header*, where it is plain that there is one and that it holds leaves.
+
+    None where that takes a closer look. Raises DecodeError for bytes that are no text.
+    """
+    if header.name_value_ccsid != _UTF8:
+        return None
+    found = None
+    for folder in header.folders:
+        data = folder.data
+        if _MARK in data:
+            if found is not None or not data.startswith(_BEGIN):
+                return None
+            found = folder
+    return None if found is None else found.leaves()
+
+
+def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
+    """The psc folders of *header*, and all its other folders, each in order.
+
+    A NameValueData that holds a psc folder among others is taken apart; every other one stays as it is, byte for byte.
+    Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it tells the
+    fault.
+    """
+    commands: list[Folder] = []
+    others: list[Folder] = []
+    doubtful: list[Folder] = []
+    for folder in header.folders:
+        if _is_psc_alone(folder):
+            commands.append(folder)
+            continue
+        if not _mentions_psc(folder):
+            others.append(folder)
+            continue
+        parts = split_roots(folder)
+        found = [part for part in parts if part.name == PSC]
+        if not found:
+            others.append(folder)
+            if folder.name[:1] in ("", "!", "?"):
+                doubtful.append(folder)
+            continue
+        commands += found
+        others += [part for part in parts if part.name != PSC]
+    if doubtful and not commands:
+        return tuple(doubtful[:1]), tuple(folder for folder in others if folder is not doubtful[0])
+    return tuple(commands), tuple(others)
+
+
+def _is_psc_alone(folder: Folder) -> bool:
+    """The usual case, found without reading the text."""
+    data = folder.data
+    return data.startswith(_BEGIN) and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
+
+
+def _mentions_psc(folder: Folder) -> bool:
+    return _mark(folder.charset) in folder.data
+
+
+@cache
+def _mark(charset: str) -> bytes:
+    return f"<{PSC}".encode(charset)

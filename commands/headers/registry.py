@@ -1,0 +1,132 @@
+"""Which family a message belongs to, and what each family does: the one place that knows them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from commands.headers import message_properties, mqrfh, pcf, psc
+from commands.headers.psc_folder import split_psc
+from commands.headers.publication import Content, Telling, Told, frame_before
+from commands.headers.response import Reply
+from commands.model import Command, Publish, PubOpt
+from rfh2.errors import DecodeError, QPubSubError
+from rfh2.message import Message
+from rfh2.mqmd import name_of
+from rfh2.mqps import MQPS_COMMAND
+from rfh2.pcf import FORMATS
+from rfh2.rfh1 import Rfh1
+from rfh2.rfh2 import Rfh2
+from streams.subscriptions import PublicationFormat
+
+_HOLDERS: Final = (Rfh2, Rfh1)
+_RFH2, _RFH1, _PCF = PublicationFormat.RFH2, PublicationFormat.RFH1, PublicationFormat.PCF
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How one header carries commands and responses."""
+
+    parse: Callable[[Message], Command]
+    reply: Callable[[Message, Reply], Message]
+
+
+FAMILIES: Final = {
+    _RFH2: Family(psc.parse, psc.reply),
+    _RFH1: Family(mqrfh.parse, mqrfh.reply),
+    _PCF: Family(pcf.parse, pcf.reply),
+}
+
+# How a publication is told in each format that a subscriber may have.
+TELLERS: Final[dict[PublicationFormat, Callable[[Content, Telling], Told]]] = {
+    _RFH2: psc.tell,
+    _RFH1: mqrfh.tell,
+    _PCF: pcf.tell,
+    PublicationFormat.PROPERTIES: message_properties.tell,
+    PublicationFormat.NONE: message_properties.tell_nothing,
+}
+
+
+def family_of(message: Message) -> PublicationFormat:
+    """The header that holds the command of *message*: of several the first that has one; MQRFH2 where there is none.
+
+    A message that could not be decoded belongs to the family that its Format announces.
+    """
+    in_pcf = message.body_format in FORMATS
+    if len(message.headers) == 1 and isinstance(message.headers[0], Rfh2) and not in_pcf:
+        return _RFH2  # as nearly all are
+    headers = [header for header in message.headers if isinstance(header, _HOLDERS)]
+    if len(headers) + in_pcf > 1:
+        for header in headers:
+            if isinstance(header, Rfh1) and MQPS_COMMAND.encode(header.string_charset) in header.data:
+                return _RFH1
+            if isinstance(header, Rfh2) and split_psc(header)[0]:
+                return _RFH2
+        if in_pcf and pcf.is_command(message):
+            return _PCF
+    if headers:
+        return _RFH1 if isinstance(headers[0], Rfh1) else _RFH2
+    if in_pcf:
+        return _PCF
+    return _RFH1 if name_of(message.mqmd.format) == Rfh1.own_format else _RFH2
+
+
+def is_command(message: Message) -> bool:
+    """Whether *message* is meant for a broker, sound or not: it bears a command's mark."""
+    family = family_of(message)
+    if family is _PCF:
+        return pcf.is_command(message)
+    if family is _RFH1:
+        header = message.rfh1
+        return header is not None and MQPS_COMMAND.encode(header.string_charset) in header.data
+    header2 = message.rfh2
+    return header2 is not None and bool(split_psc(header2)[0])
+
+
+def content_of(message: Message, command: Command | None = None) -> Content:
+    """What *message*, a publication, says; of one without a header of publish/subscribe, nothing but its body.
+
+    command: what ``parse`` made of it, where that is known.
+    """
+    family = family_of(message)
+    if command is None:
+        with suppress(QPubSubError):
+            command = FAMILIES[family].parse(message)
+    publish = command if isinstance(command, Publish) else None
+    found: Content | None = None
+    if family is _PCF:
+        try:
+            found = pcf.content(message, publish)
+        except DecodeError:
+            found = None
+    else:
+        kind, read = (Rfh1, mqrfh.content) if family is _RFH1 else (Rfh2, psc.content)
+        at = next((at for at, header in enumerate(message.headers) if isinstance(header, kind)), None)
+        if at is not None:
+            found = read(message, at, publish)
+    if found is None:
+        return Content(None, frame_before(message))
+    options = 0 if publish is None else _put_options(publish)
+    return replace(found, put_options=options) if options else found
+
+
+def tell(content: Content, telling: Telling) -> Told:
+    """The publication as *telling* asks for it."""
+    keep = telling.keep_pcf and content.form is _PCF
+    return TELLERS[_PCF if keep else telling.format](content, telling)
+
+
+# MQPMO_* of the put that a Publish command comes to (guide 7.2.4, 7.2.5).
+_PUT_OPTIONS: Final = {
+    PubOpt.RETAIN_PUB: 0x0020_0000,
+    PubOpt.OTHER_SUBS_ONLY: 0x1000_0000,
+    PubOpt.LOCAL: 0x0400_0000,
+}
+_SUPPRESS_REPLYTO: Final = 0x0800_0000
+
+
+def _put_options(command: Publish) -> int:
+    options = sum(_PUT_OPTIONS.get(option, 0) for option in set(command.options))
+    return options | (_SUPPRESS_REPLYTO if command.anonymous else 0)

@@ -1,0 +1,41 @@
+"""What a response says, before a header says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from commands.broker.plan import Tags, Warned
+from commands.broker.puts import Completion
+from rfh2.constants import MQRC_NONE, REASON_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One response (guide 6.7.6; wire formats 2.6).
+
+    answers: one for an error, one for each warning, none for ok. attributes: of the subscription, where FullResp asks
+    for them.
+    """
+
+    completion: Completion
+    answers: tuple[Warned, ...] = ()
+    attributes: Tags = ()
+
+    @property
+    def groups(self) -> tuple[Warned, ...]:
+        """The answers of the older headers, which say that nothing is wrong, too; FullResp's attributes with them."""
+        return self.answers or (Warned(MQRC_NONE, self.attributes),)
+
+    @property
+    def comp_code(self) -> int:
+        """MQCC_OK, MQCC_WARNING or MQCC_FAILED."""
+        return _COMP_CODES[self.completion]
+
+
+_COMP_CODES: Final = {Completion.OK: 0, Completion.WARNING: 1, Completion.ERROR: 2}
+
+
+def reason_text(reason: int) -> str:
+    """MQPSReasonText: the name of the reason's constant (wire formats 2.3)."""
+    return REASON_NAMES.get(reason, f"MQRC_{reason}")

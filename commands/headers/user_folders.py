@@ -1,0 +1,114 @@
+"""User-defined properties between an MQRFH, where they are pairs, and an MQRFH2, where they are a usr folder.
+
+IntData and StringData, which an MQRFH2 has no tags for, travel in the property MQPubStrIntData, ``<mqpse><Sid>``
+(guide 4.4, table 1), as the piece of NameValueString that they are: read back, nothing of them is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from commands.headers.property_names import BY_MQPS, BY_TAG
+from commands.headers.publication import Pairs
+from commands.headers.xml_text import has_room_for, in_xml
+from rfh2.errors import DecodeError
+from rfh2.folders import Folder, parse, write
+from rfh2.name_values import parse as parse_name_values
+from rfh2.name_values import write as write_name_values
+
+USER: Final = "usr"
+EXTENSIONS: Final = "mqpse"
+DATA: Final = "Sid"
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_INT32: Final = re.compile("-?[0-9]{1,9}")
+
+
+class FromFolders(NamedTuple):
+    """What folders give to an MQRFH or to PCF."""
+
+    user: Pairs = ()
+    data: Pairs = ()
+
+
+def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -> tuple[FromFolders, tuple[str, ...]]:
+    """The user pairs and the data in *folders*, and what of them has no place outside an MQRFH2.
+
+    fits: whether a name may be that of a user pair. A typed property (``dt``) becomes its text.
+    """
+    user: list[tuple[str, str]] = []
+    data: list[tuple[str, str]] = []
+    lost: list[str] = []
+    for folder in folders:
+        try:
+            leaves, nested = _leaves(folder)
+        except DecodeError:
+            leaves, nested = [], [""]
+        if folder.name == USER:
+            user += [(name, value) for name, value in leaves if fits(name) and "\0" not in value]
+            lost += [f"{USER}.{name}" for name, value in leaves if not fits(name) or "\0" in value]
+            lost += [f"{USER}.{name}".rstrip(".") for name in nested]
+        elif folder.name == EXTENSIONS:
+            for name, value in leaves:
+                if name == DATA and (found := _data_of(value)) is not None:
+                    data += found
+                else:
+                    lost.append(f"{EXTENSIONS}.{name}")
+        else:
+            lost.append(f"folder {folder.name}" if folder.name else "a folder without a name")
+    return FromFolders(tuple(user), tuple(data)), tuple(lost)
+
+
+def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
+    """The text of the usr folder of these pairs, "" for none, and the names of those that XML has no room for."""
+    fitting: list[tuple[str, str]] = []
+    lost: list[str] = []
+    for name, value in pairs:
+        if _NAME.fullmatch(name) and has_room_for(value):
+            fitting.append((name, value))
+        else:
+            lost.append(f"user pair {name}")
+    return write(USER, fitting) if fitting else "", tuple(lost)
+
+
+def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
+    """The value of MQPubStrIntData, "" for none, and what of *data* XML has no room for."""
+    if not data:
+        return "", ()
+    fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if has_room_for(value)]
+    lost = tuple(BY_TAG[tag].mqps for tag, value in data if not has_room_for(value))
+    return write_name_values(fitting), lost
+
+
+def extensions_folder(stamps: Pairs, data: str) -> str:
+    """The text of the mqpse folder: publication time, sequence number and data (guide 4.4, table 1); "" for none."""
+    if not stamps and not data:
+        return ""
+    names = {"PubTime": "Pts", "SeqNum": "Seq"}
+    pairs = [(names[tag], in_xml(value)) for tag, value in stamps]
+    text = write(EXTENSIONS, [*pairs, *([(DATA, data)] if data else [])])
+    for tag, value in pairs:
+        if tag == "Seq" and _INT32.fullmatch(value):
+            text = text.replace(f"<Seq>{value}<", f'<Seq dt="i4">{value}<')
+    return text
+
+
+def _data_of(text: str) -> Pairs | None:
+    try:
+        pairs = parse_name_values(text)
+    except DecodeError:
+        return None
+    names = {BY_TAG["IntData"].mqps, BY_TAG["StringData"].mqps}
+    if any(pair.name not in names for pair in pairs):
+        return None
+    return tuple((BY_MQPS[pair.name].tag, pair.value) for pair in pairs)
+
+
+def _leaves(folder: Folder) -> tuple[list[tuple[str, str]], list[str]]:
+    """(tag, text) of the properties of a folder, and the tags of its groups."""
+    pairs = folder.pairs()
+    nested = [str(child.tag) for child in parse(folder)[0] if len(child)]
+    groups = frozenset(nested)
+    return [(tag, text) for tag, text in pairs if tag not in groups], nested

@@ -1,0 +1,218 @@
+"""Trying IBM MQ: the connection, the queues that the bridge reads and writes, the topic tree, and the rights to each.
+
+Everything is tried by doing it, and then undone: what is put is put under syncpoint and backed out, what is subscribed
+is not durable. So a right is there when it was used, not when somebody says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from commands.links.checking.findings import Finding
+from commands.links.config import QueuesConfig, TopicsConfig
+from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.reasons import (
+    MQRC_NO_RETAINED_MSG,
+    MQRC_NOT_AUTHORIZED,
+    MQRC_OBJECT_IN_USE,
+    MQRC_UNKNOWN_OBJECT_NAME,
+    MqError,
+)
+from commands.links.urls import Address
+from rfh2.constants import MQPER_PERSISTENT
+from rfh2.mqmd import Mqmd
+
+_SYNCPOINT, _SET_ALL = 0x0002, 0x0800
+_MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
+_PSMODES: Final = {0: "DISABLED", 1: "COMPAT", 2: "ENABLED"}
+_PUBSUB_MODE: Final = 187
+
+
+class MqCheck:
+    """Tries one queue manager. user: for whom setmqaut lines are to be written."""
+
+    def __init__(self, address: Address, config: QueuesConfig, user: str) -> None:
+        self._qmgr, self._user, self._config, self._address = address.qmgr, user, config, address
+        self._connection = Connection(address, config, "qpubsub check")
+
+    def connect(self) -> Finding:
+        """Whether there is a connection; nothing else can be tried without. Raises ConfigError."""
+        subject = f"connection to {self._address}"
+        try:
+            self._connection.connect()
+        except MqError as error:
+            mend = self._authorize("qmgr", "", "+connect +inq +setall") if error.reason == MQRC_NOT_AUTHORIZED else ()
+            return Finding(subject, False, str(error), mend)
+        return Finding(subject, True, "connected")
+
+    def queues(self, inputs: Sequence[str], destinations: Sequence[str]) -> Iterator[Finding]:
+        """The queues of the processor. destinations: where subscribers' queues are known to be."""
+        yield self._psmode()
+        for name in inputs:
+            yield self._input(name)
+        yield self._record()
+        yield self._dead_letters()
+        for name in destinations:
+            yield self._output(name, f"subscriber queue {name}", create=False)
+
+    def outgoing(self, name: str) -> Iterator[Finding]:
+        """The queue on which publications wait for the tree."""
+        yield self._input(name)
+        yield self._output(name, f"queue {name}, for output", create=False)
+
+    def topics(self, config: TopicsConfig) -> Iterator[Finding]:
+        """The topic tree."""
+        topic = f"QPUBSUB/check/{self._qmgr}"
+        yield self._input(config.in_queue)
+        yield self._sent_to(config.in_queue)
+        yield self._tried("subscribing", lambda: self._subscribe(topic), self._topic("+sub +resume +pub"))
+        yield self._tried("publishing", lambda: self._publish(topic), self._topic("+pub"))
+        mend = (*self._authorize("queue", "SYSTEM.ADMIN.COMMAND.QUEUE", "+put"),)
+        mend += self._authorize("queue", _MODEL_QUEUE, "+get +dsp +put")
+        mend += self._topic("+clr")
+        yield self._tried("clearing a topic (PCF Clear Topic String)", lambda: self._clear(topic), mend)
+
+    def close(self) -> None:
+        """Disconnect; nothing of what was tried stays."""
+        self._connection.disconnect()
+
+    # What is tried
+
+    def _psmode(self) -> Finding:
+        subject = "PSMODE of the queue manager"
+        try:
+            mode = int(self._connection.inquire_qmgr([_PUBSUB_MODE])[_PUBSUB_MODE])
+        except MqError as error:
+            return Finding(subject, False, str(error), self._authorize("qmgr", "", "+inq"))
+        if _PSMODES.get(mode) == "ENABLED":
+            why = "ENABLED: its own queued interface reads the same queues"
+            return Finding(subject, False, why, ("ALTER QMGR PSMODE(COMPAT)",))
+        return Finding(subject, True, _PSMODES.get(mode, str(mode)))
+
+    def _input(self, name: str) -> Finding:
+        cmqc = self._connection.mq.CMQC
+
+        def attempt() -> str:
+            handle = self._connection.queue(name, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE | cmqc.MQOO_INQUIRE)
+            found = self._connection.inquire(handle, [cmqc.MQIA_INHIBIT_GET, cmqc.MQIA_CURRENT_Q_DEPTH])
+            self._connection.glance(handle, first=True)
+            self._connection.close_queue(name, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE | cmqc.MQOO_INQUIRE)
+            if found[cmqc.MQIA_INHIBIT_GET]:
+                raise MqError(f"MQGET from {name}", 2016, "GET_INHIBITED")
+            return f"{found[cmqc.MQIA_CURRENT_Q_DEPTH]} messages wait"
+
+        mends = {
+            MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE",),
+            MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+get +browse +inq"),
+            2016: (f"ALTER QLOCAL('{name}') GET(ENABLED)",),
+        }
+        return self._by_reason(f"queue {name}, for input", attempt, mends)
+
+    def _record(self) -> Finding:
+        cmqc, name = self._connection.mq.CMQC, self._config.record_queue
+        options = cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE
+
+        def attempt() -> str:
+            self._connection.queue(name, options)
+            self._put(name)
+            self._connection.close_queue(name, options)
+            return "can be read exclusively and put to"
+
+        mends = {
+            MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE MAXMSGL(104857600)",),
+            MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+get +browse +put +inq"),
+            MQRC_OBJECT_IN_USE: ("a bridge is running; stop it to try this",),
+        }
+        return self._by_reason(f"record queue {name}", attempt, mends)
+
+    def _dead_letters(self) -> Finding:
+        selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME
+        try:
+            name = str(self._connection.inquire_qmgr([selector])[selector])
+        except MqError as error:
+            return Finding("dead-letter queue", False, str(error), self._authorize("qmgr", "", "+inq"))
+        if not name:
+            line = "ALTER QMGR DEADQ('SYSTEM.DEAD.LETTER.QUEUE')"
+            return Finding("dead-letter queue", False, "the queue manager has none", (line,))
+        return self._output(name, f"dead-letter queue {name}")
+
+    def _output(self, name: str, subject: str, create: bool = True) -> Finding:
+        def attempt() -> str:
+            self._put(name, _SET_ALL if self._config.context == "all" else 0)
+            return "can be put to"
+
+        right = "+put +setall" if self._config.context == "all" else "+put"
+        mends = {
+            MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES)",) if create else (),
+            MQRC_NOT_AUTHORIZED: (
+                *self._authorize("queue", name, right),
+                *(self._authorize("qmgr", "", "+setall") if self._config.context == "all" else ()),
+            ),
+            2051: (f"ALTER QLOCAL('{name}') PUT(ENABLED)",),
+            2053: (f"ALTER QLOCAL('{name}') MAXDEPTH(999999999)",),
+        }
+        return self._by_reason(subject, attempt, mends)
+
+    def _sent_to(self, name: str) -> Finding:
+        """A subscription's queue: whoever subscribes must be allowed to put there."""
+
+        def attempt() -> str:
+            self._put(name)
+            return "can be put to"
+
+        mends = {MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+put")}
+        return self._by_reason(f"queue {name}, as where subscriptions send", attempt, mends)
+
+    def _put(self, queue: str, options: int = 0) -> None:
+        md = Mqmd(persistence=MQPER_PERSISTENT, format="MQSTR", user_identifier=self._user[:12]).encode()
+        try:
+            self._connection.put1(queue, "", md, b"qpubsub check", _SYNCPOINT | options)
+        finally:
+            self._connection.backout()
+
+    def _subscribe(self, topic: str) -> str:
+        connection, cmqc = self._connection, self._connection.mq.CMQC
+        options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
+        made = connection.subscribe(topic, "", options | cmqc.MQSO_WILDCARD_TOPIC, None)
+        try:
+            connection.request(made)
+        except MqError as error:
+            if error.reason != MQRC_NO_RETAINED_MSG:
+                raise
+        finally:
+            connection.close_subscription(made, cmqc.MQCO_NONE, queue_too=True)
+        return "allowed"
+
+    def _publish(self, topic: str) -> str:
+        try:
+            self._connection.publish(topic, Mqmd(format="MQSTR").encode(), b"qpubsub check", _SYNCPOINT)
+        finally:
+            self._connection.backout()
+        return "allowed"
+
+    def _clear(self, topic: str) -> str:
+        mq = self._connection.mq
+        parameters = {mq.CMQC.MQCA_TOPIC_STRING: topic, mq.CMQCFC.MQIACF_CLEAR_TYPE: mq.CMQCFC.MQCLRT_RETAINED}
+        self._connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, mq.CMQCFC.MQIACF_CLEAR_SCOPE: 1})
+        return "allowed"
+
+    # What is found
+
+    def _tried(self, subject: str, attempt: Callable[[], str], mend: tuple[str, ...]) -> Finding:
+        return self._by_reason(subject, attempt, {}, mend)
+
+    def _by_reason(
+        self, subject: str, attempt: Callable[[], str], mends: dict[int, tuple[str, ...]], otherwise: Any = ()
+    ) -> Finding:
+        try:
+            return Finding(subject, True, attempt())
+        except MqError as error:
+            return Finding(subject, False, str(error), mends.get(error.reason, tuple(otherwise)))
+
+    def _authorize(self, kind: str, name: str, rights: str) -> tuple[str, ...]:
+        which = f" -n {name}" if name else ""
+        return (f"setmqaut -m {self._qmgr} -t {kind}{which} -p {self._user} {rights}",)
+
+    def _topic(self, rights: str) -> tuple[str, ...]:
+        return self._authorize("topic", "SYSTEM.BASE.TOPIC", rights)

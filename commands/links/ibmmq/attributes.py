@@ -1,0 +1,122 @@
+"""What IBM MQ's queues are like, asked by MQINQ and believed for a minute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from commands.broker.objects import DEAD_LETTER_QUEUE, LocalQueue
+from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.reasons import (
+    MQRC_NOT_AUTHORIZED,
+    MQRC_UNKNOWN_OBJECT_NAME,
+    ConnectionLostError,
+    MqError,
+)
+
+_BELIEVED_S: Final = 60.0
+_LOCAL: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A queue by its name, whatever its type, as far as it can be inquired. kind: MQQT_*."""
+
+    definition: LocalQueue
+    kind: int
+
+
+class Queues:
+    """The queues of one connection. clock: seconds that only grow."""
+
+    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connection, self._clock = connection, clock
+        self._known: dict[str, tuple[float, Found | None]] = {}
+        self._dead: str | None = None
+
+    @property
+    def dead_letter_queue(self) -> str:
+        """DEADQ of the queue manager; the usual one where it has none. Raises MqError."""
+        if self._dead is None:
+            selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME
+            self._dead = str(self._connection.inquire_qmgr([selector])[selector]) or DEAD_LETTER_QUEUE
+        return self._dead
+
+    def look(self, name: str) -> Found | None:
+        """The queue of that name; None where there is none. Raises MqError."""
+        known = self._known.get(name)
+        if known is not None and self._clock() - known[0] < _BELIEVED_S:
+            return known[1]
+        found = self._inquire(name)
+        self._known[name] = (self._clock(), found)
+        return found
+
+    def forget(self, name: str | None = None) -> None:
+        """Ask again; all of them where no name is given."""
+        if name is None:
+            self._known.clear()
+            self._dead = None
+        else:
+            self._known.pop(name, None)
+
+    def _inquire(self, name: str) -> Found | None:
+        cmqc, connection = self._connection.mq.CMQC, self._connection
+        try:
+            handle = connection.queue(name, cmqc.MQOO_INQUIRE)
+        except ConnectionLostError:
+            raise
+        except MqError as error:
+            if error.reason == MQRC_NOT_AUTHORIZED:
+                return Found(LocalQueue(name), _LOCAL)  # it is there; what it is like may not be asked
+            if error.reason == MQRC_UNKNOWN_OBJECT_NAME:
+                return None
+            raise
+        try:
+            every = [cmqc.MQIA_Q_TYPE, cmqc.MQIA_DEF_PERSISTENCE, cmqc.MQIA_DEF_PRIORITY, cmqc.MQIA_INHIBIT_PUT]
+            values = connection.inquire(handle, every)
+            if values[cmqc.MQIA_Q_TYPE] == _LOCAL:
+                texts = [cmqc.MQCA_BACKOUT_REQ_Q_NAME]
+                numbers = [cmqc.MQIA_INHIBIT_GET, cmqc.MQIA_BACKOUT_THRESHOLD]
+                numbers += [cmqc.MQIA_MAX_MSG_LENGTH, cmqc.MQIA_MAX_Q_DEPTH]
+                values |= connection.inquire(handle, [*numbers, *texts])
+        finally:
+            # Kept open it would keep the queue from being deleted.
+            connection.close_queue(name, cmqc.MQOO_INQUIRE)
+        definition = LocalQueue(
+            name,
+            def_priority=int(values[cmqc.MQIA_DEF_PRIORITY]),
+            def_persistent=values[cmqc.MQIA_DEF_PERSISTENCE] == 1,
+            max_depth=int(values.get(cmqc.MQIA_MAX_Q_DEPTH, 999_999_999)),
+            max_message_length=int(values.get(cmqc.MQIA_MAX_MSG_LENGTH, 104_857_600)),
+            get_enabled=not values.get(cmqc.MQIA_INHIBIT_GET, 0),
+            put_enabled=not values[cmqc.MQIA_INHIBIT_PUT],
+            backout_threshold=int(values.get(cmqc.MQIA_BACKOUT_THRESHOLD, 0)),
+            backout_queue=str(values.get(cmqc.MQCA_BACKOUT_REQ_Q_NAME, "")),
+        )
+        return Found(definition, int(values[cmqc.MQIA_Q_TYPE]))
+
+
+class QueueAttributes(dict[str, LocalQueue]):
+    """IBM MQ's queues where the broker expects the embedded ones: looked up one by one, when they are asked for."""
+
+    def __init__(self, queues: Queues) -> None:
+        super().__init__()
+        self._queues = queues
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._queues.look(name) is not None
+
+    def __missing__(self, name: str) -> LocalQueue:
+        found = self._queues.look(name)
+        if found is None:
+            raise KeyError(name)
+        return found.definition
+
+    def get(self, name: str, default: LocalQueue | None = None) -> LocalQueue | None:  # type: ignore[override]
+        found = self._queues.look(name)
+        return default if found is None else found.definition
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())

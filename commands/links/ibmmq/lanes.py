@@ -1,0 +1,85 @@
+"""Taking commands off several queues in the order in which they were put.
+
+MQ orders one queue, by priority and arrival; between queues there is only PutDate and PutTime, to a hundredth of a
+second. A program that registers and then publishes must not find its publication processed first. So the first message
+of a queue is only taken when every other queue has been looked at since it was seen: what is put there later is later.
+
+A look is a browse of the first message's descriptor, and is made anew before a message is taken. Browsing further ahead
+would save looks, and be wrong: what was put under syncpoint may be committed behind the cursor, and would be overtaken
+by what was put after it. A message is got, by its token, when it is its turn and no sooner: what is got and not
+processed would be gone with the commit.
+
+So a message costs as many calls as there are queues, and one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from commands.links.ibmmq.connection import Connection, Got
+from rfh2.layouts import MQMD1
+
+_PUT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans() if name in ("PutDate", "PutTime")}
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A queue, and what the last look at it saw: the first message's token and moment, or None for no message."""
+
+    queue: str
+    handle: Any
+    looked: int = -1
+    token: bytes | None = None
+    put: bytes = b""
+
+
+class Lanes:
+    """The input queues during one unit of work. queues: names, and handles for browsing and for input."""
+
+    def __init__(self, connection: Connection, queues: Sequence[tuple[str, Any]]) -> None:
+        self._connection = connection
+        self.handles = tuple(queues)
+        self._lanes = [_Lane(queue, handle) for queue, handle in queues]
+        self._looks = 0
+
+    def take(self) -> tuple[str, Got] | None:
+        """The next message, got under syncpoint, and its queue; None where there is none."""
+        cmqc = self._connection.mq.CMQC
+        begun = self._looks
+        while (lane := self._first(begun)) is not None:
+            got = self._connection.get(lane.handle, cmqc.MQGMO_SYNCPOINT, token=lane.token)
+            lane.looked = -1  # it has another first message now, whether this one was got or has expired
+            if got is not None:
+                return lane.queue, got
+        return None
+
+    def _first(self, begun: int) -> _Lane | None:
+        """The lane whose first message is the next one. begun: looks up to this one are of before."""
+        while True:
+            for lane in self._lanes:
+                if lane.looked < 0:
+                    self._look(lane)
+            filled = [lane for lane in self._lanes if lane.token is not None]
+            if not filled:
+                stale = [lane for lane in self._lanes if lane.looked <= begun]
+                if not stale:
+                    return None
+            else:
+                first = min(filled, key=lambda lane: lane.put)
+                if first.looked <= begun:
+                    stale = [first]
+                else:
+                    stale = [lane for lane in self._lanes if lane.looked < first.looked]
+                if not stale:
+                    return first
+            for lane in stale:
+                self._look(lane)
+
+    def _look(self, lane: _Lane) -> None:
+        self._looks += 1
+        lane.looked = self._looks
+        seen = self._connection.glance(lane.handle, first=True)
+        lane.token = None if seen is None else seen.token
+        lane.put = b"" if seen is None else seen.md[_PUT["PutDate"]] + seen.md[_PUT["PutTime"]]

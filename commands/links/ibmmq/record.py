@@ -1,0 +1,137 @@
+"""The record: what a unit of work changed in the state, carried by the unit of work itself.
+
+State is in SQLite, messages are in IBM MQ, and no commit spans both. So what a unit of work changes is put, as
+messages, on a queue of the bridge's own, in the same unit of work as the commands that changed it: MQCMIT decides over
+both. Then SQLite follows. A restart, or a connection made again, reads the queue first:
+
+    MQCMIT did not happen   the queue holds the record before; SQLite does too; the commands are on their queues again
+    it did, SQLite did not  the queue holds the next record: SQLite catches up
+    both did                nothing to do
+
+The record is replaced by the next one, so the queue is never empty once it was used; where it is, a unit of work of a
+connection that broke still holds it, and nothing is processed until the queue manager has decided. It is opened
+exclusively: two bridges cannot process the same commands.
+
+A record is one message for each effect, so that it fits where the retained publication in it fitted. Its body is the
+length of a JSON text in 4 bytes, the text, then the bytes of the publication. Of several topics in a row that retain
+one publication the first has it, and the others name its index (``with``). Units of work that change no state, which is
+most of them, have no record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from commands.qmgr.store.state import publication_of, publication_row, subscription_of, subscription_state
+from rfh2.errors import DecodeError, StoreError
+from streams.operations import (
+    Effect,
+    Publication,
+    Published,
+    RetainedCleared,
+    RetainedPublication,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+
+FORMAT: Final = "QPSREC"
+
+
+class RecordError(StoreError):
+    """The record and the state do not belong together; nothing is processed until someone has looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What unit of work number *batch* of the store named *store* changed."""
+
+    store: str
+    batch: int
+    effects: tuple[Effect, ...] = ()
+
+    def messages(self) -> list[bytes]:
+        """The bodies of its messages; one at least."""
+        count = max(len(self.effects), 1)
+        about: dict[str, Any] = {"store": self.store, "batch": self.batch, "of": count}
+        if not self.effects:
+            return [_body({**about, "index": 0}, b"", b"")]
+        return [_body({**about, "index": at, **row}, md, body) for at, (row, md, body) in enumerate(self._rows())]
+
+    def _rows(self) -> list[tuple[dict[str, Any], bytes, bytes]]:
+        rows: list[tuple[dict[str, Any], bytes, bytes]] = []
+        first: tuple[Published, int] | None = None
+        for at, effect in enumerate(self.effects):
+            if isinstance(effect, SubscriptionAdded):
+                rows.append(({"added": subscription_state(effect.subscription)}, b"", b""))
+            elif isinstance(effect, SubscriptionAltered):
+                states = [subscription_state(effect.before), subscription_state(effect.after)]
+                rows.append(({"altered": states}, b"", b""))
+            elif isinstance(effect, SubscriptionRemoved):
+                rows.append(({"removed": subscription_state(effect.subscription)}, b"", b""))
+            elif isinstance(effect, RetainedStored):
+                topic, publication = effect.retained.topic_string, effect.retained.publication
+                if first is not None and first[0] is publication:
+                    rows.append(({"stored": [topic], "with": first[1]}, b"", b""))
+                    continue
+                first = publication, at
+                *told, md, body = publication_row(publication)
+                rows.append(({"stored": [topic, *told]}, md, body))
+            elif isinstance(effect, RetainedCleared):
+                rows.append(({"cleared": effect.topic_string}, b"", b""))
+        return rows
+
+
+def read_record(bodies: Sequence[bytes]) -> Record | None:
+    """The record that these messages make; None where there are none. Raises RecordError where they make none."""
+    if not bodies:
+        return None
+    try:
+        rows = [_read(body) for body in bodies]
+        rows.sort(key=lambda row: int(row[0]["index"]))
+        first = rows[0][0]
+        complete = [int(row[0]["index"]) for row in rows] == list(range(first["of"]))
+        if not complete or any((r["store"], r["batch"]) != (first["store"], first["batch"]) for r, _, _ in rows):
+            raise RecordError(f"the record has {len(rows)} messages that do not belong together")
+        publications: dict[int, Publication] = {}
+        effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
+        return Record(str(first["store"]), int(first["batch"]), effects)
+    except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
+        raise RecordError(f"what is on the queue of the record is none: {error!r}") from error
+
+
+def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, Publication]) -> Effect | None:
+    """The effect of one row, None where it has none. publications: those of the rows before, by index."""
+    if "added" in row:
+        return SubscriptionAdded(subscription_of(row["added"]))
+    if "altered" in row:
+        before, after = row["altered"]
+        return SubscriptionAltered(subscription_of(before), subscription_of(after))
+    if "removed" in row:
+        return SubscriptionRemoved(subscription_of(row["removed"]))
+    if "stored" in row:
+        topic, *told = row["stored"]
+        if "with" in row:
+            publication = publications[int(row["with"])]
+        else:
+            at, expires_at, local, persistent = told
+            publication = publication_of((at, expires_at, local, persistent, md, body))
+            publications[int(row["index"])] = publication
+        return RetainedStored(RetainedPublication(topic, publication))
+    return RetainedCleared(row["cleared"]) if "cleared" in row else None
+
+
+def _body(row: dict[str, Any], md: bytes, body: bytes) -> bytes:
+    text = json.dumps({**row, "md": len(md)}).encode()
+    return len(text).to_bytes(4, "big") + text + md + body
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    size = int.from_bytes(data[:4], "big")
+    row: dict[str, Any] = json.loads(data[4 : 4 + size])
+    rest = data[4 + size :]
+    return row, rest[: row["md"]], rest[row["md"] :]

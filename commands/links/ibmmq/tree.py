@@ -1,0 +1,185 @@
+"""The calls that a link makes of IBM MQ's topic tree, on one connection, for one thread.
+
+    Subscribe         MQSUB (create or resume, durable, grouped) to the incoming queue, then MQCLOSE with MQCO_KEEP_SUB
+    Unsubscribe       MQSUB (resume), then MQCLOSE with MQCO_REMOVE_SUB; PCF Delete Subscription where that is refused
+    ClearRetained     PCF Clear Topic String
+    RequestRetained   MQSUBRQ, by a subscription of the moment
+
+No handle is kept, of which a connection has few: a durable subscription stays without one, and its name, made of the
+queue manager's and the topic string's, is found again by a restart. All are one group on one queue (guide 4.8.3), so
+that a publication comes once however many select it; and a selector keeps out what the bridge has published itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from commands.links.command_from_native import NativePublication
+from commands.links.config import TopicsConfig
+from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.manager import MqMessages
+from commands.links.ibmmq.publications import MARK, native_of
+from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION, ConnectionLostError, MqError
+from rfh2.errors import DecodeError, StoreError
+from streams.subscriptions import Subscription, WildcardScheme
+
+_log = logging.getLogger("qpubsub.mq")
+
+_LONGEST_NAME: Final = 2_000
+_GROUP: Final = b"QPUBSUB".ljust(24, b"\0")
+_ANSWER_MS: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What MQSUB subscribes by."""
+
+    topic_string: str
+    wildcard: WildcardScheme
+
+    @classmethod
+    def of(cls, subscription: Subscription) -> Selection:
+        """What *subscription* needs: MQ has both wildcard schemes."""
+        return cls(subscription.topic_string, subscription.wildcard)
+
+    def name(self, qmgr: str) -> str:
+        """The subscription's name, the same whenever it is asked for."""
+        start = f"QPUBSUB {qmgr} {self.wildcard.value}"
+        if len(self.topic_string) <= _LONGEST_NAME:
+            return f"{start} {self.topic_string}"
+        return f"{start} {hashlib.sha256(self.topic_string.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """What the tree retains: native publications, and all topics on which there is anything."""
+
+    natives: tuple[NativePublication, ...]
+    topics: frozenset[str]
+
+
+class Tree:
+    """The tree by one connection, made again when it is needed. Raises MqError from everything."""
+
+    def __init__(self, messages: MqMessages, config: TopicsConfig) -> None:
+        self._messages, self._config, self._qmgr = messages, config, messages.name
+
+    def subscribe(self, selection: Selection) -> None:
+        """Have the tree send what it selects."""
+        with self._connected() as connection:
+            cmqc = connection.mq.CMQC
+            options = cmqc.MQSO_CREATE | cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE | cmqc.MQSO_GROUP_SUB
+            options |= cmqc.MQSO_SET_CORREL_ID | cmqc.MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(connection, selection)
+            name, selector = selection.name(self._qmgr), f"{MARK} IS NULL OR {MARK} <> '{self._qmgr}'"
+            queue = self._incoming(connection)
+            made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
+            connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
+
+    def existing(self) -> list[str]:
+        """The names of the subscriptions of this link that the queue manager has."""
+        with self._connected() as connection:
+            name = connection.mq.CMQCFC.MQCACF_SUB_NAME
+            try:
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"QPUBSUB {self._qmgr} *"})
+            except MqError as error:
+                if error.reason == MQRC_NO_SUBSCRIPTION:
+                    return []
+                raise
+            return [bytes(each[name]).decode().rstrip() for each in found if name in each]
+
+    def unsubscribe(self, name: str) -> None:
+        """Have the subscription of this name end; nothing where there is none."""
+        with self._connected() as connection:
+            cmqc = connection.mq.CMQC
+            try:
+                options = cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE
+                resumed = connection.subscribe("", name, options, self._incoming(connection))
+                connection.close_subscription(resumed, cmqc.MQCO_REMOVE_SUB)
+            except ConnectionLostError:
+                raise
+            except MqError as error:
+                if error.reason == MQRC_NO_SUBSCRIPTION:
+                    return
+                connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {connection.mq.CMQCFC.MQCACF_SUB_NAME: name})
+
+    def retained(self, selection: Selection) -> Retained:
+        """What is retained under it now."""
+        with self._connected() as connection:
+            cmqc = connection.mq.CMQC
+            options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
+            asked = connection.subscribe(selection.topic_string, "", options | _wildcard(connection, selection), None)
+            natives: list[NativePublication] = []
+            topics: set[str] = set()
+            try:
+                for _ in range(_requested(connection, asked)):
+                    queue = asked.subscription.get_sub_queue()
+                    got = connection.get(queue, cmqc.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+                    if got is None:
+                        raise StoreError("IBM MQ has not sent all that it retains")
+                    # What cannot be read is passed over, and logged: no RegSub may fail because of it.
+                    with _passed_over():
+                        native, bridge = native_of(got.md, got.body, self._config.default_format)
+                        topics.add(native.topic)
+                        if bridge != self._qmgr:
+                            natives.append(native)
+            finally:
+                with suppress(MqError):
+                    connection.close_subscription(asked, cmqc.MQCO_NONE, queue_too=True)
+            return Retained(tuple(natives), frozenset(topics))
+
+    def clear(self, topic_string: str, local: bool) -> None:
+        """Clear what is retained there, in this queue manager alone or in its network too."""
+        with self._connected() as connection:
+            cmqc, cfc = connection.mq.CMQC, connection.mq.CMQCFC
+            scope = cfc.MQCLRS_LOCAL if local else cfc.MQCLRS_GLOBAL
+            parameters = {cmqc.MQCA_TOPIC_STRING: topic_string, cfc.MQIACF_CLEAR_TYPE: cfc.MQCLRT_RETAINED}
+            connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, cfc.MQIACF_CLEAR_SCOPE: scope})
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._messages.close()
+
+    def _incoming(self, connection: Connection) -> Any:
+        cmqc = connection.mq.CMQC
+        return connection.queue(self._config.in_queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        connection = self._messages.connection
+        try:
+            if not connection.is_up:
+                connection.connect()
+            yield connection
+        except ConnectionLostError:
+            connection.disconnect()
+            raise
+
+
+@contextmanager
+def _passed_over() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        expected = isinstance(error, DecodeError)
+        text = "a native retained publication is passed over: %s"
+        _log.warning(text, error, exc_info=None if expected else error)
+
+
+def _requested(connection: Connection, asked: Any) -> int:
+    try:
+        return connection.request(asked)
+    except MqError as error:
+        if error.reason == MQRC_NO_RETAINED_MSG:
+            return 0
+        raise
+
+
+def _wildcard(connection: Connection, selection: Selection) -> int:
+    cmqc = connection.mq.CMQC
+    by_characters = selection.wildcard is WildcardScheme.CHAR
+    return int(cmqc.MQSO_WILDCARD_CHAR if by_characters else cmqc.MQSO_WILDCARD_TOPIC)

@@ -1,0 +1,401 @@
+"""A unit of work of IBM MQ, and one that keeps the state in SQLite beside it (``UnitOfWork``).
+
+MQ has no savepoints: what goes wrong in the middle backs everything out (``has_savepoints``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Final, Self
+
+from commands.broker.objects import Definition, LocalQueue
+from commands.links.config import QueuesConfig
+from commands.links.ibmmq.attributes import QueueAttributes, Queues
+from commands.links.ibmmq.connection import Connection, Got
+from commands.links.ibmmq.lanes import Lanes
+from commands.links.ibmmq.reasons import (
+    MQRC_SYNCPOINT_LIMIT_REACHED,
+    MQRC_UNKNOWN_OBJECT_NAME,
+    BackedOutError,
+    ConnectionLostError,
+    MqError,
+    refusal,
+)
+from commands.links.ibmmq.record import FORMAT, Record
+from commands.links.ibmmq.state import LiveState
+from commands.qmgr.delivery import UndeliverableError
+from commands.qmgr.store.descriptor import default_descriptor
+from commands.qmgr.store.errors import UnknownQueueError
+from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQPER_PERSISTENT
+from rfh2.errors import StoreError
+from rfh2.mqmd import Mqmd, name_of
+from streams.operations import Delivery, Effect, RetainedPublication
+
+_log = logging.getLogger("qpubsub.mq")
+
+# MQPMO_*: which context a put sets.
+_CONTEXT: Final = {"all": 0x0800, "identity": 0x0400, "default": 0x0020}
+_SYNCPOINT: Final = 0x0002
+
+
+class MqUnit:
+    """Messages alone: what links put and take. end: told when it is over, and whether the connection may go on."""
+
+    has_savepoints = False
+    is_awaited = False
+
+    def __init__(
+        self,
+        connection: Connection,
+        queues: Queues,
+        config: QueuesConfig,
+        numbers: Callable[[], int],
+        end: Callable[[bool], None],
+    ) -> None:
+        self._connection, self._queues, self._config = connection, queues, config
+        self._numbers, self._end = numbers, end
+        self._cmqc = connection.mq.CMQC
+        self._lanes: tuple[tuple[str, ...], Lanes] | None = None
+        self._is_open, self._failed = True, False
+
+    # Messages
+
+    def get(self, queue: str) -> StoredMessage | None:
+        with self._calling(queue):
+            got = self._connection.get(self._input(queue), self._cmqc.MQGMO_SYNCPOINT)
+            return None if got is None else self._stored(queue, got)
+
+    def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
+        with self._calling(""):
+            names = tuple(queues)
+            if self._lanes is None or self._lanes[0] != names:
+                self._lanes = (names, Lanes(self._connection, list(self._readable(names))))
+            while (taken := self._take(self._lanes[1])) is not None:
+                queue, got = taken
+                message = self._stored(queue, got)
+                if not self._set_aside(queue, message):
+                    return message
+            return None
+
+    def put(
+        self,
+        queue: str,
+        md: bytes | None,
+        body: bytes,
+        *,
+        time: datetime | None = None,
+        user: str | None = None,
+        application: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        del time, expires_at  # the queue manager's clock, and the MQMD's Expiry
+        return self.put_remote("", queue, md, body, user=user, application=application)
+
+    def put_remote(
+        self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
+    ) -> int:
+        """The same, to a queue of queue manager *qmgr*, or of this one where it is ""."""
+        described = default_descriptor(body) if md is None else md
+        options = _SYNCPOINT | _CONTEXT[self._config.context]
+        try:
+            with self._calling(queue):
+                self._connection.put1(queue, qmgr, self._completed(described, user, application), body, options)
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                # Those before this command alone, then; where it is the first, only an administrator can help.
+                raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
+            raise
+        return 0
+
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        with self._calling(queue):
+            handle = self._connection.queue(queue, self._cmqc.MQOO_BROWSE)
+        first = True
+        while True:
+            with self._calling(queue):
+                option = self._cmqc.MQGMO_BROWSE_FIRST if first else self._cmqc.MQGMO_BROWSE_NEXT
+                got = self._connection.get(handle, option)
+            if got is None:
+                return
+            first = False
+            yield self._stored(queue, got)
+
+    def depth(self, queue: str) -> int:
+        found = self._queues.look(queue)
+        if found is None:
+            raise UnknownQueueError(queue)
+        with self._calling(queue):
+            handle = self._connection.queue(queue, self._cmqc.MQOO_INQUIRE)
+            depth = self._cmqc.MQIA_CURRENT_Q_DEPTH
+            return int(self._connection.inquire(handle, [depth])[depth])
+
+    def clear_queue(self, queue: str) -> int:
+        count = 0
+        while self.get(queue) is not None:
+            count += 1
+        return count
+
+    def find_queue(self, name: str) -> LocalQueue | None:
+        with self._calling(name):
+            found = self._queues.look(name)
+            return None if found is None else found.definition
+
+    def ensure_queue(self, name: str) -> LocalQueue:
+        found = self.find_queue(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found
+
+    def discard_expired(self) -> int:
+        return 0  # the queue manager's own work
+
+    # The unit itself
+
+    def commit(self) -> None:
+        self._require_open()
+        self._is_open = False
+        try:
+            self._connection.commit()
+        except MqError as error:
+            self._end(not isinstance(error, ConnectionLostError))
+            raise
+        self._end(True)
+
+    def backout(self) -> None:
+        self._require_open()
+        self._is_open = False
+        try:
+            self._connection.backout()
+        except MqError:
+            self._end(False)  # the connection's end backs out as well
+            return
+        self._end(not self._failed)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        self._require_open()
+        try:
+            yield
+        except BaseException:
+            self._failed = self._failed or not self._connection.is_up
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_open:
+            self.commit() if error is None else self.backout()
+
+    @contextmanager
+    def _calling(self, queue: str) -> Iterator[None]:
+        """Say what a failed call means: of the queue, or of the connection, which is then given up."""
+        self._require_open()
+        try:
+            yield
+        except MqError as error:
+            if isinstance(error, ConnectionLostError):
+                self._failed = True
+                raise
+            refused = refusal(queue, error)
+            if refused is None:
+                raise
+            if error.reason == MQRC_UNKNOWN_OBJECT_NAME:
+                self._queues.forget(queue)
+                raise UnknownQueueError(queue) from error
+            raise refused from error
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise StoreError("this unit of work is over; begin another one")
+
+    # Getting
+
+    @staticmethod
+    def _take(lanes: Lanes) -> tuple[str, Got] | None:
+        try:
+            return lanes.take()
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                return None  # this unit of work is as large as it may be; the next one goes on
+            raise
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The handles of the queues that were read."""
+        return [] if self._lanes is None else [lane for _, lane in self._lanes[1].handles]
+
+    def _input(self, queue: str) -> Any:
+        return self._connection.queue(queue, self._cmqc.MQOO_INPUT_SHARED | self._cmqc.MQOO_BROWSE)
+
+    def _readable(self, queues: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        for queue in queues:
+            found = self._queues.look(queue)
+            if found is None or not found.definition.get_enabled:
+                continue
+            try:
+                yield queue, self._input(queue)
+            except ConnectionLostError:
+                raise
+            except MqError as error:
+                _log.error("%s is passed over: %s", queue, error)
+
+    def _stored(self, queue: str, got: Got) -> StoredMessage:
+        mqmd = Mqmd.decode(got.md)
+        return StoredMessage(
+            self._numbers(),
+            queue,
+            _put_at(mqmd),
+            name_of(mqmd.user_identifier) or None,
+            got.md,
+            got.body,
+            mqmd.persistence == MQPER_PERSISTENT,
+            mqmd.priority,
+            None,
+            mqmd.backout_count,
+        )
+
+    def _set_aside(self, queue: str, message: StoredMessage) -> bool:
+        """Move a message that was backed out too often to the queue's backout queue (BOTHRESH, BOQNAME)."""
+        found = self._queues.look(queue)
+        if found is None:
+            return False
+        threshold, backout_queue = found.definition.backout_threshold, found.definition.backout_queue
+        if not threshold or not backout_queue or message.backout_count < threshold:
+            return False
+        options = _SYNCPOINT | _CONTEXT[self._config.context]
+        about = (queue, message.backout_count, backout_queue)
+        try:
+            self._connection.put1(backout_queue, "", message.md, message.body, options)
+        except MqError as error:
+            if refusal(backout_queue, error) is None:
+                raise
+            _log.error("a message on %s was backed out %d times, and %s does not take it: %s", *about, error)
+            return False
+        _log.error("a message on %s was backed out %d times and is now on %s", *about)
+        return True
+
+    def _completed(self, md: bytes, user: str | None, application: str) -> bytes:
+        """What the queue manager leaves to a program that sets the whole context."""
+        if self._config.context != "all":
+            return md
+        mqmd = Mqmd.decode(md)
+        if name_of(mqmd.put_date) and name_of(mqmd.put_time) and name_of(mqmd.user_identifier):
+            return md
+        now = datetime.now(UTC)
+        return replace(
+            mqmd,
+            user_identifier=mqmd.user_identifier or (user or "")[:12],
+            put_appl_type=mqmd.put_appl_type or 6,
+            put_appl_name=mqmd.put_appl_name or application[:28],
+            put_date=mqmd.put_date or f"{now:%Y%m%d}",
+            put_time=mqmd.put_time or f"{now:%H%M%S}{now.microsecond // 10_000:02}",
+        ).encode()
+
+
+class MqWorkUnit(MqUnit):
+    """Messages in IBM MQ and state in SQLite, committed in that order and by one decision (``record``)."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        queues: Queues,
+        config: QueuesConfig,
+        state: LiveState,
+        knowledge: SqliteUnitOfWork,
+        end: Callable[[bool], None],
+    ) -> None:
+        super().__init__(connection, queues, config, state.number, end)
+        self._state, self._knowledge = state, knowledge
+        self._effects: list[Effect] = []
+
+    @property
+    def state_version(self) -> int:
+        return self._knowledge.state_version
+
+    def load_state(self) -> LoadedState:
+        objects, subscriptions, retained = self._knowledge.load_state()
+        with self._calling(""):
+            objects.qmgr = replace(objects.qmgr, strict=True, deadq=self._queues.dead_letter_queue)
+        objects.queues = QueueAttributes(self._queues)
+        objects.aliases = {}
+        return objects, subscriptions, retained
+
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+        kept = [effect for effect in effects if not isinstance(effect, Delivery)]
+        self._effects += kept
+        return self._knowledge.save_effects(kept)
+
+    def save_definition(self, definition: Definition) -> None:
+        self._knowledge.save_definition(definition)
+
+    def delete_definition(self, kind: str, name: str) -> None:
+        self._knowledge.delete_definition(kind, name)
+
+    def discard_nonpersistent_retained(self) -> int:
+        return self._knowledge.discard_nonpersistent_retained()
+
+    def commit(self) -> None:
+        self._require_open()
+        try:
+            if self._effects:
+                self._put_record()
+            self._is_open = False
+            self._connection.commit()
+        except BackedOutError:
+            self._over(True)
+            raise
+        except BaseException:
+            # Whether MQCMIT happened is for the record to say, when there is a connection again.
+            self._over(False)
+            raise
+        try:
+            self._knowledge.commit()
+        except BaseException:
+            self._end(False)
+            raise
+        self._end(True)
+
+    def backout(self) -> None:
+        with suppress(StoreError):
+            self._knowledge.backout()
+        super().backout()
+
+    def _over(self, goes_on: bool) -> None:
+        self._is_open = False
+        with suppress(StoreError):
+            self._knowledge.backout()
+        self._end(goes_on)
+
+    def _put_record(self) -> None:
+        cmqc, queue = self._cmqc, self._config.record_queue
+        handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)
+        while self._connection.get(handle, cmqc.MQGMO_SYNCPOINT) is not None:
+            pass
+        record = Record(self._state.store, self._state.applied + 1, tuple(self._effects))
+        put_record(self._connection, queue, record)
+        self._state.follow(self._knowledge.database.connection, record.batch)
+
+
+def put_record(connection: Connection, queue: str, record: Record) -> None:
+    """Put the messages of *record* on *queue*, under syncpoint."""
+    md = Mqmd(format=FORMAT, persistence=MQPER_PERSISTENT, priority=0).encode()
+    for body in record.messages():
+        connection.put1(queue, "", md, body, _SYNCPOINT)
+
+
+def _put_at(mqmd: Mqmd) -> datetime:
+    """When a message was put, UTC; now, where its descriptor does not say."""
+    try:
+        return datetime.strptime(f"{mqmd.put_date}{mqmd.put_time}0000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.now(UTC)

@@ -1,0 +1,102 @@
+"""Where native publications come in: as commands on the default stream's queue, in one unit of work for many.
+
+Only when that is committed is the tree told that they have arrived. A queue that is full or inhibited makes them wait;
+one that cannot be a command at all goes on the dead-letter queue as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from commands.broker.dead_letter import dead_letter
+from commands.broker.identifiers import Origin
+from commands.broker.objects import DEFAULT_STREAM
+from commands.links.command_from_native import NativePublication, command_for, why_not_command
+from commands.qmgr.store.errors import MessageRefusedError
+from commands.qmgr.store.port import Queues
+from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
+from rfh2.mqmd import Mqmd
+
+_log = logging.getLogger("qpubsub.live")
+_APPLICATION = "qpubsub"
+
+
+class Messages(Protocol):
+    """A queue manager as far as an intake goes."""
+
+    def unit_of_work(self) -> AbstractContextManager[Queues]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A native publication that cannot be read; what stays of it is a dead letter with its payload."""
+
+    payload: bytes
+
+
+class Putter:
+    """Puts native publications on the default stream's queue, in units of work that others commit.
+
+    qmgr: the queue manager's name. user: who the publications are from.
+    """
+
+    def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
+        self._qmgr, self._user, self._dead = qmgr, user, dead_letter_queue
+
+    def put(self, unit: Queues, native: NativePublication) -> None:
+        """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
+        why = why_not_command(native.topic)
+        if why is not None:
+            _log.error("a native publication is put on the dead-letter queue: %s", why)
+            self.set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR)
+            return
+        try:
+            mqmd, body, lost = command_for(native, self._user)
+            md = mqmd.encode()
+        except Exception as error:
+            # A fault of ours, or a value nobody thought of: it must not keep the publications behind it waiting.
+            text = "a native publication on topic %s cannot be made a command; it is put on the dead-letter queue"
+            _log.error(text, native.topic, exc_info=error)
+            self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+            return
+        if lost:
+            _log.warning("topic %s: without %s", native.topic, ", ".join(lost))
+        try:
+            now = datetime.now(UTC)
+            unit.put(DEFAULT_STREAM, md, body, time=now, user=self._user, application=_APPLICATION)
+        except MessageRefusedError as error:
+            _log.error("a native publication on %s is set aside: %s", native.topic, error)
+            self.set_aside(unit, mqmd, body, error.reason)
+
+    def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
+        """Put it on the dead-letter queue. queue: where it was, or was to go."""
+        now = datetime.now(UTC)
+        described = replace(mqmd, persistence=MQPER_PERSISTENT)
+        dead, body = dead_letter(described, body, reason, queue, self._qmgr, Origin.of(self._qmgr, now))
+        unit.put(self._dead, dead.encode(), body, time=now)
+
+
+class Intake:
+    """Puts native publications on the default stream's queue. queues: for this intake alone."""
+
+    def __init__(self, queues: Messages, putter: Putter) -> None:
+        self._queues, self._putter = queues, putter
+
+    def put(self, natives: Sequence[NativePublication | Unreadable]) -> None:
+        """Put them all, or none. Raises StoreError: then they may be tried again."""
+        with self._queues.unit_of_work() as unit:
+            for native in natives:
+                if isinstance(native, Unreadable):
+                    self._putter.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+                else:
+                    self._putter.put(unit, native)
+
+    def close(self) -> None:
+        """Give the queues back."""
+        self._queues.close()

@@ -1,0 +1,146 @@
+"""From a publication in the topic space to the message that waits for the tree on the outgoing queue, and back.
+
+Pure. The message is the publication as a program with message properties would get it (guide 4.4, table 1), with one
+folder more, for the link alone:
+
+    <qps><Do>publish</Do><Top>Sport/Soccer</Top><Ret>1</Ret><Loc>0</Loc></qps> <mqpse>..</mqpse> <usr>..</usr> other
+    <qps><Do>clear</Do><Top>Sport/Soccer</Top><Ret>1</Ret><Loc>0</Loc></qps>
+
+so that a person can read it with ``qpubsub browse``, expiry and persistence are the queue's business, and the body
+stays as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from commands.broker.puts import Outgoing, PutKind
+from commands.headers.publication import Telling
+from commands.headers.registry import content_of, tell
+from rfh2.constants import MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.errors import DecodeError
+from rfh2.folders import Folder, write
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+from streams.operations import PublishToTopic
+from streams.subscriptions import PublicationFormat
+
+FOLDER: Final = "qps"
+_OWN: Final = (FOLDER, "mqps")
+_PUBLISH, _CLEAR = "publish", "clear"
+_UTF8: Final = 1208
+
+
+@dataclass(frozen=True, slots=True)
+class ForTree:
+    """What is to be done in the tree: publish, or clear what is retained on a topic.
+
+    properties: (name, value) of the usr folder. stamps: of mqpse (publication time, sequence number, data). other:
+    names of what else the publication had. format, encoding, ccsid: of *payload*. expiry: tenths of a second, -1 for
+    never. local: scope was this queue manager.
+    """
+
+    topic: str
+    clear: bool = False
+    payload: bytes = b""
+    retain: bool = False
+    local: bool = False
+    persistent: bool = True
+    expiry: int = -1
+    priority: int = 0
+    format: str = ""
+    encoding: int = 546
+    ccsid: int = _UTF8
+    properties: tuple[tuple[str, str], ...] = ()
+    stamps: tuple[tuple[str, str], ...] = ()
+    other: tuple[str, ...] = ()
+
+
+def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
+    """The message for *queue* that stands for this publication, put in the moment in which it is published."""
+    publication = operation.publication
+    published = publication.message.mqmd
+    told = tell(content_of(publication.message), Telling(PublicationFormat.PROPERTIES, (operation.topic_string,)))
+    headers = list(told.message.headers)
+    at = next(at for at, header in enumerate(headers) if isinstance(header, Rfh2))
+    header = headers[at]
+    assert isinstance(header, Rfh2)
+    own = _own_folder(_PUBLISH, operation.topic_string, operation.retain, publication.local)
+    folders = tuple(folder for folder in header.folders if folder.name not in _OWN)
+    charset = header.folders[0].charset
+    headers[at] = header.with_folders((Folder.of(own, charset), *folders))
+    described = told.message.mqmd
+    mqmd = Mqmd(
+        expiry=published.expiry,
+        encoding=described.encoding,
+        coded_char_set_id=described.coded_char_set_id,
+        format=described.format,
+        persistence=published.persistence,
+        msg_type=MQMT_DATAGRAM,
+        # One priority for all: what waits for the tree goes in the order in which it was published.
+        priority=0,
+        appl_identity_data=str(published.priority),
+        order=described.order,
+        charset=described.charset,
+    )
+    message = Message(mqmd, tuple(headers), told.message.body)
+    return _outgoing(qmgr, queue, message, operation.topic_string, publication.expires_at)
+
+
+def clearing(topic_string: str, qmgr: str, queue: str, local: bool = False) -> Outgoing:
+    """The message for *queue* that clears what is retained on *topic_string*, which has no wildcards."""
+    header = Rfh2((Folder.of(_own_folder(_CLEAR, topic_string, True, local)),), coded_char_set_id=_UTF8)
+    mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=MQPER_PERSISTENT, priority=0, coded_char_set_id=_UTF8)
+    return _outgoing(qmgr, queue, Message(mqmd, (header,)), topic_string, None)
+
+
+def for_tree(md: bytes, body: bytes) -> ForTree:
+    """What a message off the outgoing queue asks for. Raises DecodeError where it was not put there by the bridge."""
+    message = decode(body, md)
+    mqmd = message.mqmd
+    at = next((at for at, header in enumerate(message.headers) if isinstance(header, Rfh2)), None)
+    header = None if at is None else message.headers[at]
+    if not isinstance(header, Rfh2) or not header.folders or header.folders[0].name != FOLDER:
+        raise DecodeError(0, "message", f"no {FOLDER} folder: it was not put by the bridge", "no-command-header")
+    assert at is not None
+    own = dict(header.folders[0].pairs())
+    properties: tuple[tuple[str, str], ...] = ()
+    stamps: tuple[tuple[str, str], ...] = ()
+    other: list[str] = [type(before).__name__ for before in message.headers[:at]]
+    for folder in header.folders[1:]:
+        if folder.name == "usr":
+            properties += tuple(folder.pairs())
+        elif folder.name == "mqpse":
+            stamps += tuple(folder.pairs())
+        else:
+            other.append(f"folder {folder.name}")
+    payload = b"".join([*(after.encode() for after in message.headers[at + 1 :]), message.body])
+    priority = name_of(mqmd.appl_identity_data)
+    within = replace(message, headers=message.headers[: at + 1])
+    return ForTree(
+        own.get("Top", ""),
+        own.get("Do") == _CLEAR,
+        payload,
+        own.get("Ret") == "1",
+        own.get("Loc") == "1",
+        mqmd.persistence == MQPER_PERSISTENT,
+        mqmd.expiry,
+        int(priority) if priority.isdigit() else 0,
+        name_of(header.format),
+        header.encoding,
+        within.body_ccsid,
+        properties,
+        stamps,
+        tuple(other),
+    )
+
+
+def _own_folder(do: str, topic: str, retain: bool, local: bool) -> str:
+    return write(FOLDER, (("Do", do), ("Top", topic), ("Ret", str(int(retain))), ("Loc", str(int(local)))))
+
+
+def _outgoing(qmgr: str, queue: str, message: Message, topic: str, expires_at: datetime | None) -> Outgoing:
+    return Outgoing(PutKind.PUBLICATION, qmgr, queue, message, encode(message), topic, expires_at=expires_at)

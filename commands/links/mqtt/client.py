@@ -1,0 +1,411 @@
+"""paho-mqtt as the rest of the bridge sees it: packets in, packets out, reason codes as exceptions.
+
+The one module that knows paho. Its callbacks run in paho's own thread and only note what came.
+
+Each connection is a paho client of its own, and is made by a thread here: so a pause between two of them grows until a
+connection has done some good, whatever the broker does after it has accepted one; what was on its way when a connection
+broke is sent again by whoever still has it, or is not; and a fault in paho's thread is a connection that broke.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from commands.links.backoff import Backoff
+from commands.links.config import ConfigError, TopicsConfig
+from commands.links.mqtt.answers import Connection, Granted, Received, Sent, Ticket, TreeUnreachableError
+from commands.links.mqtt.packets import Packet
+from commands.links.urls import Address
+from rfh2.distribution import how_to_install
+
+try:
+    from paho.mqtt import client as paho
+    from paho.mqtt.enums import CallbackAPIVersion
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+    from paho.mqtt.subscribeoptions import SubscribeOptions
+except ImportError:  # pragma: no cover - the extra is not installed
+    paho = None  # type: ignore[assignment]
+
+_log = logging.getLogger("qpubsub.mqtt")
+
+# Why a broker ends a connection over what it was sent (MQTT 5, 2.4); 0x80 also where it just hangs up.
+_BLAMES: Final = frozenset({0x80, 0x81, 0x82, 0x83, 0x8F, 0x90, 0x94, 0x95, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
+# So long a connection lives that it has done some good, even if nothing was published.
+_GOOD_S: Final = 60.0
+_LONGEST_STOP_S: Final = 5.0
+_NAP_S: Final = 0.2
+RETAIN_NOW, RETAIN_NEVER = 0, 2
+
+
+class MqttClient:
+    """One connection, made again whenever it breaks. clean: without a session that outlives it.
+
+    received: called with each publication; connected: with what the broker granted; both in paho's thread. Raises
+    ConfigError where paho-mqtt is missing or the TLS files are no good.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        config: TopicsConfig,
+        client_id: str,
+        received: Callable[[Received], None],
+        connected: Callable[[Granted], None] = lambda _granted: None,
+        clean: bool = False,
+    ) -> None:
+        if paho is None:
+            raise ConfigError("--topics", f"mqtt:// needs the package paho-mqtt: {how_to_install('mqtt')}")
+        self.client_id = client_id
+        self._address, self._config, self._clean = address, config, clean
+        self._received, self._granted = received, connected
+        self._up, self._tried, self._stopping = threading.Event(), threading.Event(), threading.Event()
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._thread: threading.Thread | None = None
+        self._connection = Connection()
+        self.connection = 0
+        self.granted: Granted | None = None
+        self.trouble = f"the MQTT broker at {address} has not answered yet"
+        self.next_try_s: float | None = None
+        # Held by who sends what may have broken a connection before, so that nothing else like it is on its way.
+        self.alone = threading.Lock()
+        self._user = address.user or config.user
+        self._password = config.password() if self._user is not None else None
+        self._tls = self._secured() if address.secure else None
+
+    def _secured(self) -> ssl.SSLContext:
+        config = self._config
+        try:
+            context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
+            if config.cert_file is not None:
+                context.load_cert_chain(config.cert_file, config.key_file)
+        except OSError as error:
+            files = ", ".join(str(path) for path in (config.ca_file, config.cert_file, config.key_file) if path)
+            raise ConfigError("ca_file, cert_file, key_file", f"{files}: {error.strerror or error}") from error
+        return context
+
+    def start(self) -> None:
+        """Connect, and stay so, in a thread of its own."""
+        self._thread = threading.Thread(target=self._stay_connected, name=f"mqtt-{self.client_id}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Disconnect; a session stays with the broker."""
+        self._stopping.set()
+        if self._thread is not None:
+            with suppress(Exception):
+                self._connection.paho.disconnect()
+            self._thread.join(_LONGEST_STOP_S)
+        self._up.clear()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a connection now."""
+        return self._up.is_set()
+
+    def wait_up(self, timeout_s: float) -> bool:
+        """Wait for a connection; whether there is one."""
+        return self._up.wait(timeout_s)
+
+    def wait_tried(self, timeout_s: float) -> bool:
+        """Wait until a connection was tried, and no longer; whether there is one."""
+        self._tried.wait(timeout_s)
+        return self.is_up
+
+    def publish(self, packet: Packet) -> Sent:
+        """Send it by the connection that there is; who is not answered for it sends it again.
+
+        Raises TreeUnreachableError without a connection.
+        """
+        connection = self._connection
+        if not self.is_up:
+            raise TreeUnreachableError(self.trouble)
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        if packet.expiry_s is not None:
+            properties.MessageExpiryInterval = packet.expiry_s
+        if packet.content_type is not None:
+            properties.ContentType = packet.content_type
+        if packet.is_text:
+            properties.PayloadFormatIndicator = 1
+        if packet.properties:
+            properties.UserProperty = list(packet.properties)
+        qos = packet.qos if self.granted is None else min(packet.qos, self.granted.max_qos)
+        info = connection.paho.publish(packet.topic, packet.payload, qos, packet.retain, properties)
+        return Sent(info, connection)
+
+    def proved(self) -> None:
+        """The connection has done some good: should it break, the next one is tried soon."""
+        self._backoff.reset()
+
+    def subscribe(
+        self,
+        topic_filter: str,
+        identifier: int | None,
+        qos: int,
+        retained: int,
+        own: bool = False,
+        refused: Callable[[], None] | None = None,
+    ) -> Ticket:
+        """Subscribe. retained: RETAIN_NOW or RETAIN_NEVER. own: send what this client publishes too.
+
+        refused: called where the broker refuses it, before anything that it sent after that is received. Raises
+        TreeUnreachableError without a connection.
+        """
+        options = SubscribeOptions(
+            qos, noLocal=not own, retainAsPublished=retained == RETAIN_NEVER, retainHandling=retained
+        )
+        properties = None
+        if identifier is not None:
+            properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]
+            properties.SubscriptionIdentifier = identifier
+        connection = self._online()
+        code, mid = connection.paho.subscribe(topic_filter, options=options, properties=properties)
+        return self._asked(connection, code, mid, refused)
+
+    def unsubscribe(self, topic_filter: str) -> Ticket:
+        """Unsubscribe. Raises TreeUnreachableError without a connection."""
+        connection = self._online()
+        code, mid = connection.paho.unsubscribe(topic_filter)
+        return self._asked(connection, code, mid)
+
+    def round_trip(self, timeout_s: float) -> bool:
+        """Whether the broker has answered all that was sent before, and sent all that it had in between.
+
+        Raises TreeUnreachableError without a connection.
+        """
+        # Nobody has this filter, and no access rule is asked about the end of a subscription.
+        return self.unsubscribe("$qpubsub/round-trip").wait(timeout_s)
+
+    def acknowledge(self, received: Received) -> None:
+        """Tell the broker that it is safe here; not where its connection is gone: then it comes again."""
+        connection = self._connection
+        if received.packet.qos and received.connection == connection.number and self._up.is_set():
+            connection.paho.ack(received.mid, received.packet.qos)
+
+    def _online(self) -> Connection:
+        if not self.is_up:
+            raise TreeUnreachableError(self.trouble)
+        return self._connection
+
+    def _asked(
+        self, connection: Connection, code: int, mid: int | None, refused: Callable[[], None] | None = None
+    ) -> Ticket:
+        if mid is None:
+            raise TreeUnreachableError(self.trouble)
+        ticket = Ticket(connection, refused)
+        if code != paho.MQTT_ERR_SUCCESS:
+            # The connection broke in that moment, perhaps over this: it may have gone out before.
+            connection.ended.wait(_NAP_S)
+            ticket.lose()
+            return ticket
+        with connection.lock:
+            early = connection.early.pop(mid, None)
+            if early is None and not connection.ended.is_set():
+                connection.tickets[mid] = ticket
+                return ticket
+        if early is None:
+            ticket.lose()
+        else:
+            ticket.settle(*early)
+        return ticket
+
+    # The thread that connects
+
+    def _stay_connected(self) -> None:
+        while not self._stopping.is_set():
+            self._connection = connection = Connection()
+            try:
+                self._connect(connection)
+                while not connection.ended.wait(_NAP_S) and not self._stopping.is_set():
+                    pass
+                if self._stopping.is_set():
+                    connection.ended.wait(_LONGEST_STOP_S / 2)
+            except Exception as error:
+                self._trouble(f"the MQTT broker at {self._address} does not answer: {_why(error, self._address)}")
+            finally:
+                self._up.clear()
+                connection.end()
+                self._closed(connection)
+            if connection.number and time.monotonic() - connection.since >= _GOOD_S:
+                self._backoff.reset()
+            if not self._stopping.is_set():
+                self.next_try_s = self._backoff.next()
+                _log.info("the next try to reach the MQTT broker is in %.1f seconds", self.next_try_s)
+                self._stopping.wait(self.next_try_s)
+
+    def _connect(self, connection: Connection) -> None:
+        client = connection.paho = _Paho(
+            CallbackAPIVersion.VERSION2,
+            self.client_id,
+            userdata=connection,
+            protocol=paho.MQTTv5,
+            manual_ack=True,
+            reconnect_on_failure=False,
+        )
+        client.on_connect, client.on_disconnect = self._on_connect, self._on_disconnect
+        client.on_message, client.on_publish = self._on_message, self._on_publish
+        client.on_subscribe, client.on_unsubscribe = self._on_subscribe, self._on_unsubscribe
+        client.on_socket_open, client.on_fault = self._on_socket_open, self._on_fault
+        client.max_queued_messages_set(0)
+        client.max_inflight_messages_set(1_000)
+        if self._user is not None:
+            client.username_pw_set(self._user, self._password)
+        if self._tls is not None:
+            client.tls_set_context(self._tls)
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = 0 if self._clean else self._config.session_expiry_s
+        properties.ReceiveMaximum = self._config.receive_maximum
+        client.connect(
+            self._address.host,
+            self._address.port,
+            self._config.keepalive_s,
+            clean_start=self._clean,
+            properties=properties,
+        )
+        client.loop_start()
+
+    def _closed(self, connection: Connection) -> None:
+        """Have the socket closed, so that paho's thread ends, whatever state it is in."""
+        with suppress(Exception):
+            sock = connection.paho.socket()
+            if sock is not None:
+                sock.close()
+
+    # paho's thread
+
+    def _on_socket_open(self, _client: Any, connection: Connection, sock: Any) -> None:
+        # Packets are small and answers waited for: held back until there are more, each costs a RegSub 40 ms.
+        with suppress(OSError, AttributeError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.socket = sock
+
+    def _acknowledge_at_once(self, connection: Connection) -> None:
+        # A broker that holds small packets back sends the next one only when the system here has acknowledged the last,
+        # for which that waits 40 ms; Linux alone can be told not to, until it forgets.
+        with suppress(OSError, AttributeError):
+            connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+    def _on_connect(self, _client: Any, connection: Connection, flags: Any, reason: Any, properties: Any) -> None:
+        connection.answered = True
+        if reason.is_failure:
+            self._trouble(f"the MQTT broker at {self._address} refuses the connection: {reason}")
+            return
+        self.connection += 1
+        connection.number = self.connection
+        self.granted = Granted(
+            bool(flags.session_present),
+            getattr(properties, "MaximumQoS", 2),
+            bool(getattr(properties, "RetainAvailable", 1)),
+            getattr(properties, "MaximumPacketSize", None),
+            getattr(properties, "ReceiveMaximum", 65_535),
+            bool(getattr(properties, "SubscriptionIdentifierAvailable", 1)),
+            getattr(properties, "SessionExpiryInterval", None),
+        )
+        self.trouble, self.next_try_s = "", None
+        self._up.set()
+        self._tried.set()
+        self._granted(self.granted)
+
+    def _on_disconnect(self, _client: Any, connection: Connection, _flags: Any, reason: Any, _props: Any) -> None:
+        was_up = self._up.is_set()
+        self._up.clear()
+        if self._stopping.is_set():
+            pass
+        elif was_up:
+            connection.blames = reason.value in _BLAMES
+            self._trouble(f"the connection to the MQTT broker at {self._address} is broken: {reason}")
+        elif not connection.answered:
+            # One that was refused has told why already.
+            what = "it is no MQTT 5 broker, or wants TLS" if not self._address.secure else "it is no MQTT 5 broker"
+            self._trouble(f"what listens at {self._address} hangs up instead of answering: {what}")
+        connection.end()
+
+    def _on_fault(self, connection: Connection, error: Exception) -> None:
+        self._up.clear()
+        self._trouble(f"what the MQTT broker at {self._address} sends cannot be read: {error!r}")
+        connection.end()
+
+    def _trouble(self, text: str) -> None:
+        if text != self.trouble:
+            _log.warning("%s; trying again", text)
+        self.trouble = text
+        self._tried.set()
+
+    def _on_message(self, _client: Any, connection: Connection, message: Any) -> None:
+        properties = message.properties
+        packet = Packet(
+            message.topic,
+            bytes(message.payload),
+            message.qos,
+            bool(message.retain),
+            getattr(properties, "MessageExpiryInterval", None),
+            getattr(properties, "ContentType", None),
+            getattr(properties, "PayloadFormatIndicator", 0) == 1,
+            tuple((str(name), str(value)) for name, value in getattr(properties, "UserProperty", ())),
+            getattr(properties, "ResponseTopic", None),
+            getattr(properties, "CorrelationData", None),
+        )
+        identifiers = tuple(getattr(properties, "SubscriptionIdentifier", ()))
+        self._received(Received(packet, message.mid, connection.number, identifiers, bool(message.dup)))
+
+    def _on_publish(self, _client: Any, connection: Connection, mid: int, reason: Any, _properties: Any) -> None:
+        self._acknowledge_at_once(connection)
+        # Acceptance is read off paho's own record: this is called for QoS 0 too, whose numbers are used again.
+        if reason.is_failure:
+            connection.refusals[mid] = (reason.value, str(reason))
+
+    def _on_subscribe(self, _client: Any, connection: Connection, mid: int, reasons: Any, _properties: Any) -> None:
+        worst = max(reasons, key=lambda reason: int(reason.value))
+        _settle(connection, mid, worst.value, str(worst))
+
+    def _on_unsubscribe(self, _client: Any, connection: Connection, mid: int, reasons: Any, _props: Any) -> None:
+        worst = max(reasons, key=lambda reason: int(reason.value), default=None)
+        _settle(connection, mid, 0 if worst is None else worst.value, str(worst))
+
+
+_Base: Any = object if paho is None else paho.Client
+
+
+class _Paho(_Base):  # type: ignore[misc]
+    """A paho client whose thread does not end unheard: ``on_fault`` is told of what nobody has caught."""
+
+    on_fault: Callable[[Connection, Exception], None]
+
+    def loop_forever(self, *args: Any, **named: Any) -> Any:
+        try:
+            return super().loop_forever(*args, **named)
+        except Exception as error:
+            connection = self.user_data_get()
+            # Where the socket was closed because the connection is over, there is nothing to tell.
+            if not connection.ended.is_set():
+                self.on_fault(connection, error)
+            return paho.MQTT_ERR_UNKNOWN
+        finally:
+            self.user_data_get().end()
+
+
+def _settle(connection: Connection, mid: int, code: int, name: str) -> None:
+    with connection.lock:
+        ticket = connection.tickets.pop(mid, None)
+        if ticket is None:
+            # The answer came before subscribe() had told us what it is the answer to.
+            connection.early[mid] = (code, name)
+            return
+    ticket.settle(code, name)
+
+
+def _why(error: Exception, address: Address) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); see ca_file"
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if address.secure and isinstance(error, ssl.SSLError | ConnectionResetError):
+        return f"TLS is not what it speaks there ({why}); try mqtt://"
+    return why

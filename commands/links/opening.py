@@ -1,0 +1,125 @@
+"""From what ``run`` was told to the queue manager and the link that it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.broker.objects import LocalQueue
+from commands.links.config import Config, ConfigError, QueuesConfig
+from commands.links.ibmmq.manager import MqMessages, MqQueueManager
+from commands.links.ibmmq.spool import MqSpool
+from commands.links.ibmmq.topics import MqTopicLink
+from commands.links.inbound_writer import Intake, Putter
+from commands.links.link_stores import Edge
+from commands.links.mqtt.link import MqttLink
+from commands.links.spool import EmbeddedSpool
+from commands.links.urls import Address, parse_address
+from commands.qmgr.store import Durability, QueueManagerStore
+from streams.operations import RetainedPublication
+
+Link = MqttLink | MqTopicLink
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where queues and topics are. home, qmgr: the embedded queue manager, or the state of one elsewhere.
+
+    queues, topics: None for the embedded ones.
+    """
+
+    home: Path
+    qmgr: str
+    config: Config
+    queues: Address | None = None
+    topics: Address | None = None
+    durability: Durability = Durability.FULL
+
+    @classmethod
+    def of(
+        cls,
+        home: Path,
+        qmgr: str,
+        config: Config,
+        queues: str | None,
+        topics: str | None,
+        durability: Durability = Durability.FULL,
+    ) -> Places:
+        """As the options *queues* and *topics* say, else the configuration. Raises ConfigError."""
+        queues, topics = queues or config.queues.url, topics or config.topics.url
+        at = None if queues is None else parse_address(queues, "--queues")
+        if at is not None and at.scheme != "ibmmq":
+            raise ConfigError("--queues", f"{at.scheme}:// has no queues; ibmmq:// has")
+        to = None if topics is None else parse_address(topics, "--topics")
+        return cls(home, qmgr, config, at, to, durability)
+
+    def store(self) -> QueueManagerStore:
+        """The embedded queue manager, opened anew."""
+        return QueueManagerStore.open(self.home, self.qmgr, durability=self.durability)
+
+    def manager(self) -> QueueManagerStore | MqQueueManager:
+        """The queue manager that the processor works with."""
+        if self.queues is None:
+            return self.store()
+        return MqQueueManager(self.store(), self.queues, self.config.queues)
+
+    @property
+    def together(self) -> bool:
+        """Whether queues and topic tree are the same queue manager's."""
+        return self.queues is not None and self.topics is not None and self.queues.qmgr == self.topics.qmgr
+
+    def link(self, dead_letter_queue: str) -> Link | None:
+        """The link to the topic tree; None where the embedded one is all. Raises ConfigError."""
+        topics, config = self.topics, self.config.topics
+        if topics is None:
+            return None
+        putter = Putter(self.qmgr, config.native_user, dead_letter_queue)
+        edge = self._edge(putter, dead_letter_queue)
+        if topics.scheme == "ibmmq":
+            return MqTopicLink(
+                lambda: MqMessages(topics, self.tree_config()), config, self.qmgr, edge, putter, self.together
+            )
+        with self.store() as known:
+            return MqttLink(topics, config, self.qmgr, known.directory, edge)
+
+    def prepare(self) -> None:
+        """Have the embedded queue on which publications wait for the tree, also in a strict queue manager."""
+        outgoing = self.config.topics.outgoing_queue
+        if self.topics is None or self.queues is not None:
+            return
+        with self.store() as store:
+            if store.find_queue(outgoing) is None:
+                with store.unit_of_work() as unit:
+                    unit.save_definition(LocalQueue(outgoing, def_persistent=True))
+
+    def _edge(self, putter: Putter, dead_letter_queue: str) -> Edge:
+        queues, config, outgoing = self.queues, self.config.queues, self.config.topics.outgoing_queue
+        if queues is None:
+            return Edge(
+                lambda: Intake(self.store(), putter),
+                lambda: EmbeddedSpool(self.store(), outgoing, dead_letter_queue),
+                self._retained,
+            )
+        at = queues
+        return Edge(
+            lambda: Intake(MqMessages(at, config), putter),
+            lambda: MqSpool(MqMessages(at, config), outgoing, dead_letter_queue),
+            self._retained,
+        )
+
+    @contextmanager
+    def _retained(self) -> Iterator[list[RetainedPublication]]:
+        with self.store() as reading, reading.one_moment():
+            yield reading.load_state()[2]
+
+    def tree_config(self) -> QueuesConfig:
+        """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""
+        topics = self.config.topics
+        if self.topics is not None and self.topics.user is not None:
+            topics = topics.model_copy(update={"user": self.topics.user})
+        own = {name: getattr(topics, name) for name in ("user", "password_file", "password_env")}
+        if all(value is None for value in own.values()):
+            return self.config.queues
+        return self.config.queues.model_copy(update=own)

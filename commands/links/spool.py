@@ -1,0 +1,109 @@
+"""The outgoing queue as the link empties it: take some, have the tree take them, then they are gone; or they stay.
+
+    taken = spool.take(500) ── the tree has them ──> spool.done()
+                            └─ it does not ───────> spool.undo()
+
+One link alone takes from the queue. It never holds a unit of work open while it waits for the tree: in the embedded
+queue manager that would keep the processor waiting too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Protocol
+
+from commands.broker.dead_letter import dead_letter
+from commands.broker.identifiers import Origin
+from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
+from commands.qmgr.store.sqlite import QueueManagerStore
+from rfh2.mqmd import Mqmd
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A message that the tree will never take, and the reason code that says why."""
+
+    message: StoredMessage
+    reason: int
+
+
+class Spool(Protocol):
+    """The outgoing queue. Raises StoreError."""
+
+    def take(self, limit: int) -> list[StoredMessage]:
+        """The first messages, in order; asked again before ``done`` or ``undo``, the same ones."""
+
+    def done(self, refused: Sequence[Refused] = ()) -> None:
+        """What was taken is gone; what was refused is on the dead-letter queue."""
+
+    def undo(self) -> None:
+        """What was taken stays."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until there may be more."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+class _NotTakenError(Exception):
+    pass
+
+
+class EmbeddedSpool:
+    """The outgoing queue of the embedded queue manager (``Spool``). store: for this spool alone."""
+
+    def __init__(self, store: QueueManagerStore, queue: str, dead_letter_queue: str) -> None:
+        self._store, self._queue, self._dead = store, queue, dead_letter_queue
+        self._taken: list[StoredMessage] = []
+
+    def take(self, limit: int) -> list[StoredMessage]:
+        if not self._taken and self._store.find_queue(self._queue) is not None:
+            self._taken = list(islice(self._store.browse(self._queue), limit))
+        return list(self._taken)
+
+    def done(self, refused: Sequence[Refused] = ()) -> None:
+        taken = {message.seq for message in self._taken}
+        with self._store.unit_of_work() as unit:
+            for _ in _removed(unit, self._queue, taken):
+                pass
+            for one in refused:
+                put_dead(unit, one, self._store.name, self._dead)
+        self._taken = []
+
+    def undo(self) -> None:
+        self._taken = []
+
+    def wait(self, timeout_s: float) -> None:
+        self._store.wait_for_change(timeout_s)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _removed(unit: UnitOfWork, queue: str, taken: set[int]) -> Iterator[StoredMessage]:
+    """Get those messages; one that has expired meanwhile is gone already, and the next one is not to be got for it."""
+    left = set(taken)
+    while left:
+        got: StoredMessage | None = None
+        with suppress(_NotTakenError), unit.savepoint():
+            got = unit.get(queue)
+            if got is not None and got.seq not in left:
+                raise _NotTakenError
+        if got is None or got.seq not in left:
+            return
+        left.discard(got.seq)
+        yield got
+
+
+def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:
+    """Put what was refused on the dead-letter queue *queue*, behind its header."""
+    message = refused.message
+    now = datetime.now(UTC)
+    md = Mqmd.decode(message.md)
+    mqmd, body = dead_letter(md, message.body, refused.reason, message.queue, qmgr, Origin.of(qmgr, now))
+    unit.put(queue, mqmd.encode(), body, time=now)

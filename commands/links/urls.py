@@ -1,0 +1,77 @@
+"""The URLs of ``--queues`` and ``--topics``.
+
+    mqtt://[user@]host[:1883]       an MQTT 5 broker
+    mqtts://[user@]host[:8883]      the same, by TLS
+    ibmmq://host[:1414]/QMGR?channel=CHANNEL      IBM MQ by client connection, the parameters in the URL
+    ibmmq:///QMGR                   IBM MQ as the environment says: MQSERVER, or a CCDT
+
+A password in a URL would be seen by whoever lists processes: it is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from commands.links.config import ConfigError
+
+_PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
+_PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmmq": frozenset({"channel"})}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where another broker is. host: "" where the environment knows. qmgr: for IBM MQ."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str | None = None
+    qmgr: str = ""
+    channel: str | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether TLS is asked for by the scheme."""
+        return self.scheme == "mqtts"
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        at = f"{host}:{self.port}" if host else ""
+        return f"{self.scheme}://{at}" + (f"/{self.qmgr}" if self.qmgr else "")
+
+
+def parse_address(text: str, option: str) -> Address:
+    """Read *text*, given to *option*. Raises ConfigError, which never shows a password."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(option, f"no URL: {error}") from None
+    known = ", ".join(f"{scheme}://" for scheme in _PORTS)
+    if parts.scheme not in _PORTS:
+        raise ConfigError(option, f"{parts.scheme or 'a bare word'} is none of {known}")
+    if parts.password is not None:
+        raise ConfigError(option, "a password has no place in a URL; name password_file or password_env in --config")
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(set(given) - _PARAMETERS[parts.scheme]):
+        raise ConfigError(option, f"{parts.scheme}:// has no parameter {unknown[0]}")
+    path = unquote(parts.path.strip("/"))
+    if parts.scheme == "ibmmq":
+        if not path or "/" in path:
+            raise ConfigError(option, "the queue manager's name is missing: ibmmq://host:1414/QMGR")
+    elif path:
+        raise ConfigError(option, f"{parts.scheme}:// takes no path; the prefix of topics is a key of --config")
+    elif not parts.hostname:
+        raise ConfigError(option, f"the host is missing: {parts.scheme}://host")
+    user = unquote(parts.username) if parts.username else None
+    host = parts.hostname or ""
+    return Address(
+        parts.scheme,
+        host,
+        port or _PORTS[parts.scheme],
+        user,
+        path if parts.scheme == "ibmmq" else "",
+        given.get("channel"),
+    )

@@ -1,0 +1,162 @@
+"""What is owed to subscribers whose queue refuses, where the dead-letter queue refuses too: nobody else waits for them.
+
+    put refused ── dead letter refused ── owed, in the unit of work of the command ── tried again, ever more slowly
+                                            │ what comes later for the same queue is owed behind it
+                                            └─> its queue, the dead-letter queue, or expired
+
+What is owed is bounded. Beyond, the command waits, and all behind it, until something can be delivered. A publication
+that is not persistent is given up after PSRTYCNT tries where PSNPMSG is DISCARD (guide 6.5.1).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from commands.broker.dead_letter import dead_letter
+from commands.broker.identifiers import Origin
+from commands.broker.objects import QueueManager
+from commands.qmgr.store.errors import QueueError
+from commands.qmgr.store.port import Owes, Owing, StoredMessage, UnitOfWork
+from rfh2.mqmd import Mqmd
+
+_log = logging.getLogger("qpubsub.processor")
+
+MOST_MESSAGES: Final = 100_000
+MOST_BYTES: Final = 1_000_000_000
+# The lane of messages that are dead letters already.
+DEAD_LETTERS: Final = ""
+_PAGE: Final = 500
+_FIRST_PAUSE_S: Final = 0.1
+
+
+class Backlog:
+    """What one processor owes.
+
+    clock: UTC now. longest_pause_s: between two tries. most_messages, most_bytes: that may be owed in all.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        longest_pause_s: float,
+        most_messages: int = MOST_MESSAGES,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._clock, self._longest_pause_s = clock, longest_pause_s
+        self._most_messages, self._most_bytes = most_messages, most_bytes
+        self._messages = self._bytes = 0
+        self._pause_s = _FIRST_PAUSE_S
+        self._tried: datetime | None = None
+        self._may_owe = True  # the last processor may have left something
+        self._told: set[str] = set()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it should be tried now."""
+        if not self._may_owe or self._tried is None:
+            return self._may_owe
+        # The clock may be set back.
+        return abs((self._clock() - self._tried).total_seconds()) >= self._pause_s
+
+    @property
+    def messages(self) -> int:
+        """How many are owed, as of the last try and what was added since."""
+        return self._messages
+
+    def doubt(self) -> None:
+        """A unit of work was backed out: what it did is not so."""
+        self._may_owe = True
+
+    def takes(self, size_bytes: int) -> bool:
+        """Whether there is room for one more."""
+        return self._messages < self._most_messages and self._bytes + size_bytes <= self._most_bytes
+
+    def add(self, owing: Owing, queue: str, message: StoredMessage, why: str) -> None:
+        """Owe *message* to *queue* from now on."""
+        owing.owe(
+            queue,
+            message.md,
+            message.body,
+            time=message.time,
+            user=message.user,
+            expires_at=message.expires_at,
+            persistent=message.persistent,
+        )
+        self._messages += 1
+        self._bytes += len(message.body)
+        if not self._may_owe:
+            self._pause_s, self._tried = _FIRST_PAUSE_S, self._clock()
+        self._may_owe = True
+        if queue not in self._told:
+            self._told.add(queue)
+            text = "publications for %s are kept until they can be delivered, and other subscribers get theirs: %s"
+            _log.error(text, _named(queue), why, extra={"queue": queue})
+
+    def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> bool:
+        """Deliver what can be delivered, up to a page for each queue; whether there is more that could be now."""
+        if not self._may_owe or not isinstance(unit, Owes):
+            self._may_owe = False
+            return False
+        owing, more = unit.owed, False
+        for queue in sorted(owing.queues()):
+            paid, refusal = self._pay_one(unit, owing, queue, qmgr)
+            more = more or (paid > 0 and refusal is None)
+            if refusal is not None:
+                if queue not in self._told:
+                    self._told.add(queue)
+                    text = "%s: publications that were kept cannot be delivered yet: %s"
+                    _log.error(text, _named(queue), refusal, extra={"queue": queue})
+                most = qmgr.psrtycnt if qmgr.psnpmsg == "DISCARD" else None
+                if given_up := owing.tried(queue, most):
+                    text = "%s: %d non-persistent publications are discarded (PSNPMSG)"
+                    _log.error(text, _named(queue), given_up, extra={"queue": queue})
+        left = owing.queues()
+        for queue in self._told - left:
+            _log.info("%s: nothing is kept for it any more", _named(queue))
+        self._told &= left
+        self._messages, self._bytes = owing.total() if left else (0, 0)
+        self._may_owe = bool(left)
+        self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
+        self._tried = None if more else self._clock()
+        return more
+
+    def _pay_one(self, unit: UnitOfWork, owing: Owing, queue: str, qmgr: QueueManager) -> tuple[int, QueueError | None]:
+        """How many of those owed to *queue* are owed no more, and what refused the next one."""
+        paid, now = 0, self._clock()
+        for message in owing.first(queue, _PAGE, now):
+            if message.expires_at is None or message.expires_at > now:
+                refusal = _delivered(unit, queue, message, qmgr, now)
+                if refusal is not None:
+                    return paid, refusal
+            owing.paid(message)
+            paid += 1
+        return paid, None
+
+
+def _delivered(
+    unit: UnitOfWork, queue: str, message: StoredMessage, qmgr: QueueManager, now: datetime
+) -> QueueError | None:
+    """Put *message* on *queue* or on the dead-letter queue; what the latter said where neither takes it."""
+    mqmd, body = replace(Mqmd.decode(message.md), backout_count=0), message.body
+
+    def refusal_of(name: str) -> QueueError | None:
+        try:
+            unit.put(name, mqmd.encode(), body, time=now, user=message.user, expires_at=message.expires_at)
+        except QueueError as refusal:
+            return refusal
+        return None
+
+    if queue != DEAD_LETTERS:
+        refusal = refusal_of(queue)
+        if refusal is None:
+            return None
+        mqmd, body = dead_letter(mqmd, body, refusal.reason, queue, qmgr.name, Origin.of(qmgr.name, now))
+    return refusal_of(qmgr.deadq)
+
+
+def _named(queue: str) -> str:
+    return "the dead-letter queue" if queue == DEAD_LETTERS else f"queue {queue}"

@@ -1,0 +1,205 @@
+"""Putting what a command causes, and what becomes of it where its queue refuses (guide 6.5.1, 6.7.6).
+
+refused                              then
+publication, persistent response     dead-letter queue, with the reason
+non-persistent response              as PSNPRES says: NORMAL, SAFE, DISCARD, KEEP
+publication, by both                 owed to its queue (``qmgr.backlog``); where that cannot be, the command waits
+dead letter                          the command waits
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from commands.broker.broker import Arrival, Broker
+from commands.broker.dead_letter import dead_letter
+from commands.broker.identifiers import Origin
+from commands.broker.puts import Completion, Outgoing, PutKind
+from commands.broker.transmission import transmitted
+from commands.qmgr.backlog import DEAD_LETTERS, Backlog
+from commands.qmgr.publication_cache import Again
+from commands.qmgr.store.errors import MessageRefusedError, QueueError
+from commands.qmgr.store.port import Owes, PutsRemotely, StoredMessage, UnitOfWork
+from rfh2.constants import MQPER_PERSISTENT
+from rfh2.errors import StoreError
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+
+_log = logging.getLogger("qpubsub.processor")
+
+_APPLICATION: Final = "qpubsub"
+_STRANDED: Final = (
+    "messages for queue manager %s are on transmission queue %s, which nobody defined, and no channel takes them from"
+    " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
+    " ReplyToQMgr and QMgrName"
+)
+_MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
+
+
+class UndeliverableError(StoreError):
+    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
+
+    for_ever: PSNPRES asks for it to be tried until it works.
+    """
+
+    def __init__(self, why: str, for_ever: bool = False) -> None:
+        super().__init__(why, for_ever)
+        self.why, self.for_ever = why, for_ever
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def _persistence(arrival: Arrival) -> int:
+    return 0 if arrival.md is None else Mqmd.decode(arrival.md).persistence
+
+
+class Deliverer:
+    """Puts for one unit of work, with what *broker* knows of the queue manager.
+
+    told: names of transmission queues of which a warning was given. backlog: None where nothing can be owed.
+    """
+
+    def __init__(
+        self,
+        unit: UnitOfWork,
+        broker: Broker,
+        told: set[str] | None = None,
+        backlog: Backlog | None = None,
+    ) -> None:
+        self._unit, self._broker, self._backlog = unit, broker, backlog
+        self._told = set() if told is None else told
+        self._qmgr = broker.qmgr
+        # Asked once: looking at a protocol costs as much as a put.
+        self._routes = unit if isinstance(unit, PutsRemotely) else None
+        self._owing = unit.owed if self._routes is None and backlog is not None and isinstance(unit, Owes) else None
+        self._is_behind = self._owing is not None and bool(self._owing.queues())
+
+    def is_of(self, unit: UnitOfWork, broker: Broker) -> bool:
+        """Whether it was made for these two."""
+        return self._unit is unit and self._broker is broker
+
+    def deliver(self, put: Outgoing, arrival: Arrival) -> Outgoing | None:
+        """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped.
+
+        Raises UndeliverableError.
+        """
+        if self._is_behind and self._is_owed_behind(put, arrival):
+            return put
+        try:
+            self._put(put, arrival)
+        except QueueError as refusal:
+            return self._refused(put, refusal, arrival)
+        return put
+
+    def deliver_again(self, again: Again, arrival: Arrival) -> list[Outgoing | None]:
+        """Put the publications of *again*, all for this queue manager; what ``deliver`` says of those refused."""
+        put, now = self._unit.put, arrival.now
+        refused: list[Outgoing | None] = []
+        for queue, md, body in zip(again.kept.queues, again.mds, again.bodies, strict=True):
+            if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), arrival):
+                continue
+            try:
+                put(queue, md, body, time=now, application=_APPLICATION)
+            except QueueError as refusal:
+                whole = self._whole(queue, md, body)
+                stands_in = self._refused(whole, refusal, arrival)
+                if stands_in is not whole:
+                    refused.append(stands_in)
+        return refused
+
+    def _whole(self, queue: str, md: bytes, body: bytes) -> Outgoing:
+        message = Message(Mqmd.decode(md), (), body)
+        return Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
+
+    def _is_owed_behind(self, put: Outgoing, arrival: Arrival) -> bool:
+        """Keep *put* behind what is owed to its queue already; False where nothing is."""
+        assert self._owing is not None
+        queue = put.queue if put.qmgr == self._qmgr else put.qmgr
+        if put.kind is not PutKind.PUBLICATION or queue not in self._owing.queues():
+            return False
+        if not self._is_owed(put, arrival, "something is owed to it already"):
+            raise UndeliverableError(f"queue {queue}: more is owed to subscribers than can be kept")
+        return True
+
+    def _is_owed(self, put: Outgoing, arrival: Arrival, why: str) -> bool:
+        """Keep *put*, a publication, until its queue takes it; False where that cannot be."""
+        backlog, owing = self._backlog, self._owing
+        if backlog is None or owing is None:
+            return False
+        if put.qmgr != self._qmgr:
+            put = transmitted(put)
+        if not backlog.takes(len(put.body)):
+            return False
+        mqmd = put.message.mqmd
+        persistent = MQPER_PERSISTENT in (mqmd.persistence, _persistence(arrival))
+        user = mqmd.user_identifier or None
+        kept = StoredMessage(0, put.queue, arrival.now, user, mqmd.encode(), put.body, persistent, 0, put.expires_at)
+        backlog.add(owing, put.queue, kept, why)
+        self._is_behind = True
+        return True
+
+    def _put(self, put: Outgoing, arrival: Arrival) -> None:
+        if self._routes is None and put.qmgr != self._qmgr:
+            put = transmitted(put)
+            self._have_transmission_queue(put.queue)
+        mqmd = put.message.mqmd
+        md, user = mqmd.encode(), mqmd.user_identifier or None
+        if self._routes is not None:
+            self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
+            return
+        self._unit.put(
+            put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at
+        )
+
+    def _have_transmission_queue(self, name: str) -> None:
+        """Make the queue where there is none; warn, once, of one that nobody defined. Raises QueueError."""
+        queue = self._unit.find_queue(name)
+        if queue is None:
+            made = self._unit.ensure_queue(name)
+            queue = replace(made, transmission=True, description=_MADE_FOR_TRANSMISSION)
+            self._unit.save_definition(queue)
+        if queue.description == _MADE_FOR_TRANSMISSION and name not in self._told:
+            self._told.add(name)
+            _log.warning(_STRANDED, name, name, self._qmgr)
+
+    def _refused(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
+        response = put.kind is PutKind.RESPONSE
+        may_go = response and put.message.mqmd.persistence != MQPER_PERSISTENT
+        mode = self._broker.objects.qmgr.psnpres
+        if may_go and mode == "DISCARD":
+            return None
+        if may_go and mode == "KEEP":
+            raise UndeliverableError(str(refusal), for_ever=True)
+        if put.kind is PutKind.DEADLETTER:
+            raise UndeliverableError(str(refusal))
+        instead = self._dead(put, refusal, arrival)
+        try:
+            self._put(instead, arrival)
+        except QueueError as second:
+            if may_go and mode == "NORMAL":
+                return None
+            why = f"{refusal}; the dead-letter queue does not take it: {second}"
+            if put.kind is PutKind.PUBLICATION:
+                # A message that its queue can never take keeps none behind it from that queue.
+                never = isinstance(refusal, MessageRefusedError)
+                if self._is_owed(replace(instead, queue=DEAD_LETTERS) if never else put, arrival, why):
+                    return put
+            raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
+        return instead
+
+    def _dead(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing:
+        origin = Origin.of(self._qmgr, arrival.now)
+        mqmd, body = dead_letter(put.message.mqmd, put.body, refusal.reason, put.queue, put.qmgr, origin)
+        return replace(
+            put,
+            kind=PutKind.DEADLETTER,
+            qmgr=self._qmgr,
+            queue=self._broker.objects.qmgr.deadq,
+            message=replace(put.message, mqmd=mqmd),
+            body=body,
+            completion=Completion.ERROR,
+            reason=refusal.reason,
+        )

@@ -1,0 +1,41 @@
+"""Queues, units of work and the state of a queue manager: the port, and the embedded queue manager behind it."""
+
+from commands.qmgr.store.database import Durability
+from commands.qmgr.store.errors import (
+    MessageRefusedError,
+    QueueError,
+    QueueManagerExistsError,
+    QueueManagerInUseError,
+    QueueManagerNotFoundError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreFullError,
+    UnknownQueueError,
+)
+from commands.qmgr.store.home import queue_managers
+from commands.qmgr.store.overview import Overview, QueueOverview
+from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, StoredMessage, UnitOfWork
+from commands.qmgr.store.sqlite import QueueManagerStore
+
+__all__ = [
+    "Durability",
+    "Knowledge",
+    "LoadedState",
+    "MessageRefusedError",
+    "Overview",
+    "QueueError",
+    "QueueManagerExistsError",
+    "QueueManagerInUseError",
+    "QueueManagerNotFoundError",
+    "QueueManagerPort",
+    "QueueManagerStore",
+    "QueueOverview",
+    "Queues",
+    "StoreBusyError",
+    "StoreDamagedError",
+    "StoreFullError",
+    "StoredMessage",
+    "UnitOfWork",
+    "UnknownQueueError",
+    "queue_managers",
+]

@@ -1,0 +1,159 @@
+"""The connection to a queue manager's database: how it is opened, and how SQLite's failures are told to people."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from commands.qmgr.store.errors import DAMAGED, StoreBusyError, StoreDamagedError, StoreFullError
+from commands.qmgr.store.lock import NAP_S, Turn
+from rfh2.errors import StoreError
+
+_TURN_FILE: Final = "turn.lock"
+_CACHE_KIB: Final = 16_384
+_CHECKPOINT_PAGES: Final = 4_000
+_LOG_BYTES: Final = 64 * 1024 * 1024
+
+# SQLite's words about what it cannot read may hold bytes that are no text.
+FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Durability(StrEnum):
+    """What a commit survives. FULL: loss of power. NORMAL: the end of any process; power loss may undo the last."""
+
+    FULL = "FULL"
+    NORMAL = "NORMAL"
+
+
+class Database:
+    """One connection, with the path and the patience that its errors name.
+
+    failure: the last one told since a write transaction began; where SQLite has ended that by itself, the reason.
+    """
+
+    __slots__ = ("_turn", "connection", "failure", "path", "patience_s")
+
+    def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
+        self.path, self.patience_s = str(path), patience_s
+        self.failure: StoreError | None = None
+        self._turn = Turn(path.with_name(_TURN_FILE))
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        try:
+            self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
+        except FAILURES as error:
+            raise self.told(error) from error
+        try:
+            for pragma in (
+                f"synchronous = {durability}",
+                f"cache_size = -{_CACHE_KIB}",
+                f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+                f"journal_size_limit = {_LOG_BYTES}",
+                "secure_delete = OFF",
+            ):
+                self.connection.execute(f"PRAGMA {pragma}").fetchall()
+        except FAILURES as error:
+            self.connection.close()
+            raise self.told(error) from error
+
+    def begin(self) -> None:
+        """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``."""
+        deadline = time.monotonic() + self.patience_s
+        self.failure = None
+        try:
+            if not self._turn.take(deadline):
+                raise StoreBusyError(self.path, self.patience_s)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+        try:
+            self._begin(deadline)
+        finally:
+            self._turn.give()
+
+    def _begin(self, deadline: float) -> None:
+        # SQLite's own waiting looks again ever more rarely; the database would lie idle in between.
+        execute = self.connection.execute
+        execute("PRAGMA busy_timeout = 0").fetchall()
+        try:
+            while True:
+                try:
+                    execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                        raise
+                    time.sleep(NAP_S)
+                else:
+                    return
+        finally:
+            execute(f"PRAGMA busy_timeout = {int(self.patience_s * 1000)}").fetchall()
+
+    def is_awaited(self) -> bool:
+        """Whether another process waits for the write transaction that is open here."""
+        try:
+            return self._turn.is_taken()
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._turn.close()
+        self.connection.close()
+
+    def told(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+        """*error* in words that say what to do."""
+        self.failure = self._in_words(error)
+        return self.failure
+
+    def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
+            return StoreDamagedError(self.path, f"holds what is no text: {DAMAGED}")
+        primary = None if code is None else code & 0xFF
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreBusyError(self.path, self.patience_s)
+        if primary == sqlite3.SQLITE_FULL:
+            return StoreFullError(self.path)
+        if primary == sqlite3.SQLITE_NOTADB:
+            return StoreDamagedError(self.path, "is no SQLite database; it was left as it is; restore it from a backup")
+        if primary == sqlite3.SQLITE_CORRUPT:
+            return StoreDamagedError(self.path, DAMAGED)
+        if primary == sqlite3.SQLITE_ERROR:
+            # Our own statements are right: the schema is not what this version has made.
+            return StoreDamagedError(self.path, f"{error}: {DAMAGED}")
+        if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+            return StoreError(
+                f"{self.path}: cannot be opened for writing ({error}); look at its and its directory's permissions"
+            )
+        if primary == sqlite3.SQLITE_IOERR:
+            return StoreError(f"{self.path}: the disk failed ({error}); nothing of this unit of work was kept")
+        if primary == sqlite3.SQLITE_TOOBIG:
+            return StoreError(f"{self.path}: a message is longer than the database can hold ({error})")
+        return StoreError(f"{self.path}: {error}")
+
+
+class HasDatabase(Protocol):
+    @property
+    def database(self) -> Database: ...
+
+
+S = TypeVar("S", bound=HasDatabase)
+
+
+def telling(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method of something with a ``database``, whose sqlite3 errors leave it as StoreErrors."""
+
+    @wraps(method)
+    def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except FAILURES as error:
+            raise self.database.told(error) from error
+
+    return told

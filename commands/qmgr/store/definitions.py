@@ -1,0 +1,60 @@
+"""Looking up single definitions in a queue manager's database, and keeping those that every message needs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from commands.broker.objects import AliasQueue, LocalQueue, QueueManager, definition_of
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.errors import StoreDamagedError, readable
+
+Queue = LocalQueue | AliasQueue
+
+
+class DefinitionCache:
+    """The definitions that units of work of one connection have met, good for one state version."""
+
+    __slots__ = ("qmgr", "queues", "state_version")
+
+    def __init__(self) -> None:
+        self.qmgr: QueueManager | None = None
+        self.queues: dict[str, Queue] = {}
+        self.state_version = -1
+
+    def at(self, state_version: int) -> None:
+        """From now on the definitions are those of *state_version*; -1 for none at all."""
+        if state_version != self.state_version:
+            self.forget()
+            self.state_version = state_version
+
+    def forget(self) -> None:
+        """Read each again when it is next asked for."""
+        self.qmgr = None
+        self.queues.clear()
+
+
+def look_up(database: Database, name: str) -> Queue | None:
+    """The definition of the local or alias queue *name*. Raises StoreDamagedError."""
+    statement = "SELECT kind, state FROM definitions WHERE kind IN ('qlocal', 'qalias') AND name = ?"
+    row = database.connection.execute(statement, (name,)).fetchone()
+    with readable(database.path, f"definition of queue {name}"):
+        found = None if row is None else definition_of(*row)
+    return found if isinstance(found, LocalQueue | AliasQueue) else None
+
+
+def resolved(found: Queue | None, look: Callable[[str], Queue | None]) -> LocalQueue | None:
+    """The local queue that *found* is or stands for; *look* gives the target of an alias."""
+    if isinstance(found, AliasQueue):
+        found = look(found.target) if found.target_type == "QUEUE" else None
+    return found if isinstance(found, LocalQueue) else None
+
+
+def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
+    """The queue manager's own definition. Raises StoreDamagedError."""
+    row = connection.execute("SELECT state FROM definitions WHERE kind = 'qmgr'").fetchone()
+    with readable(path, "queue manager's own definition"):
+        found = None if row is None else definition_of("qmgr", row[0])
+    if not isinstance(found, QueueManager):
+        raise StoreDamagedError(path, "does not say which queue manager it is; restore it from a backup")
+    return found

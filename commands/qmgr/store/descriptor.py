@@ -1,0 +1,234 @@
+"""What a queue manager does to a message descriptor when a message arrives, and when it is got.
+
+Works on the descriptor's bytes: what is not named here stays as the program wrote it, byte for byte, in its own byte
+order and character set. On arrival
+
+* Priority -1 and Persistence 2 become the queue's defaults, and BackoutCount becomes 0;
+* a MsgId of zeros becomes ``AMQ ``, the queue manager's name in 12 bytes, and 8 bytes that no other message has;
+* blank ReplyToQMgr beside a ReplyToQ becomes the queue manager's own name;
+* blank UserIdentifier, PutApplName, and PutDate with PutTime (UTC) become the caller's and the clock's.
+
+When the message is got, Expiry is what is left of it, and BackoutCount how often it came back. Source: MQMD field
+descriptions, wire formats 1; guide 6.7.9 for the time outstanding.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from commands.qmgr.store.errors import (
+    MQRC_EXPIRY_ERROR,
+    MQRC_MD_ERROR,
+    MQRC_PERSISTENCE_ERROR,
+    MQRC_PRIORITY_ERROR,
+    MessageRefusedError,
+)
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
+from rfh2.chain import sniffed
+from rfh2.constants import (
+    LARGEST_MQLONG,
+    MQ_MSG_ID_LENGTH,
+    MQEI_UNLIMITED,
+    MQPER_PERSISTENCE_AS_Q_DEF,
+    MQPER_PERSISTENT,
+    MQPRI_PRIORITY_AS_Q_DEF,
+)
+from rfh2.frozen import maker
+from rfh2.layouts import MQMD1, MQMD2
+from rfh2.mqmd import Mqmd
+
+HIGHEST_PRIORITY: Final = 9
+MQAT_UNIX: Final = 6
+TENTH_US: Final = 100_000
+
+# Where the fields stand that change; taken from the declared layout, so that there is one truth.
+_SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
+_NUMBERS: Final = ("Expiry", "Priority", "Persistence", "BackoutCount", "PutApplType")
+_CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
+
+
+def _reader(order: str) -> struct.Struct:
+    """Reads the fields above, in the order in which they stand, and passes over all others."""
+    kinds = dict.fromkeys(_NUMBERS, "i") | dict.fromkeys(_CHARACTERS, "s")
+    parts = ((kinds.get(name, "x"), length) for name, _, length in MQMD1.spans())
+    return struct.Struct(order + "".join("i" if kind == "i" else f"{length}{kind}" for kind, length in parts))
+
+
+_LITTLE, _BIG = struct.Struct("<i"), struct.Struct(">i")
+_NO_MSG_ID = bytes(MQ_MSG_ID_LENGTH)
+_ASCII = (b"MD  ", ASCII_FIELDS, b" ")
+_EBCDIC = ("MD  ".encode(EBCDIC_FIELDS), EBCDIC_FIELDS, " ".encode(EBCDIC_FIELDS))
+_VERSIONS: Final = {
+    b"\1\0\0\0": (_LITTLE, _reader("<"), MQMD1.size),
+    b"\2\0\0\0": (_LITTLE, _reader("<"), MQMD2.size),
+    b"\0\0\0\1": (_BIG, _reader(">"), MQMD1.size),
+    b"\0\0\0\2": (_BIG, _reader(">"), MQMD2.size),
+}
+# Ids made for responses and publications count from the command's number; the first bit keeps the two kinds apart.
+_MADE_ON_ARRIVAL: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A descriptor as it is kept. priority: 0 to 9, the place in the queue. lifetime_us: None for unlimited."""
+
+    md: bytes
+    priority: int
+    persistent: bool
+    user: str | None
+    lifetime_us: int | None
+
+
+_arrived = maker(Arrived)
+
+# The same descriptor comes again and again, but for its MsgId, CorrelId, PutDate and PutTime. What one comes to that
+# needs no edit is remembered by all the rest of it, by the user and by the application.
+_Key = tuple[bytes, bytes, bytes, str | None, str]
+_AS_IT_CAME: dict[_Key, tuple[int, bool, str | None, int | None]] = {}
+_MOST_KEPT: Final = 4096
+_BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
+_BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
+_BEHIND: Final = slice(_SPANS["PutTime"].stop, None)
+_FIRST_OF_DATE, _FIRST_OF_TIME = _SPANS["PutDate"].start, _SPANS["PutTime"].start
+# The first byte tells that these two are not blank, in ASCII and in EBCDIC.
+_DIGITS: Final = frozenset(b"0123456789" + "0123456789".encode(EBCDIC_FIELDS))
+
+
+def default_descriptor(body: bytes) -> bytes:
+    """The descriptor of a message that has none: the defaults, its Format as the first header in *body* shows it."""
+    found = sniffed(body)
+    if found is None:
+        return Mqmd().encode()
+    return Mqmd(format=found[0], encoding=found[1], coded_char_set_id=found[2]).encode()
+
+
+def arrive(
+    md: bytes,
+    *,
+    queue: str,
+    def_priority: int,
+    def_persistent: bool,
+    qmgr: str,
+    unique: int,
+    time: datetime,
+    user: str | None,
+    application: str,
+) -> Arrived:
+    """*md* as queue manager *qmgr* keeps it for *queue*.
+
+    def_priority, def_persistent: the queue's DEFPRTY and DEFPSIST. unique: a number that no other message of the queue
+    manager has or had. time: of arrival, UTC. user, application: who puts; for the fields that *md* leaves blank.
+    Raises MessageRefusedError with 2026, 2013, 2050 or 2047 for a descriptor that MQPUT would refuse.
+    """
+    key = (md[_BEFORE_IDS], md[_BETWEEN], md[_BEHIND], user, application)
+    as_it_came = _AS_IT_CAME.get(key)
+    if as_it_came is not None and _is_stamped(md):
+        return _arrived(md, *as_it_came)
+    arrived = _worked_out(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
+    if arrived.md is md and _is_stamped(md):
+        if len(_AS_IT_CAME) >= _MOST_KEPT:
+            _AS_IT_CAME.clear()
+        _AS_IT_CAME[key] = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
+    return arrived
+
+
+def _worked_out(
+    md: bytes,
+    queue: str,
+    def_priority: int,
+    def_persistent: bool,
+    qmgr: str,
+    unique: int,
+    time: datetime,
+    user: str | None,
+    application: str,
+) -> Arrived:
+    struc_id, charset, blank = _ASCII if md[:4] == _ASCII[0] else _EBCDIC
+    found = _VERSIONS.get(md[4:8])
+    if md[:4] != struc_id or found is None or len(md) < found[2]:
+        raise MessageRefusedError(MQRC_MD_ERROR, queue, "what stands before the message is no MQMD of version 1 or 2")
+    long, reader, _ = found
+    fields = reader.unpack_from(md)
+    expiry, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields
+    put_appl_type, put_appl_name, put_date, put_time = _put
+    _check(expiry, priority, persistence, queue)
+    edits: list[tuple[str, bytes]] = []
+
+    if priority == MQPRI_PRIORITY_AS_Q_DEF:
+        priority = def_priority
+        edits.append(("Priority", long.pack(priority)))
+    if persistence == MQPER_PERSISTENCE_AS_Q_DEF:
+        persistence = int(def_persistent)
+        edits.append(("Persistence", long.pack(persistence)))
+    if backout_count:
+        edits.append(("BackoutCount", long.pack(0)))
+
+    if msg_id == _NO_MSG_ID:
+        made = b"AMQ " + _field(qmgr, 12, ASCII_FIELDS) + (_MADE_ON_ARRIVAL | unique).to_bytes(8, "big")
+        edits.append(("MsgId", made))
+    if _is_blank(reply_to_qmgr, blank) and not _is_blank(reply_to_q, blank):
+        edits.append(("ReplyToQMgr", _field(qmgr, 48, charset)))
+    if _is_blank(named, blank):
+        if user:
+            edits.append(("UserIdentifier", _field(user, 12, charset)))
+    elif user is None:
+        user = str(named.split(b"\0", 1)[0].rstrip(blank), charset)
+    if application and _is_blank(put_appl_name, blank):
+        edits.append(("PutApplName", _field(application, 28, charset)))
+        if put_appl_type == 0:
+            edits.append(("PutApplType", long.pack(MQAT_UNIX)))
+    # A date from the program with a time of day from this clock would be a moment that never was.
+    if _is_blank(put_date, blank) or _is_blank(put_time, blank):
+        edits.append(("PutDate", _field(f"{time:%Y%m%d}", 8, charset)))
+        edits.append(("PutTime", _field(f"{time:%H%M%S}{time.microsecond // 10_000:02}", 8, charset)))
+    if edits:
+        kept = bytearray(md)
+        for name, value in edits:
+            kept[_SPANS[name]] = value
+        md = bytes(kept)
+    lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
+    return _arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+
+
+def _is_stamped(md: bytes) -> bool:
+    """Whether MsgId, PutDate and PutTime are there, at first sight."""
+    return md[_FIRST_OF_DATE] in _DIGITS and md[_FIRST_OF_TIME] in _DIGITS and md[_SPANS["MsgId"]] != _NO_MSG_ID
+
+
+def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:
+    """*md* as the program that gets the message sees it.
+
+    left_us: what is left of its life, in microseconds, above 0; None for unlimited. Anything left is at least a tenth
+    of a second: an Expiry of 0 would be refused when the message is put on. A clock that was set back gives no message
+    more than it was put with.
+    """
+    if left_us is None and not backout_count:
+        return md
+    long = _VERSIONS[md[4:8]][0]
+    seen = bytearray(md)
+    if left_us is not None:
+        (whole,) = long.unpack_from(md, _SPANS["Expiry"].start)
+        seen[_SPANS["Expiry"]] = long.pack(min(-(-left_us // TENTH_US), whole if whole > 0 else LARGEST_MQLONG))
+    seen[_SPANS["BackoutCount"]] = long.pack(backout_count)
+    return bytes(seen)
+
+
+def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
+    if expiry != MQEI_UNLIMITED and expiry <= 0:
+        raise MessageRefusedError(MQRC_EXPIRY_ERROR, queue, f"Expiry {expiry} is neither -1 nor above 0")
+    if priority < MQPRI_PRIORITY_AS_Q_DEF:
+        raise MessageRefusedError(MQRC_PRIORITY_ERROR, queue, f"Priority {priority} is below 0")
+    if persistence not in (0, MQPER_PERSISTENT, MQPER_PERSISTENCE_AS_Q_DEF):
+        raise MessageRefusedError(MQRC_PERSISTENCE_ERROR, queue, f"Persistence {persistence} is not 0, 1 or 2")
+
+
+def _is_blank(field: bytes, blank: bytes) -> bool:
+    # Mostly the first byte tells.
+    return field[:1] in (blank, b"\0") and not field.split(b"\0", 1)[0].strip(blank)
+
+
+def _field(value: str, size: int, charset: str) -> bytes:
+    return value.encode(charset, "replace")[:size].ljust(size, " ".encode(charset))

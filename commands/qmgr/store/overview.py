@@ -1,0 +1,79 @@
+"""What a queue manager holds, counted and not read: for whoever looks at it while it works."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from commands.broker.objects import LocalQueue, Objects
+from commands.qmgr.store import reading
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.errors import StoreDamagedError, readable
+from commands.qmgr.store.owed import owed_overview
+from commands.qmgr.store.state import from_microseconds
+
+# By number, which the index has, so that a deep queue's rows are not read.
+_OLDEST: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"
+
+_FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOverview:
+    """One local queue. oldest: when the message that has waited longest arrived, UTC; None where there is none."""
+
+    definition: LocalQueue
+    depth: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One queue manager at one moment.
+
+    queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
+    dead-letter queue. subscriptions, retained: how many there are. file_bytes: of the database; free_bytes: of these,
+    what new messages will fill before it grows; log_bytes: of its write-ahead log.
+    """
+
+    objects: Objects
+    queues: tuple[QueueOverview, ...]
+    owed: tuple[tuple[str, int, datetime], ...]
+    subscriptions: int
+    retained: int
+    file_bytes: int
+    free_bytes: int
+    log_bytes: int
+
+
+def beginnings(database: Database, queue: str, size_bytes: int, limit: int) -> Iterator[tuple[bytes, bytes]]:
+    """Descriptor and first bytes of the first *limit* messages of a local queue; of long ones no more is read."""
+    connection = database.connection
+    for seq, md in connection.execute(_FIRST, (queue, limit)).fetchall():
+        if type(md) is not bytes:
+            raise StoreDamagedError.unreadable(database.path, f"message {seq}")
+        with suppress(sqlite3.OperationalError), connection.blobopen("messages", "body", seq, readonly=True) as body:
+            yield md, body.read(size_bytes)
+
+
+def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
+    """Everything as of one moment; the caller holds a read transaction. Raises StoreDamagedError."""
+    connection = database.connection
+    objects = reading.load_objects(connection, database.path)
+    queues = []
+    for name in sorted(objects.queues):
+        depth = reading.depth(connection, name, now_us)
+        (oldest_us,) = connection.execute(_OLDEST, (name,)).fetchone() if depth else (None,)
+        with readable(database.path, f"first message of {name}"):
+            oldest = None if oldest_us is None else from_microseconds(oldest_us)
+        queues.append(QueueOverview(objects.queues[name], depth, oldest))
+    counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
+    pragmas = ("page_size", "page_count", "freelist_count")
+    size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
+    (subscriptions,), (retained,) = counts
+    owed = tuple((name, count, from_microseconds(since)) for name, count, since in owed_overview(connection))
+    return Overview(objects, tuple(queues), owed, subscriptions, retained, size * pages, size * free, log_bytes)

@@ -1,0 +1,115 @@
+"""Publications that neither their queue nor the dead-letter queue took: kept until one of them does.
+
+They are messages like others, in the database's own table, on lanes that no program can name: the name of the queue
+behind ``owed ``; no name for dead letters, whose queue may change. A lane is in the order of arrival, and nothing is
+put on its queue past it. They expire as messages do.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from commands.qmgr.store import reading
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.descriptor import TENTH_US
+from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.state import LAST_US, to_microseconds
+from commands.qmgr.store.write_buffer import Pending
+from rfh2.mqmd import Mqmd
+
+_LANE: Final = "owed "
+_BEFORE, _BEHIND = "owed", "owed!"
+_NEXT_LANE: Final = "SELECT min(queue) FROM messages WHERE queue > ? AND queue < ?"
+_FIRST: Final = f"SELECT {reading.COLUMNS} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+_TOTAL: Final = "SELECT count(*), coalesce(sum(length(body)), 0) FROM messages WHERE queue > ? AND queue < ?"
+_TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND NOT persistent"
+_GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
+
+
+class OwedMessages:
+    """What is owed, for one unit of work (``Owing``). take_seq: the number of a new message."""
+
+    __slots__ = ("_connection", "_database", "_lanes", "_pending", "_settle", "_take_seq")
+
+    def __init__(
+        self,
+        database: Database,
+        pending: Pending,
+        settle: Callable[[], None],
+        take_seq: Callable[[], int],
+    ) -> None:
+        self._database, self._connection, self._pending = database, database.connection, pending
+        self._settle, self._take_seq = settle, take_seq
+        self._lanes: set[str] | None = None
+
+    def queues(self) -> set[str]:
+        """The queues to which something is owed."""
+        if self._lanes is None:
+            self._settle()
+            self._lanes = set()
+            after = _BEFORE
+            while (row := self._connection.execute(_NEXT_LANE, (after, _BEHIND)).fetchone())[0] is not None:
+                (after,) = row
+                self._lanes.add(after.removeprefix(_LANE))
+        return self._lanes
+
+    def owe(
+        self,
+        queue: str,
+        md: bytes,
+        body: bytes,
+        *,
+        time: datetime,
+        user: str | None,
+        expires_at: datetime | None,
+        persistent: bool,
+    ) -> None:
+        """Keep a message for *queue*. persistent: whether it may never be given up."""
+        time_us = to_microseconds(time)
+        end_us = None if expires_at is None else to_microseconds(expires_at)
+        if end_us is None and (expiry := Mqmd.decode(md).expiry) > 0:
+            end_us = min(time_us + expiry * TENTH_US, LAST_US)
+        self.queues().add(queue)
+        if self._pending.put((self._take_seq(), _LANE + queue, 0, time_us, user, persistent, end_us, md, body)):
+            self._settle()
+
+    def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
+        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
+        self._settle()
+        now_us = to_microseconds(now)
+        rows = self._connection.execute(_FIRST, (_LANE + queue, limit)).fetchall()
+        return [reading.message_of(self._database, row, now_us) for row in rows]
+
+    def paid(self, message: StoredMessage) -> None:
+        """It is owed no more."""
+        self._pending.take(message.seq)
+        self._lanes = None
+
+    def tried(self, queue: str, most: int | None) -> int:
+        """It was tried in vain; returns how many are given up, not persistent and tried *most* times (None: none)."""
+        self._settle()
+        self._connection.execute(_TRIED, (_LANE + queue,))
+        if most is None:
+            return 0
+        self._lanes = None
+        return self._connection.execute(_GIVEN_UP, (_LANE + queue, most)).rowcount
+
+    def total(self) -> tuple[int, int]:
+        """How many messages, and how many bytes, are owed in all."""
+        self._settle()
+        count, size_bytes = self._connection.execute(_TOTAL, (_BEFORE, _BEHIND)).fetchone()
+        return int(count), int(size_bytes)
+
+    def forget(self) -> None:
+        """Anything may have changed."""
+        self._lanes = None
+
+
+def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Queue, how many messages are owed to it, and when the first of them arrived, in microseconds."""
+    statement = "SELECT queue, count(*), min(time) FROM messages WHERE queue > ? AND queue < ? GROUP BY queue"
+    rows = connection.execute(statement, (_BEFORE, _BEHIND)).fetchall()
+    return [(name.removeprefix(_LANE), int(count), int(time_us)) for name, count, time_us in rows]

@@ -1,0 +1,246 @@
+"""The port: what the command processor asks of a queue manager, whichever it is.
+
+``commands.qmgr.store.sqlite`` is the embedded one. An adapter to another queue manager (``commands.links.ibmmq``)
+implements ``Queues`` with that one's own units of work, and may keep ``Knowledge`` elsewhere as long as both commit
+together; one that has no savepoints says so (``has_savepoints``).
+
+Order on a queue: priority descending, then arrival. What one unit of work got is on no queue for anyone else, what it
+put is seen by nobody, until it commits; it sees both itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
+
+from commands.broker.objects import Definition, LocalQueue, Objects
+from rfh2.captured import CapturedMessage
+from streams.operations import Effect, RetainedPublication
+from streams.subscriptions import Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message on a queue, or got from one.
+
+    seq: number of arrival, unique in the queue manager for ever. queue: the local queue, no alias. time: of arrival,
+    UTC. user: who put it. md: the descriptor as a get gives it, with the Expiry that is left and the BackoutCount.
+    body: headers and data. priority: 0 to 9. expires_at: UTC, None for never. backout_count: how often a get of it was
+    backed out.
+    """
+
+    seq: int
+    queue: str
+    time: datetime
+    user: str | None
+    md: bytes
+    body: bytes
+    persistent: bool
+    priority: int
+    expires_at: datetime | None = None
+    backout_count: int = 0
+
+    def captured(self, qmgr: str) -> CapturedMessage:
+        """This message as queue manager *qmgr* would show it to a person or a program."""
+        return CapturedMessage.model_construct(
+            seq=self.seq,
+            time=self.time,
+            qmgr=qmgr,
+            queue=self.queue,
+            user=self.user,
+            md_hex=self.md.hex(),
+            body_hex=self.body.hex(),
+        )
+
+
+LoadedState = tuple[Objects, list[Subscription], list[RetainedPublication]]
+
+
+class Queues(Protocol):
+    """Messages in, messages out."""
+
+    def get(self, queue: str) -> StoredMessage | None:
+        """Take the first message off *queue*, None where it is empty; expired ones are removed and passed over.
+
+        Raises UnknownQueueError (2085), QueueError 2016 where getting is inhibited.
+        """
+
+    def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
+        """Take the message that arrived first among the first ones of *queues*, None where all are empty.
+
+        A queue that is unknown or inhibited counts as empty: the others go on.
+        """
+
+    def put(
+        self,
+        queue: str,
+        md: bytes | None,
+        body: bytes,
+        *,
+        time: datetime | None = None,
+        user: str | None = None,
+        application: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        """Put a message; returns its seq. A queue that is not there is made, unless the queue manager is strict.
+
+        md: None for the defaults. time: of arrival, UTC; None is now. user, application: for what *md* leaves blank.
+        expires_at: None for what the MQMD's Expiry makes of *time*. Raises UnknownQueueError (2085), QueueError 2051,
+        2053, 2082, 2001, 2043 where no message can be put, MessageRefusedError where this one cannot (2030, 2026, 2013,
+        2047, 2050); nothing is put then, and the unit of work goes on.
+        """
+
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        """What gets would give, one after the other, and stays. Raises UnknownQueueError."""
+
+    def depth(self, queue: str) -> int:
+        """How many messages have not expired. Raises UnknownQueueError."""
+
+    def clear_queue(self, queue: str) -> int:
+        """Remove all messages; returns how many there were. Raises UnknownQueueError."""
+
+    def find_queue(self, name: str) -> LocalQueue | None:
+        """The local queue of that name or behind that alias, None where there is none."""
+
+    def ensure_queue(self, name: str) -> LocalQueue:
+        """The same, made with the defaults where there is none.
+
+        Raises UnknownQueueError (2085) where the queue manager is strict or *name* cannot be a queue's, QueueError
+        2082, 2001, 2043 for an alias that leads to no local queue.
+        """
+
+    def discard_expired(self) -> int:
+        """Remove every expired message of every queue; returns how many there were."""
+
+
+class Knowledge(Protocol):
+    """Definitions, subscriptions, retained publications."""
+
+    @property
+    def state_version(self) -> int:
+        """Compare it with what it was at the end of your last unit of work: another value means load again."""
+
+    def load_state(self) -> LoadedState:
+        """Everything, subscriptions in the order of their sub_id. Raises StoreDamagedError.
+
+        A retained publication reads its message when it is asked for it, while the queue manager is open.
+        """
+
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+        """Keep what the topic space changed; deliveries are passed over. Saving an effect twice is harmless.
+
+        Returns what is retained because of these effects as ``load_state`` would: for the topic space to hold instead
+        of the messages themselves. Effects that follow one another and store one publication keep it once.
+        """
+
+    def save_definition(self, definition: Definition) -> None:
+        """Define or replace."""
+
+    def delete_definition(self, kind: str, name: str) -> None:
+        """Forget a definition; none is no error. Raises QueueError 2055 where a queue holds messages."""
+
+    def discard_nonpersistent_retained(self) -> int:
+        """What a restart of the queue manager does to retained publications (guide 8.5); returns how many went."""
+
+
+@runtime_checkable
+class PutsRemotely(Protocol):
+    """What a unit of work can do besides where the queue manager itself knows the way to others."""
+
+    def put_remote(
+        self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
+    ) -> int:
+        """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
+
+
+class Owing(Protocol):
+    """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.qmgr.backlog``)."""
+
+    def queues(self) -> set[str]:
+        """The queues to which something is owed; "" is the dead-letter queue, whichever that is."""
+
+    def owe(
+        self,
+        queue: str,
+        md: bytes,
+        body: bytes,
+        *,
+        time: datetime,
+        user: str | None,
+        expires_at: datetime | None,
+        persistent: bool,
+    ) -> None:
+        """Keep a message for *queue*, "" for the dead-letter queue. persistent: whether it may never be given up."""
+
+    def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
+        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
+
+    def paid(self, message: StoredMessage) -> None:
+        """It is owed no more."""
+
+    def tried(self, queue: str, most: int | None) -> int:
+        """It was tried in vain; returns how many are given up, not persistent and tried *most* times (None: none)."""
+
+    def total(self) -> tuple[int, int]:
+        """How many messages, and how many bytes, are owed in all."""
+
+
+@runtime_checkable
+class Owes(Protocol):
+    """A unit of work that can keep what can be put nowhere. owed: all that is kept, as this unit of work sees it."""
+
+    owed: Owing
+
+
+class UnitOfWork(Queues, Knowledge, Protocol):
+    """Gets, puts and changes that happen together or not at all.
+
+    As a context manager it commits at the end, and backs out when an exception leaves it.
+    """
+
+    @property
+    def has_savepoints(self) -> bool:
+        """Whether a part can be backed out alone; where not, an exception out of a part dooms the whole."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another process waits for this one to end before it can begin its own."""
+
+    def commit(self) -> None:
+        """Make it so, durably; the unit of work is over. Raises StoreError: then it is backed out."""
+
+    def backout(self) -> None:
+        """As if it had not been, but that each message got has its backout count raised by one."""
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """A part that is backed out alone, where that can be, when an exception leaves it; the exception goes on."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class QueueManagerPort(Protocol):
+    """A queue manager to work with; not to be shared between threads."""
+
+    @property
+    def name(self) -> str:
+        """The queue manager's name."""
+
+    def unit_of_work(self) -> UnitOfWork:
+        """Begin one; only one at a time. Raises StoreBusyError where another process does not end its own."""
+
+    def processor_lock(self) -> AbstractContextManager[None]:
+        """Be the one command processor while inside. Raises QueueManagerInUseError."""
+
+    def wait_for_change(self, timeout_s: float) -> bool:
+        """Wait until another process has committed since the last unit of work here began; whether one has."""
+
+    def close(self) -> None:
+        """Give everything back; a unit of work still open is backed out."""

@@ -1,0 +1,86 @@
+"""What stands first on each queue, for one unit of work, which alone takes and puts while it lasts.
+
+The second look at a queue brings the next messages in order, so that taking a deep queue's messages one after the other
+costs one statement for many; the first look brings one, for who wants no more. Long bodies stay where they are until
+they are taken. A put to the queue may come before them all: then they are looked up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.reading import COLUMNS, check
+
+Row = tuple[Any, ...]
+
+_AHEAD: Final = 128
+_LONG_BYTES: Final = 8 * 1024
+_SHORT_BODY: Final = f"CASE WHEN length(body) <= {_LONG_BYTES} THEN body END"
+_FIRST: Final = (
+    f"SELECT {COLUMNS.replace('body', _SHORT_BODY)} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+)
+_BODY: Final = "SELECT body FROM messages WHERE seq = ?"
+_BODY_AT: Final = COLUMNS.split(", ").index("body")
+
+
+class Heads:
+    """The first messages of queues, in queue order: priority descending, then arrival.
+
+    settle: called before a table is read, to have it up to date.
+    """
+
+    __slots__ = ("_ahead", "_connection", "_database", "_settle", "_whole")
+
+    def __init__(self, database: Database, settle: Callable[[], None]) -> None:
+        self._database, self._connection = database, database.connection
+        self._settle = settle
+        self._ahead: dict[str, list[Row]] = {}  # the last one is the first of the queue
+        self._whole: set[str] = set()  # queues with nothing behind what is in _ahead
+
+    def first(self, queue: str) -> int | None:
+        """The seq of the first message of a local queue, expired or not; None where it is empty."""
+        ahead = self._ahead.get(queue)
+        if ahead:
+            return int(ahead[-1][0])
+        if queue in self._whole:
+            return None
+        ahead = self._look(queue, 1 if ahead is None else _AHEAD)
+        return int(ahead[-1][0]) if ahead else None
+
+    def take(self, queue: str) -> Row | None:
+        """The row (COLUMNS) of the first message of a local queue, which is first no more; None where it is empty.
+
+        The caller has the message removed.
+        """
+        if self.first(queue) is None:
+            return None
+        row = self._ahead[queue].pop()
+        if row[_BODY_AT] is None:
+            # Read to the end: a statement left half-read would keep the transaction from committing.
+            ((body,),) = self._connection.execute(_BODY, (row[0],)).fetchall()
+            row = (*row[:_BODY_AT], body, *row[_BODY_AT + 1 :])
+        return row
+
+    def changed(self, queue: str) -> None:
+        """A message was put on *queue*, or its messages were removed."""
+        if queue in self._ahead:
+            del self._ahead[queue]
+            self._whole.discard(queue)
+
+    def forget(self) -> None:
+        """Anything may have changed."""
+        self._ahead.clear()
+        self._whole.clear()
+
+    def _look(self, queue: str, limit: int) -> list[Row]:
+        self._settle()
+        rows = self._connection.execute(_FIRST, (queue, limit)).fetchall()
+        for row in rows:
+            check(self._database, row)
+        rows.reverse()
+        self._ahead[queue] = rows
+        if len(rows) < limit:
+            self._whole.add(queue)
+        return rows

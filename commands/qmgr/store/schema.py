@@ -1,0 +1,182 @@
+"""The database of one queue manager: its tables, how an older one becomes a newer one, and whose file it is.
+
+Each entry of MIGRATIONS leads from the version before to the next one; a new database runs them all. An entry, once
+released, is never edited. ``user_version`` holds the version reached, ``application_id`` says that the file is ours.
+
+messages      one row a message. rank is 9 - priority, so that (rank, seq) ascending is the order of MQGET: priority
+              descending, then arrival. seq is never given twice. Times are microseconds since 1970, UTC.
+definitions   commands.broker.objects, each as the JSON that state_of writes
+subscriptions, retained   what the topic space tells through its effects
+publications  what the topics in retained keep: one row a publication, however many topics keep it; a number is never
+              given twice. A row goes with the last topic that kept it, which triggers on retained see to.
+state         one row; version grows with each unit of work that changes definitions, subscriptions or retained
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final
+
+from commands.qmgr.store.errors import StoreDamagedError
+
+APPLICATION_ID: Final = int.from_bytes(b"qpsb", "big")
+
+_FIRST = """
+CREATE TABLE messages (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    user TEXT,
+    persistent INTEGER NOT NULL,
+    expires_at INTEGER,
+    backout_count INTEGER NOT NULL DEFAULT 0,
+    md BLOB NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE INDEX messages_in_order ON messages (queue, rank);
+CREATE INDEX messages_that_expire ON messages (expires_at, queue) WHERE expires_at IS NOT NULL;
+CREATE TABLE definitions (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+CREATE TABLE subscriptions (
+    sub_id BLOB PRIMARY KEY,
+    state TEXT NOT NULL
+);
+CREATE TABLE retained (
+    topic TEXT PRIMARY KEY,
+    published_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    local INTEGER NOT NULL,
+    persistent INTEGER NOT NULL,
+    md BLOB NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE TABLE state (version INTEGER NOT NULL);
+INSERT INTO state VALUES (1);
+"""
+
+_SECOND = """
+ALTER TABLE retained RENAME TO retained_before;
+CREATE TABLE publications (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    published_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    local INTEGER NOT NULL,
+    persistent INTEGER NOT NULL,
+    md BLOB NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE TABLE retained (
+    topic TEXT PRIMARY KEY,
+    publication INTEGER NOT NULL REFERENCES publications (number)
+);
+CREATE INDEX retained_by_publication ON retained (publication);
+CREATE TRIGGER retained_deleted AFTER DELETE ON retained BEGIN
+    DELETE FROM publications WHERE number = OLD.publication
+        AND NOT EXISTS (SELECT 1 FROM retained WHERE publication = OLD.publication);
+END;
+CREATE TRIGGER retained_replaced AFTER UPDATE OF publication ON retained WHEN OLD.publication <> NEW.publication BEGIN
+    DELETE FROM publications WHERE number = OLD.publication
+        AND NOT EXISTS (SELECT 1 FROM retained WHERE publication = OLD.publication);
+END;
+"""
+_PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
+    VALUES (?, ?, ?, ?, ?, ?)"""
+_BROKER_STREAMS = ("SYSTEM.BROKER.ADMIN.STREAM", "SYSTEM.BROKER.DEFAULT.STREAM")
+_AS_MADE = {
+    "description": "",
+    "def_priority": 0,
+    "def_persistent": False,
+    "max_depth": 999_999_999,
+    "max_message_length": 104_857_600,
+    "get_enabled": True,
+    "put_enabled": True,
+    "backout_threshold": 0,
+    "backout_queue": "",
+    "transmission": False,
+}
+
+
+def _retained_once(connection: sqlite3.Connection) -> None:
+    """What several topics retain of one publication, told by its being the same in all respects, becomes one row."""
+    numbers: dict[tuple[object, ...], int | None] = {}
+    columns = "topic, published_at, expires_at, local, persistent, md, body"
+    for topic, *row in connection.execute(f"SELECT {columns} FROM retained_before ORDER BY rowid"):
+        *told, md, body = row
+        key = (*told, sha256(md).digest(), sha256(body).digest())
+        if key not in numbers:
+            numbers[key] = connection.execute(_PUBLISH, row).lastrowid
+        connection.execute("INSERT INTO retained (topic, publication) VALUES (?, ?)", (topic, numbers[key]))
+    connection.execute("DROP TABLE retained_before")
+
+
+def _streams_persistent(connection: sqlite3.Connection) -> None:
+    """The default and the admin stream get DEFPSIST(YES), as in IBM MQ, where nobody has changed their definition."""
+    for name in _BROKER_STREAMS:
+        where = "kind = 'qlocal' AND name = ?"
+        found = connection.execute(f"SELECT state FROM definitions WHERE {where}", (name,)).fetchone()
+        state = None if found is None else json.loads(found[0])
+        if state is not None and all(state.get(key, value) == value for key, value in _AS_MADE.items()):
+            state["def_persistent"] = True
+            connection.execute(f"UPDATE definitions SET state = ? WHERE {where}", (json.dumps(state), name))
+
+
+def _second(connection: sqlite3.Connection) -> None:
+    _run(connection, _SECOND)
+    _retained_once(connection)
+    _streams_persistent(connection)
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    for statement in _statements(script):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second)
+
+
+def version_of(connection: sqlite3.Connection, path: str) -> int:
+    """The schema version of the database at *path*; 0 for one that is empty, or was left before it was finished.
+
+    Raises StoreDamagedError for another program's database, and for one that a newer qpubsub has written.
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application == 0 and version == 0 and tables == 0:
+        return 0
+    if application != APPLICATION_ID:
+        raise StoreDamagedError(path, "is another program's database, not a queue manager; it was left as it is")
+    if version > len(MIGRATIONS):
+        why = f"was written by a newer qpubsub (schema {version}, this one knows {len(MIGRATIONS)}); use that one"
+        raise StoreDamagedError(path, why)
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring the database from *version* to the newest; the caller holds a write transaction, and commits it."""
+    for migration in MIGRATIONS[version:]:
+        if isinstance(migration, str):
+            _run(connection, migration)
+        else:
+            migration(connection)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _statements(script: str) -> list[str]:
+    # executescript() would commit the transaction that makes a migration happen whole or not at all.
+    out, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            out.append(pending)
+            pending = ""
+    return out

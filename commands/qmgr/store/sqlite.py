@@ -1,0 +1,319 @@
+"""The embedded queue manager: a directory with one SQLite database in WAL mode.
+
+Any number of processes read at once; one writes at a time, and the others wait for it (``patience_s``). A crash at any
+instant leaves the last commit: what a unit of work had got is back on its queues. Messages that are not persistent live
+through a restart too, which MQ does not promise; non-persistent retained publications do not (guide 8.5): ``run`` drops
+them when it starts, by ``discard_nonpersistent_retained``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
+from commands.qmgr.store import reading, schema
+from commands.qmgr.store.database import FAILURES, Database, Durability, telling
+from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.qmgr.store.errors import (
+    QueueManagerExistsError,
+    QueueManagerNotFoundError,
+    StoreDamagedError,
+    UnknownQueueError,
+    readable,
+)
+from commands.qmgr.store.home import DATABASE, directory_of, queue_managers
+from commands.qmgr.store.lock import exclusive, is_held
+from commands.qmgr.store.overview import Overview, beginnings, overview
+from commands.qmgr.store.permissions import make_directory, open_to_others, touch
+from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.publications import KeptMessages
+from commands.qmgr.store.state import to_microseconds
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.errors import StoreError
+
+PATIENCE_S: Final = 30.0
+_LOCK_FILE: Final = "run.lock"
+_FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.01
+
+
+def utc_now() -> datetime:
+    """The clock of a queue manager that was given no other."""
+    return datetime.now(UTC)
+
+
+class QueueManagerStore:
+    """One queue manager, opened (``QueueManagerPort``). For one thread; close it, or use it as a context manager."""
+
+    def __init__(self, directory: Path, name: str, database: Database, clock: Callable[[], datetime]) -> None:
+        self.directory = directory
+        self.database = database
+        self._name = name
+        self._clock = clock
+        self._cache = DefinitionCache()
+        self._messages = KeptMessages(database, self._settle)
+        self._unit: SqliteUnitOfWork | None = None
+        self._data_version = self._read_data_version()
+
+    @classmethod
+    def create(
+        cls,
+        home: Path,
+        definition: QueueManager,
+        *,
+        durability: Durability = Durability.FULL,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> Self:
+        """Make queue manager *definition* in *home*, with the objects of a new one, and open it.
+
+        Its files are for the caller alone, or for the group of a directory prepared for one (``permissions``). Raises
+        QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
+        """
+        directory = directory_of(home, definition.name)
+        path = directory / DATABASE
+        try:
+            make_directory(directory)
+            touch(path)
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
+        database = Database(path, durability, patience_s, create=True)
+        try:
+            _require_new(database, definition.name, home)
+            _write_ahead(database)
+            with _writing(database) as connection:
+                # Asked again inside the transaction: another process may be making the same one.
+                _require_new(database, definition.name, home)
+                schema.migrate(connection, 0)
+                for made in reading.definitions_in(Objects(definition)):
+                    row = (kind_of(made), made.name, state_of(made))
+                    connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)
+        except BaseException:
+            database.close()
+            raise
+        return cls(directory, definition.name, database, clock)
+
+    @classmethod
+    def open(
+        cls,
+        home: Path,
+        name: str,
+        *,
+        durability: Durability = Durability.FULL,
+        patience_s: float = PATIENCE_S,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> Self:
+        """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
+
+        patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
+        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError; for an older
+        schema QueueManagerInUseError while a command processor works on it.
+        """
+        directory = directory_of(home, name)
+        path = directory / DATABASE
+        if not path.is_file():
+            raise QueueManagerNotFoundError(name, str(home), queue_managers(home))
+        database = Database(path, durability, patience_s)
+        try:
+            qmgr = _opened(database, name)
+            if qmgr.name != name:
+                raise StoreDamagedError(database.path, f"holds queue manager {qmgr.name}, not {name}; was it copied?")
+        except BaseException:
+            database.close()
+            raise
+        return cls(directory, name, database, clock)
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether any user of the machine can read or write some of its files."""
+        return open_to_others(self.directory)
+
+    @property
+    def name(self) -> str:
+        """The queue manager's name."""
+        return self._name
+
+    @telling
+    def unit_of_work(self) -> SqliteUnitOfWork:
+        """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is."""
+        if self._unit is not None and self._unit.is_open:
+            raise StoreError("a unit of work is open; end it before the next one")
+        connection = self.database.connection
+        self.database.begin()
+        try:
+            self._data_version = self._read_data_version()
+            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self._clock)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return self._unit
+
+    @telling
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        """What is on *queue*, in queue order, without holding anyone up. Raises UnknownQueueError."""
+        self._settle()
+        return reading.browse(self.database, self._local(queue), self._now_us())
+
+    @telling
+    def depth(self, queue: str) -> int:
+        """How many messages on *queue* have not expired. Raises UnknownQueueError."""
+        self._settle()
+        return reading.depth(self.database.connection, self._local(queue), self._now_us())
+
+    @telling
+    def find_queue(self, name: str) -> LocalQueue | None:
+        """The local queue of that name or behind that alias, None where there is none."""
+        return resolved(self._look_up(name), self._look_up)
+
+    @telling
+    def load_state(self) -> LoadedState:
+        """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
+        with self.one_moment() as connection:
+            return reading.load_state(connection, self.database.path, self._messages)
+
+    @telling
+    def overview(self) -> Overview:
+        """What there is, counted: quick however much it is. Raises StoreDamagedError."""
+        log = self.directory / f"{DATABASE}-wal"
+        with self.one_moment():
+            return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
+
+    @telling
+    def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
+        """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
+        self._settle()
+        return list(beginnings(self.database, self._local(queue), size_bytes, limit))
+
+    @contextmanager
+    def one_moment(self) -> Iterator[sqlite3.Connection]:
+        """Where what is read is as of one moment, messages of retained publications too.
+
+        It is the transaction that is open, or one to read in, which keeps others from nothing.
+        """
+        self._settle()
+        connection = self.database.connection
+        if connection.in_transaction:
+            yield connection
+            return
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+    def processor_lock(self) -> AbstractContextManager[None]:
+        """Be the one command processor while inside. Raises QueueManagerInUseError on entering."""
+        return exclusive(self.directory / _LOCK_FILE, self.name)
+
+    def has_processor(self) -> bool:
+        """Whether a command processor works on it now."""
+        return is_held(self.directory / _LOCK_FILE)
+
+    @telling
+    def wait_for_change(self, timeout_s: float) -> bool:
+        """Wait until another connection has committed since the last unit of work here began; whether one has.
+
+        Nothing is missed between looking at a queue and waiting: what came in between ends the wait at once. Costs less
+        than a hundredth of a core while it lasts.
+        """
+        end = time.monotonic() + timeout_s
+        nap_s = _FIRST_NAP_S
+        while (version := self._read_data_version()) == self._data_version:
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(nap_s, left_s))
+            nap_s = min(nap_s * 1.5, _LONGEST_NAP_S)
+        self._data_version = version
+        return True
+
+    def close(self) -> None:
+        """Close the database; a unit of work still open is backed out."""
+        try:
+            if self._unit is not None and self._unit.is_open:
+                self._unit.backout()
+        finally:
+            self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _settle(self) -> None:
+        if self._unit is not None and self._unit.is_open:
+            self._unit.settle()
+
+    def _look_up(self, name: str) -> Queue | None:
+        return look_up(self.database, name)
+
+    def _local(self, name: str) -> str:
+        found = self.find_queue(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found.name
+
+    def _now_us(self) -> int:
+        return to_microseconds(self._clock())
+
+    @telling
+    def _read_data_version(self) -> int:
+        (version,) = self.database.connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+
+@contextmanager
+def _writing(database: Database) -> Iterator[sqlite3.Connection]:
+    connection = database.connection
+    try:
+        database.begin()
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+    except FAILURES as error:
+        raise database.told(error) from error
+
+
+def _require_new(database: Database, name: str, home: Path) -> None:
+    try:
+        if schema.version_of(database.connection, database.path) > 0:
+            raise QueueManagerExistsError(name, str(home))
+    except FAILURES as error:
+        raise database.told(error) from error
+
+
+def _write_ahead(database: Database) -> None:
+    # Not done before the file is known to be ours: it changes the file.
+    try:
+        database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    except FAILURES as error:
+        raise database.told(error) from error
+
+
+def _opened(database: Database, name: str) -> QueueManager:
+    connection, path = database.connection, database.path
+    try:
+        version = schema.version_of(connection, path)
+        if version == 0:
+            raise StoreDamagedError(path, "was never finished; run qpubsub create again")
+        _write_ahead(database)
+        if version < len(schema.MIGRATIONS):
+            # Whoever works on it knows the older tables.
+            lock = exclusive(Path(path).with_name(_LOCK_FILE), name)
+            with lock, _writing(database), readable(path, "tables of an earlier version"):
+                schema.migrate(connection, schema.version_of(connection, path))
+        return queue_manager(connection, path)
+    except FAILURES as error:
+        raise database.told(error) from error

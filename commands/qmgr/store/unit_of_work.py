@@ -1,0 +1,508 @@
+"""The embedded queue manager's unit of work: one SQLite write transaction.
+
+Only one is open at a time in all processes, so what it reads stays true until it ends: queue depths, sequence numbers
+and definitions are read once and then counted in memory, and what it writes waits in memory for company
+(``commands.qmgr.store.write_buffer``). A part is an SQLite savepoint only from its first statement on: most parts have
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from datetime import datetime
+from types import TracebackType
+from typing import Final, Self
+
+from commands.broker.objects import (
+    UNLIMITED_DEPTH,
+    AliasQueue,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    is_object_name,
+    kind_of,
+    new_queue,
+    state_of,
+)
+from commands.qmgr.store import reading
+from commands.qmgr.store.database import FAILURES, Database, telling
+from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
+from commands.qmgr.store.effects import EffectKeeper
+from commands.qmgr.store.errors import (
+    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
+    MQRC_GET_INHIBITED,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_Q_NOT_EMPTY,
+    MQRC_UNKNOWN_ALIAS_BASE_Q,
+    MessageRefusedError,
+    QueueError,
+    UnknownQueueError,
+)
+from commands.qmgr.store.owed import OwedMessages
+from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.publications import KeptMessages
+from commands.qmgr.store.read_ahead import Heads, Row
+from commands.qmgr.store.state import LAST_US, to_microseconds
+from commands.qmgr.store.write_buffer import NOTHING, Mark, Pending
+from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
+from rfh2.errors import StoreError
+from streams.operations import Delivery, Effect, RetainedPublication
+
+_COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
+_SAVE_VERSION: Final = "UPDATE state SET version = ?"
+_SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+
+
+class _Part:
+    """A part of a unit of work that is backed out alone; a class because one is made for each command."""
+
+    __slots__ = ("_before", "_unit")
+
+    def __init__(self, unit: SqliteUnitOfWork) -> None:
+        self._unit = unit
+
+    def __enter__(self) -> None:
+        self._before = self._unit._begin_part()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._unit._end_part(self._before, error is None)
+
+
+class SqliteUnitOfWork:
+    """A ``UnitOfWork`` (commands.qmgr.store.port has the words); made by ``QueueManagerStore.unit_of_work`` alone."""
+
+    has_savepoints = True
+
+    __slots__ = (
+        "_cache",
+        "_clock",
+        "_connection",
+        "_depths",
+        "_got",
+        "_heads",
+        "_keeper",
+        "_open",
+        "_part",
+        "_pending",
+        "_savepoint",
+        "_seq",
+        "_time",
+        "_time_us",
+        "_version",
+        "database",
+        "owed",
+    )
+
+    def __init__(
+        self, database: Database, cache: DefinitionCache, messages: KeptMessages, clock: Callable[[], datetime]
+    ) -> None:
+        self.database = database
+        self._connection = database.connection
+        self._cache = cache
+        self._clock = clock
+        self._got: list[int] = []
+        self._depths: dict[str, int] = {}
+        self._pending = Pending(database.connection)
+        self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
+        self._heads = Heads(database, self.settle)
+        self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
+        self._part: Mark | None = None  # what was pending when the part began that is open
+        self._savepoint = False  # whether SQLite knows of that part
+        self._seq: int | None = None
+        self._time: datetime | None = None  # of the last put, and in microseconds: many puts have one time
+        self._time_us = 0
+        self._version = reading.state_version(database)
+        cache.at(self._version)
+        self._open = True
+
+    # Messages
+
+    @telling
+    def get(self, queue: str) -> StoredMessage | None:
+        self._require_open()
+        local = self._known(queue)
+        if not local.get_enabled:
+            raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
+        now_us = to_microseconds(self._clock())
+        while (row := self._heads.take(local.name)) is not None:
+            if self._is_given(row, now_us):
+                return reading.message_of(self.database, row, now_us)
+        return None
+
+    @telling
+    def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
+        self._require_open()
+        heads, known = self._heads, self._cache.queues
+        now_us = to_microseconds(self._clock())
+        while True:
+            first: int | None = None
+            of = ""
+            for each in queues:
+                found = known.get(each)
+                queue = found if type(found) is LocalQueue else resolved(self._look_up(each), self._look_up)
+                if queue is not None and queue.get_enabled:
+                    seq = heads.first(queue.name)
+                    if seq is not None and (first is None or seq < first):
+                        first, of = seq, queue.name
+            if first is None:
+                return None
+            row = heads.take(of)
+            if row is not None and self._is_given(row, now_us):
+                return reading.message_of(self.database, row, now_us)
+
+    @telling
+    def put(
+        self,
+        queue: str,
+        md: bytes | None,
+        body: bytes,
+        *,
+        time: datetime | None = None,
+        user: str | None = None,
+        application: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        self._require_open()
+        found = self._cache.queues.get(queue)
+        local = found if type(found) is LocalQueue else self.ensure_queue(queue)
+        name = local.name
+        if not local.put_enabled:
+            raise QueueError(MQRC_PUT_INHIBITED, name, "putting is inhibited")
+        if len(body) > local.max_message_length:
+            why = f"the message has {len(body)} bytes, MAXMSGL is {local.max_message_length}"
+            raise MessageRefusedError(MQRC_MSG_TOO_BIG_FOR_Q, name, why)
+        if local.max_depth < UNLIMITED_DEPTH and self._counted(name) >= local.max_depth:
+            raise QueueError(MQRC_Q_FULL, name, f"it is full: MAXDEPTH is {local.max_depth}")
+        if time is None:
+            time = self._clock()
+        seq = self._next_seq()
+        arrived = arrive(
+            default_descriptor(body) if md is None else md,
+            queue=name,
+            def_priority=local.def_priority,
+            def_persistent=local.def_persistent,
+            qmgr=self._qmgr().name,
+            unique=seq,
+            time=time,
+            user=user,
+            application=application,
+        )
+        if time is not self._time:
+            self._time, self._time_us = time, to_microseconds(time)
+        time_us = self._time_us
+        if expires_at is not None:
+            end_us: int | None = to_microseconds(expires_at)
+        else:
+            end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
+        rank = HIGHEST_PRIORITY - arrived.priority
+        row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
+        if self._pending.put(row):
+            self.settle()
+        self._seq = seq
+        self._heads.changed(name)
+        if name in self._depths:
+            self._depths[name] += 1
+        return seq
+
+    @telling
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        self._require_open()
+        self.settle()
+        return reading.browse(self.database, self._known(queue).name, to_microseconds(self._clock()))
+
+    @telling
+    def depth(self, queue: str) -> int:
+        self._require_open()
+        self.settle()
+        return reading.depth(self._connection, self._known(queue).name, to_microseconds(self._clock()))
+
+    @telling
+    def clear_queue(self, queue: str) -> int:
+        self._require_open()
+        name = self._known(queue).name
+        self._depths.pop(name, None)
+        self._heads.changed(name)
+        self.settle()
+        return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
+
+    @telling
+    def discard_expired(self) -> int:
+        self._require_open()
+        self._depths.clear()
+        self._heads.forget()
+        self.settle()
+        now_us = to_microseconds(self._clock())
+        return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
+
+    # Queues
+
+    @telling
+    def find_queue(self, name: str) -> LocalQueue | None:
+        return resolved(self._look_up(name), self._look_up)
+
+    @telling
+    def ensure_queue(self, name: str) -> LocalQueue:
+        found = self._look_up(name)
+        if isinstance(found, LocalQueue):
+            return found
+        if found is None:
+            return self._made(name, UnknownQueueError(name))
+        if found.target_type != "QUEUE":
+            why = f"it is an alias of topic object {found.target}, and holds no messages"
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, name, why)
+        target = self._look_up(found.target)
+        if isinstance(target, AliasQueue):
+            raise QueueError(MQRC_ALIAS_BASE_Q_TYPE_ERROR, name, f"it is an alias of {target.name}, which is an alias")
+        if target is not None:
+            return target
+        why = f"it is an alias of {found.target}, which does not exist"
+        return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+
+    # Knowledge
+
+    @property
+    def state_version(self) -> int:
+        return int(self._version)
+
+    @telling
+    def load_state(self) -> LoadedState:
+        self._require_open()
+        self.settle()
+        return reading.load_state(self._connection, self.database.path, self._keeper.messages)
+
+    @telling
+    def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
+        self._require_open()
+        kept = [effect for effect in effects if not isinstance(effect, Delivery)]
+        if kept:
+            self._state_changed()
+        return self._keeper.keep(kept)
+
+    @telling
+    def save_definition(self, definition: Definition) -> None:
+        self._require_open()
+        if isinstance(definition, QueueManager) and definition.name != self._qmgr().name:
+            raise StoreError(f"queue manager {self._qmgr().name} cannot become {definition.name}")
+        self._save(definition)
+        self._state_changed()
+
+    @telling
+    def delete_definition(self, kind: str, name: str) -> None:
+        self._require_open()
+        if kind == "qmgr":
+            raise StoreError(f"queue manager {name} cannot delete its own definition")
+        if kind == "qlocal" and self._heads.first(name) is not None:
+            raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
+        self.settle()
+        self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
+        self._cache.queues.pop(name, None)
+        self._state_changed()
+
+    @telling
+    def discard_nonpersistent_retained(self) -> int:
+        self._require_open()
+        gone = self._keeper.discard_nonpersistent()
+        if gone:
+            self._state_changed()
+        return gone
+
+    # The unit itself
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been neither committed nor backed out."""
+        return self._open
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.database.is_awaited()
+
+    @telling
+    def settle(self) -> None:
+        """Have the database know all that was done here: before a table is read, or written by other means."""
+        try:
+            if self._part is not None and not self._savepoint:
+                self._pending.flush(self._part)
+                self._part = NOTHING
+                self._connection.execute("SAVEPOINT part")
+                self._savepoint = True
+            self._pending.flush()
+        except FAILURES:
+            # Some of it may be written: what is left of this unit of work is no whole.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def commit(self) -> None:
+        self._require_open()
+        try:
+            self._pending.flush()
+            self._connection.execute("COMMIT")
+        except FAILURES as error:
+            self.backout()
+            raise self.database.told(error) from error
+        self._open = False
+        self._cache.state_version = self._version
+
+    def backout(self) -> None:
+        if not self._open:
+            raise StoreError("this unit of work is over; there is nothing left to back out")
+        self._open = False
+        self._pending.clear()
+        self._keeper.messages.forget()
+        self._cache.at(-1)
+        # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except FAILURES as error:
+                raise self.database.told(error) from error
+        if self._got:
+            # The messages are back already. Where there is no room or no patience to count that, they are not lost.
+            with suppress(*FAILURES, StoreError):
+                self._count_backouts(self._got)
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        self._require_open()
+        if self._part is not None:
+            raise StoreError("a part of the unit of work is open; end it before the next one")
+        return _Part(self)
+
+    def _begin_part(self) -> tuple[int | None, int, int]:
+        self._part, self._savepoint = self._pending.mark(), False
+        return self._seq, self._version, len(self._got)
+
+    def _end_part(self, before: tuple[int | None, int, int], done: bool) -> None:
+        part, self._part = self._part, None
+        assert part is not None
+        if not self._open or not self._connection.in_transaction:
+            return
+        if done:
+            if self._savepoint:
+                self._step("RELEASE part")
+            return
+        self._pending.back_to(part)
+        if self._savepoint:
+            self._step("ROLLBACK TO part")
+            self._step("RELEASE part")
+        self._seq, self._version, got = before
+        came_back = self._got[got:]
+        del self._got[got:]
+        self._depths.clear()
+        self._heads.forget()
+        self.owed.forget()
+        self._cache.forget()
+        self._step(_COUNT_BACKOUT, came_back)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._open:
+            return
+        if error is None and self._connection.in_transaction:
+            self.commit()
+            return
+        self.backout()
+        if error is None:
+            raise StoreError(f"{self.database.path}: the unit of work failed, and was backed out")
+
+    @telling
+    def _step(self, statement: str, seqs: Sequence[int] | None = None) -> None:
+        if seqs is None:
+            self._connection.execute(statement)
+        else:
+            self._connection.executemany(statement, [(seq,) for seq in seqs])
+
+    def _count_backouts(self, seqs: list[int]) -> None:
+        self.database.begin()
+        try:
+            self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _require_open(self) -> None:
+        # SQLite may have ended the transaction, when the disk was full: a statement after it would commit by itself.
+        if self._open and not self._connection.in_transaction and self.database.failure is not None:
+            raise StoreError(f"this unit of work is over: {self.database.failure}") from self.database.failure
+        if not self._open or not self._connection.in_transaction:
+            raise StoreError("this unit of work is over; begin another one")
+
+    def _qmgr(self) -> QueueManager:
+        if self._cache.qmgr is None:
+            self._cache.qmgr = queue_manager(self._connection, self.database.path)
+        return self._cache.qmgr
+
+    def _is_given(self, row: Row, now_us: int) -> bool:
+        """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
+        seq, queue, expires_at = row[0], row[1], row[8]
+        self._pending.take(seq)
+        if expires_at is not None and expires_at <= now_us:
+            # It may or may not have been among those counted.
+            self._depths.pop(queue, None)
+            return False
+        self._got.append(seq)
+        if queue in self._depths:
+            self._depths[queue] -= 1
+        return True
+
+    def _counted(self, queue: str) -> int:
+        count = self._depths.get(queue)
+        if count is None:
+            self.settle()
+            count = self._depths[queue] = reading.depth(self._connection, queue, to_microseconds(self._clock()))
+        return count
+
+    def _next_seq(self) -> int:
+        if self._seq is None:
+            self._seq = reading.highest(self.database, "messages")
+        return self._seq + 1
+
+    def _take_seq(self) -> int:
+        self._seq = self._next_seq()
+        return self._seq
+
+    def _known(self, name: str) -> LocalQueue:
+        found = self.find_queue(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found
+
+    def _look_up(self, name: str) -> Queue | None:
+        found = self._cache.queues.get(name)
+        if found is None:
+            found = look_up(self.database, name)
+            if found is not None:
+                self._cache.queues[name] = found
+        return found
+
+    def _made(self, name: str, refusal: QueueError) -> LocalQueue:
+        if self._qmgr().strict:
+            raise refusal
+        if not is_object_name(name):
+            raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        self._save(queue := new_queue(name))
+        return queue
+
+    def _save(self, definition: Definition) -> None:
+        kind = kind_of(definition)
+        self.settle()
+        self._connection.execute(_SAVE_DEFINITION, (kind, definition.name, state_of(definition)))
+        if isinstance(definition, LocalQueue | AliasQueue):
+            self._cache.queues[definition.name] = definition
+        elif isinstance(definition, QueueManager):
+            self._cache.qmgr = definition
+
+    def _state_changed(self) -> None:
+        # Once is enough: nobody else can look before the unit of work ends.
+        if self._version == self._cache.state_version:
+            self._version += 1
+            self._pending.execute("UPDATE state SET version = ?", (self._version,))

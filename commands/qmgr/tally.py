@@ -1,0 +1,42 @@
+"""What a processor has done, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from commands.broker.puts import PutKind
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a processor has done since it started, or in one unit of work."""
+
+    commands: int = 0
+    publications: int = 0
+    responses: int = 0
+    dead_letters: int = 0
+    errors: int = 0
+    discarded: int = 0
+    linked: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Name and count, in order."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    def add(self, other: Tally) -> None:
+        """Count what *other* counted as well."""
+        for name in _NAMES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def put(self, kind: PutKind) -> None:
+        """Count one put."""
+        if kind is PutKind.PUBLICATION:
+            self.publications += 1
+        elif kind is PutKind.RESPONSE:
+            self.responses += 1
+        else:
+            self.dead_letters += 1
+
+
+_NAMES: Final = tuple(field.name for field in fields(Tally))

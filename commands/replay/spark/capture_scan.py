@@ -1,0 +1,280 @@
+"""The survey of a capture in files: one look at every message, in the workers, before a replay.
+
+A task looks at one range, column by column. It finds out what expires and how the clock goes, and writes out the
+messages that the first pass is about, those of the control plane and those that leave something retained, so that
+nobody has to go through the rest again before the second pass.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from commands.broker.broker import EPOCH
+from commands.broker.objects import CONTROL_QUEUE
+from commands.replay.spark.first_pass_filter import Role, Roles
+from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
+from commands.replay.spark.plain_publish_filter import are_plain
+from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, goes_back, moments_of
+from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
+
+_FACTS: Final = StructType([StructField("facts", StringType())])
+_ARROW_FACTS: Final = arrow_schema(_FACTS)
+_RANGED: Final = StructType([*CAPTURED.fields, StructField("range", IntegerType())])
+_ARROW_RANGED: Final = arrow_schema(_RANGED)
+_BATCH_ROWS: Final = 4096
+_GROUP_BYTES: Final = 16 << 20
+_CONTROL, _RETAINING = "control", "retaining"
+_KEPT: Final = {Role.CONTROL: _CONTROL, Role.RETAINING: _RETAINING}
+_UNLIMITED: Final = b"\xff\xff\xff\xff"
+_EXPIRY: Final = slice(16, 20)
+
+Batches = Iterable[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class InFiles:
+    """Messages that are ready for a replay, where every task can read them.
+
+    directory: what the survey wrote. starts: those of ``Prepared``. begins: by queue manager and range, the last moment
+    before it, in microseconds since 1970; None where every message has a time.
+    """
+
+    files: FilesInOrder
+    directory: str
+    starts: tuple[int, ...]
+    begins: dict[str, dict[int, int]] | None
+
+    def messages(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Those of one range, in order: the columns COLUMNS."""
+        return with_moments(self.files.batches(self.starts[number], self.starts[number + 1]), self._last(number))
+
+    def retaining(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Those of one range that leave something retained."""
+        path = Path(self.directory, _RETAINING, _part(number))
+        if path.exists():
+            with parquet.ParquetFile(path) as file:
+                yield from with_moments(file.iter_batches(_BATCH_ROWS, use_threads=False), self._last(number))
+
+    def range_of(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The range of each message."""
+        return (np.searchsorted(self.starts, seqs, side="right") - 1).astype(np.int32)
+
+    def _last(self, number: int) -> dict[str, int | None] | None:
+        if self.begins is None:
+            return None
+        return {qmgr: by_range.get(number) for qmgr, by_range in self.begins.items()}
+
+
+@dataclass(frozen=True)
+class PreparedInFiles(Prepared):
+    """The same, and every task can read it: nothing but what is asked for passes through Java."""
+
+    shared: Broadcast[InFiles]
+
+    def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
+        """As it is there; messages of other queue managers are among them."""
+        shared, spark = self.shared, self.messages.sparkSession
+        return each_range(spark, range(self.ranges), lambda number: work(shared.value.retaining(number)), schema)
+
+    def fetched(self, places: DataFrame) -> DataFrame:
+        """As it is there; but each is looked for where it is, and not all are sent to where they are looked for."""
+        shared, sought = self.shared, places.schema
+        fields = {field.name: field for field in (*self.messages.schema.fields, *sought.fields)}
+        names = [*COLUMNS, *(name for name in sought.names if name not in COLUMNS)]
+        schema = StructType([fields[name] for name in names])
+
+        def placed(batches: Batches) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield batch.append_column("place", pa.array(shared.value.range_of(batch.column("seq").to_numpy())))
+
+        def found(batches: Batches) -> Iterator[pa.RecordBatch]:
+            wanted = pa.Table.from_batches(batches, arrow_schema(at_place))
+            for number in wanted.column("place").unique().to_pylist():
+                of_range = wanted.filter(pc.equal(wanted.column("place"), number))
+                seqs = of_range.column("seq").combine_chunks()
+                there = [b.filter(pc.is_in(b.column("seq"), seqs)) for b in shared.value.retaining(number)]
+                both = of_range.join(pa.Table.from_batches(there), ["qmgr", "seq"], join_type="inner")
+                yield from both.select(names).cast(arrow_schema(schema)).to_batches(_BATCH_ROWS)
+
+        at_place = StructType([*sought.fields, StructField("place", IntegerType())])
+        by_place = places.mapInArrow(placed, at_place).repartitionById(self.ranges, "place")
+        return by_place.mapInArrow(found, schema)
+
+
+def surveyed(
+    spark: SparkSession, files: FilesInOrder, setting: Setting, ranges: int, directory: Path
+) -> PreparedInFiles:
+    """A capture made ready for a replay: as ``prepared`` does it, and for tasks to read by themselves.
+
+    directory: where the messages that the first pass is about go. ranges: how many, if there are messages enough.
+    """
+    starts = files.ranges(ranges) if files.groups else (0, 1)
+    for name in (_CONTROL, _RETAINING):
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    raw = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, None))
+    found = _facts(spark, raw, setting)
+    clocks: Clocks = {}
+    for number, facts in enumerate(found):
+        for qmgr, clock in facts["clocks"].items():
+            clocks.setdefault(qmgr, {})[number] = Clock(*clock)
+    expiring = {qmgr for facts in found for qmgr in facts["expiring"]}
+    exact = tuple(sorted(qmgr for qmgr in expiring if goes_back(clocks.get(qmgr, {}))))
+    count = len(starts) - 1
+    if setting.expires:
+        firsts: dict[str, int] = {}
+        for facts in found:
+            firsts = {**facts["firsts"], **firsts}
+        setting = replace(setting, begins={q: EPOCH + timedelta(microseconds=at) for q, at in firsts.items()})
+    begins = begins_of(clocks, count) if files.timeless else None
+    shared = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, begins))
+    control, retaining = (
+        moments_of(spark.read.schema(_RANGED).parquet(str(directory / name)), clocks, count, files.timeless)
+        for name in (_CONTROL, _RETAINING)
+    )
+    messages = _messages(spark, shared, count)
+    return PreparedInFiles(messages, control, retaining, starts, files.count, exact, setting, shared)
+
+
+def each_range(
+    spark: SparkSession, numbers: Sequence[int], work: Callable[[int], Iterator[pa.RecordBatch]], schema: StructType
+) -> DataFrame:
+    """What *work* gives for each of these ranges, each in a task of its own, in order."""
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch.column("id").to_pylist():
+                yield from work(numbers[at])
+
+    return spark.range(0, len(numbers), 1, max(len(numbers), 1)).mapInArrow(run, schema)
+
+
+def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> DataFrame:
+    fields = {("now" if field.name == "time" else field.name): field.dataType for field in CAPTURED.fields}
+    schema = StructType([StructField(n, fields[n]) for n in COLUMNS] + [StructField("range", IntegerType())])
+
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        for batch in shared.value.messages(number):
+            yield batch.append_column("range", pa.array([number] * batch.num_rows, pa.int32()))
+
+    return each_range(spark, range(count), work, schema)
+
+
+def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: Setting) -> list[dict[str, Any]]:
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        given = raw.value
+        surveyor = _Surveyor(setting, number, given.files.timeless)
+        parts = {role: _Part(Path(given.directory, name, _part(number))) for role, name in _KEPT.items()}
+        for batch in given.files.batches(given.starts[number], given.starts[number + 1]):
+            for role, found in surveyor.look(batch).items():
+                if role in parts:
+                    parts[role].add(found)
+        for part in parts.values():
+            part.close()
+        yield pa.RecordBatch.from_pylist([{"facts": json.dumps(surveyor.facts())}], schema=_ARROW_FACTS)
+
+    numbers = range(len(raw.value.starts) - 1)
+    return [json.loads(row["facts"]) for row in each_range(spark, numbers, work, _FACTS).collect()]
+
+
+def _part(number: int) -> str:
+    return f"part-{number:05}.parquet"
+
+
+class _Part:
+    """A file of messages while it is written; a task that is tried again writes the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._partial = path, path.with_name(f".{uuid.uuid4().hex}")
+        self._writer = parquet.ParquetWriter(self._partial, _ARROW_RANGED)
+        self._held: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Some more of them."""
+        self._held.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= _GROUP_BYTES:
+            self._write()
+
+    def close(self) -> None:
+        """There are no more; the file takes its place."""
+        self._write()
+        self._writer.close()
+        self._partial.replace(self._path)
+
+    def _write(self) -> None:
+        if self._held:
+            self._writer.write_table(pa.Table.from_batches(self._held))
+        self._held, self._bytes = [], 0
+
+
+class _Surveyor:
+    """Looks at the messages of one range, in order."""
+
+    def __init__(self, setting: Setting, number: int, timeless: bool) -> None:
+        self._queues = pa.array([CONTROL_QUEUE, *setting.stream_queues], pa.string())
+        self._all_expire, self._number = setting.expires, number
+        self._expiring: set[str] = set()
+        self._clocks: dict[str, Clock] = {}
+        self._firsts: dict[str, int | None] = {}
+        self._last: dict[str, int | None] | None = {} if timeless else None
+        self._roles = Roles()
+
+    def look(self, batch: pa.RecordBatch) -> dict[Role, pa.RecordBatch]:
+        """Learn from *batch*; those of its messages that a broker reads and that are not plain, by their role."""
+        read = pc.is_in(batch.column("queue"), self._queues)
+        self._look_at_expiry(batch.filter(read))
+        qmgrs, time = batch.column("qmgr"), batch.column("time")
+        for qmgr in qmgrs.unique().to_pylist():
+            self._look_at_clock(qmgr, time.filter(pc.equal(qmgrs, qmgr)))
+        if self._last is not None:
+            # Only here is the message that came just before at hand.
+            batch = batch.set_column(batch.schema.get_field_index("time"), "time", filled(batch, self._last))
+        on_control = pc.equal(batch.column("queue"), CONTROL_QUEUE)
+        left = batch.filter(pc.and_(read, pc.or_(on_control, pc.invert(are_plain(batch.column("body"))))))
+        left = left.append_column("range", pa.array([self._number] * left.num_rows, pa.int32()))
+        return self._roles.split(left)
+
+    def _look_at_expiry(self, batch: pa.RecordBatch) -> None:
+        """An Expiry of 0xFFFFFFFF is unlimited in either byte order."""
+        expiry = pc.binary_slice(batch.column("md"), _EXPIRY.start, _EXPIRY.stop)
+        found = batch.column("qmgr").filter(pc.not_equal(expiry, _UNLIMITED), null_selection_behavior="drop")
+        self._expiring.update(found.unique().to_pylist())
+
+    def _look_at_clock(self, qmgr: str, time: pa.Array) -> None:
+        first = time[0].cast(pa.int64()).as_py()
+        self._firsts.setdefault(qmgr, first)
+        if self._all_expire:
+            self._expiring.add(qmgr)
+        at = time.drop_null().cast(pa.int64()).to_numpy()
+        if not at.size:
+            return
+        before = self._clocks.get(qmgr)
+        latest = np.maximum.accumulate(at if before is None else np.concatenate(([before.most], at)))
+        back = bool(np.any(at[-(latest.size - 1) :] < latest[:-1])) if latest.size > 1 else False
+        least, most, last = int(at.min()), int(latest[-1]), int(at[-1])
+        if before is not None:
+            least, back = min(least, before.least), back or before.back
+        self._clocks[qmgr] = Clock(least, most, last, back)
+
+    def facts(self) -> dict[str, Any]:
+        """What was learnt; the first moment of a message without a time, before which there was none, is 1970."""
+        clocks = {qmgr: (clock.least, clock.most, clock.last, clock.back) for qmgr, clock in self._clocks.items()}
+        firsts = {qmgr: first or 0 for qmgr, first in self._firsts.items()}
+        return {"clocks": clocks, "expiring": sorted(self._expiring), "firsts": firsts}

@@ -1,0 +1,81 @@
+"""What a message has to do with the first pass, by its command: it is parsed where its bytes do not say enough.
+
+Programs put the same header again and again, so that most of what is parsed was parsed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
+from typing import Final
+
+import pyarrow as pa
+
+from commands.broker.broker import EPOCH, Arrival
+from commands.broker.objects import CONTROL_QUEUE
+from commands.model import DeletePublication, Publish, PubOpt
+from commands.parse import parse
+from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
+from commands.replay.spark.rows import columns
+from rfh2.errors import QPubSubError
+from rfh2.message import decode
+
+_MOST_KNOWN: Final = 100_000
+
+
+class Role(Enum):
+    """CONTROL: it is on the control queue, or deletes what is retained. RETAINING: it leaves something retained, if it
+    succeeds. NONE: it does neither."""
+
+    CONTROL = auto()
+    RETAINING = auto()
+    NONE = auto()
+
+
+class Roles:
+    """The roles of messages on the control queue and on stream queues."""
+
+    def __init__(self) -> None:
+        self._known: dict[Likeness, Role] = {}
+
+    def of(self, queue: str, md: bytes | None, body: bytes) -> Role:
+        """The role of one message."""
+        if queue == CONTROL_QUEUE:
+            return Role.CONTROL
+        arrival = Arrival(0, EPOCH, queue, md, body)
+        key = likeness(arrival)
+        role = None if key is None else self._known.get(key)
+        if role is not None:
+            return role
+        role = _role_of(md, body)
+        if key is not None and is_all_header(arrival, len(key[-1])):
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = role
+        return role
+
+    def split(self, batch: pa.RecordBatch) -> dict[Role, pa.RecordBatch]:
+        """The messages of *batch* by their role."""
+        places: dict[Role, list[int]] = {role: [] for role in Role}
+        for at, row in enumerate(columns(batch, "queue", "md", "body")):
+            places[self.of(*row)].append(at)
+        return {role: batch.take(pa.array(found, pa.int64())) for role, found in places.items() if found}
+
+
+def _role_of(md: bytes | None, body: bytes) -> Role:
+    try:
+        command = parse(decode(body, md))
+    except QPubSubError:
+        return Role.NONE
+    if isinstance(command, DeletePublication):
+        return Role.CONTROL
+    return Role.RETAINING if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) else Role.NONE
+
+
+def of_control(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The messages with the role CONTROL."""
+    roles = Roles()
+    for batch in batches:
+        found = roles.split(batch).get(Role.CONTROL)
+        if found is not None:
+            yield found

@@ -1,0 +1,56 @@
+"""What a replay is told beside the messages, in a form that travels to the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+
+from commands.broker.broker import EPOCH, Arrival, Broker
+from commands.broker.context import Semantics
+from commands.broker.objects import CONTROL_QUEUE, Objects, QueueManager
+from commands.broker.selection import selects
+from commands.replay.local import DEFAULT_QMGR
+from streams.namelists import QUEUE_NAMELIST
+from streams.topic_space import TopicSpace
+
+
+@dataclass(frozen=True)
+class Setting:
+    """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
+
+    begins: when the first message came to each queue manager; needed where the setup defines what expires.
+    """
+
+    setup: str = ""
+    semantics: str = Semantics.V7.value
+    begins: Mapping[str, datetime] = field(default_factory=dict)
+
+    def under(self, semantics: str) -> Setting:
+        """The same under ``v6`` or ``v7``."""
+        return replace(self, semantics=semantics)
+
+    def broker(self, qmgr: str, kind: type[TopicSpace] = TopicSpace) -> Broker:
+        """A broker just before its first message, with a topic space of this *kind*.
+
+        Raises QPubSubError where the setup fails.
+        """
+        objects = Objects(QueueManager(qmgr))
+        space = kind(objects.topics, selects, self.semantics)
+        broker = Broker(qmgr, self.setup, self.semantics, objects=objects, space=space)
+        # What the setup defines begins to run out with the first message; here is one that is passed over.
+        broker.process(Arrival(0, self.begins.get(qmgr, EPOCH), "", None, b""))
+        return broker
+
+    @cached_property
+    def stream_queues(self) -> tuple[str, ...]:
+        """The queues that publications are taken from; nothing that is captured changes them."""
+        namelist = self.broker(DEFAULT_QMGR).objects.namelists.get(QUEUE_NAMELIST)
+        names = namelist.names if namelist is not None else ()
+        return tuple(name for name in names if name and name != CONTROL_QUEUE)
+
+    @cached_property
+    def expires(self) -> bool:
+        """Whether the setup defines anything that expires."""
+        return any(s.expires_at is not None for s in self.broker(DEFAULT_QMGR).space.subscriptions())

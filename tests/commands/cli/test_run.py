@@ -1,0 +1,102 @@
+"""``run``, ``status`` and ``replay`` as a person uses them: what is said, where, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from commands.cli import main
+from commands.cli.console import ExitCode
+from commands.qmgr.store import QueueManagerStore
+from tests.commands.results_service import FIXTURE, capture
+
+CAPTURE = FIXTURE / "capture.jsonl"
+
+
+def _run(home: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments], env={"QPUBSUB_HOME": str(home)})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A queue manager QM1 with the results service on its queues."""
+    assert _run(tmp_path, "create", "QM1").exit_code == ExitCode.DONE
+    with QueueManagerStore.open(tmp_path, "QM1") as store, store.unit_of_work() as unit:
+        for message in capture():
+            unit.put(message.queue, message.md, message.body, user=message.user)
+    return tmp_path
+
+
+def test_run_once_says_what_it_did_and_records_every_put(home: Path, tmp_path: Path) -> None:
+    record = tmp_path / "puts.jsonl"
+    result = _run(home, "run", "-m", "QM1", "--once", "--record", str(record))
+    assert result.exit_code == ExitCode.DONE
+    assert "26 commands (2 in error): 16 publications, 12 responses, 0 dead letters" in result.stderr
+    assert "reason 3073 (topic Sport/Soccer/State/LatestScore/*)" in result.stderr
+    recorded = [json.loads(line) for line in record.read_text().splitlines()]
+    golden = [json.loads(line) for line in (FIXTURE / "puts.jsonl").read_text().splitlines()]
+    same = ("n", "kind", "queue", "topic", "completion", "reason", "body_hex")
+    assert [[row[key] for key in same] for row in recorded] == [[row[key] for key in same] for row in golden]
+
+
+def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    _run(home, "run", "-m", "QM1", "--once", "--log", str(log))
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(event["level"], event["seq"], event["reason"]) for event in events] == [
+        ("info", 3, 3077),
+        ("warning", 26, 3073),
+    ]
+
+
+def test_a_second_processor_is_refused_by_name(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
+        result = _run(home, "run", "-m", "QM1", "--once")
+        assert json.loads(_run(home, "status", "-m", "QM1", "--json").stdout)["processor"]["running"] is True
+    assert result.exit_code == ExitCode.USAGE
+    assert "QM1" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_dead_letters_are_exit_code_1(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.put("SYSTEM.BROKER.DEFAULT.STREAM", None, b"RFH \2\0\0\0")
+    assert _run(home, "run", "-m", "QM1", "--once").exit_code == ExitCode.PROBLEMS
+
+
+def test_replay_needs_an_input_that_is_there(tmp_path: Path) -> None:
+    result = _run(tmp_path, "replay", "--input", str(tmp_path / "none.jsonl"), "--output", str(tmp_path / "p.jsonl"))
+    assert (result.exit_code, len(result.stderr.splitlines())) == (ExitCode.USAGE, 1)
+    assert not (tmp_path / "p.jsonl").exists()
+
+
+def test_replay_goes_by_seq_whatever_the_order_of_the_lines(tmp_path: Path) -> None:
+    lines = CAPTURE.read_text().splitlines(keepends=True)
+    (tmp_path / "mixed.jsonl").write_text("".join(lines[13:] + lines[:13]))
+    result = _run(tmp_path, "replay", "--input", str(tmp_path / "mixed.jsonl"), "--output", str(tmp_path / "p.jsonl"))
+    assert result.exit_code == ExitCode.DONE
+    assert (tmp_path / "p.jsonl").read_text() == (FIXTURE / "puts.jsonl").read_text()
+
+
+def test_replay_of_a_bad_line_reports_it_and_does_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text("{broken\n" + CAPTURE.read_text())
+    result = _run(tmp_path, "replay", "--input", str(tmp_path / "c.jsonl"), "--output", str(tmp_path / "p.jsonl"))
+    assert result.exit_code == ExitCode.PROBLEMS
+    assert "c.jsonl, line 1" in result.stderr
+    assert (tmp_path / "p.jsonl").read_text() == (FIXTURE / "puts.jsonl").read_text()
+
+
+def test_replay_with_a_setup_that_fails_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "s.mqsc").write_text("DEFINE TOPIC(T) TOPICSTR('t')\nNONSENSE\n")
+    arguments = ["--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--setup", str(tmp_path / "s.mqsc")]
+    result = _run(tmp_path, "replay", *arguments)
+    assert result.exit_code == ExitCode.USAGE
+    assert "line 2" in result.stderr
+
+
+def test_replay_tells_who_received_what(tmp_path: Path) -> None:
+    result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--tell")
+    assert "      -> SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in result.stdout

@@ -1,0 +1,221 @@
+"""The link to an MQTT 5 broker, against mosquitto: native programs on one side, legacy programs on the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.links.config import Config, TopicsConfig
+from commands.links.opening import Places
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode
+from rfh2.message import Message
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+
+pytestmark = needs_mosquitto
+
+CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
+
+
+class Bridge:
+    """A queue manager whose topic space is linked to a broker, with its processor in a thread."""
+
+    def __init__(self, home: Path, url: str, **config: object) -> None:
+        self.home = home
+        if not (home / "QM1").exists():
+            QueueManagerStore.create(home, QueueManager("QM1")).close()
+        self.store = QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL)
+        settings = Config(topics=TopicsConfig(patience_s=3, **config))  # type: ignore[arg-type]
+        places = Places.of(home, "QM1", settings, None, url, Durability.NORMAL)
+        self.link: Any = places.link(DEAD_LETTER_QUEUE)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Bridge:
+        self.link.start()
+        self._thread.start()
+        assert self.link.wait_up(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(20)
+        self.link.stop()
+        self.store.close()
+
+    def _run(self) -> None:
+        with QueueManagerStore.open(self.home, "QM1", durability=Durability.NORMAL) as store:
+            self.processor = Processor(store, lambda: datetime.now(UTC), link=self.link)
+            self.processor.run(self._stop, idle_s=0.05)
+
+    def put(self, queue: str, psc: str, data: bytes = b"", *folders: str, **mqmd: object) -> None:
+        settings = {"format": "MQHRF2", "persistence": 1, "priority": 0, "user_identifier": "app", **mqmd}
+        header = Rfh2(tuple(Folder.of(f) for f in (f"<psc>{psc}</psc>", *folders)), 546, 1208, "MQSTR")
+        with self.store.unit_of_work() as unit:
+            unit.put(queue, Mqmd(**settings).encode(), header.encode() + data)  # type: ignore[arg-type]
+
+    def register(self, topic: str, queue: str = "S", options: str = "") -> None:
+        psc = f"<Command>RegSub</Command>{options}<Topic>{topic}</Topic><QName>{queue}</QName>"
+        self.put(CONTROL, psc, msg_type=1, reply_to_q="REPLY")
+        until(lambda: self.depth("REPLY") > 0, what="the response")
+        with self.store.unit_of_work() as unit:
+            reply = unit.get("REPLY")
+        assert reply is not None
+        assert b"<Completion>ok" in reply.body, reply.body
+
+    def publish(self, topic: str, data: bytes = b"data", options: str = "", *folders: str, **mqmd: object) -> None:
+        self.put(STREAM, f"<Command>Publish</Command>{options}<Topic>{topic}</Topic>", data, *folders, **mqmd)
+
+    def depth(self, queue: str) -> int:
+        return self.store.depth(queue) if self.store.find_queue(queue) else 0
+
+    def browse(self, queue: str) -> list[Message]:
+        if not self.store.find_queue(queue):
+            return []
+        return [decode(m.body, m.md) for m in self.store.browse(queue)]
+
+    def data(self, queue: str) -> list[bytes]:
+        return [message.body for message in self.browse(queue)]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Mosquitto]:
+    with mosquitto(tmp_path / "mosquitto") as running:
+        yield running
+
+
+@pytest.fixture
+def bridge(tmp_path: Path, broker: Mosquitto) -> Iterator[Bridge]:
+    with Bridge(tmp_path / "qmgrs", broker.url) as running:
+        yield running
+
+
+@pytest.fixture
+def native(broker: Mosquitto) -> Iterator[Native]:
+    client = Native(broker, "native", "#")
+    yield client
+    client.close()
+
+
+def test_a_legacy_publication_reaches_native_subscribers(bridge: Bridge, native: Native) -> None:
+    options = "<PubOpt>RetainPub</PubOpt>"
+    stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
+    bridge.publish("Sport/Soccer", b"1 \xc3\xa4", options, stamps, expiry=600, priority=3)
+    until(lambda: native.messages, what="the publication")
+    (message,) = native.messages
+    properties = message.properties
+    assert (message.topic, message.payload, message.qos) == ("Sport/Soccer", b"1 \xc3\xa4", 1)
+    assert properties.ContentType == "text/plain; charset=utf-8"
+    assert properties.PayloadFormatIndicator == 1
+    assert 55 <= properties.MessageExpiryInterval <= 60
+    given = dict(properties.UserProperty)
+    assert (given["colour"], given["size"], given["mq.Format"], given["mq.Priority"]) == ("red", "5", "MQSTR", "3")
+
+
+def test_persistence_becomes_qos(bridge: Bridge, native: Native) -> None:
+    bridge.publish("a", b"np", persistence=0)
+    bridge.publish("a", b"p", persistence=1)
+    until(lambda: len(native.messages) == 2)
+    assert [(m.payload, m.qos) for m in native.messages] == [(b"np", 0), (b"p", 1)]
+
+
+def test_a_native_publication_reaches_legacy_subscribers_in_the_header_they_registered_with(
+    bridge: Bridge, native: Native
+) -> None:
+    bridge.register("Sport/+")
+    name_values = b"MQPSCommand RegSub MQPSTopic Sport/* MQPSQName OLD MQPSRegOpts PersAsPub"
+    header = Rfh1(name_values + b"\0" * (-len(name_values) % 16), format="")
+    with bridge.store.unit_of_work() as unit:
+        unit.put(CONTROL, Mqmd(format="MQHRF", user_identifier="app").encode(), header.encode())
+    until(lambda: bridge.depth(CONTROL) == 0)
+    native.publish("Sport/Soccer", "1:0", UserProperty=[("colour", "red")], ContentType="text/plain")
+    until(lambda: bridge.depth("S") == 1 and bridge.depth("OLD") == 1, what="both subscribers")
+    (new,), (old,) = bridge.browse("S"), bridge.browse("OLD")
+    assert new.body == old.body == b"1:0"
+    assert new.rfh2 is not None
+    assert [f.values() for f in new.rfh2.folders] == [
+        {"Command": "Publish", "Topic": "Sport/Soccer"},
+        {"colour": "red"},
+    ]
+    assert (new.body_format, new.body_ccsid, new.mqmd.persistence) == ("MQSTR", 1208, 1)
+    assert old.rfh1 is not None
+    assert b"MQPSTopic Sport/Soccer" in old.rfh1.data
+
+
+def test_nothing_goes_round_in_a_circle(bridge: Bridge, native: Native) -> None:
+    bridge.register("#")
+    bridge.publish("legacy", b"from a queue")
+    native.publish("native", "from MQTT")
+    until(lambda: bridge.depth("S") == 2 and len(native.messages) == 2)
+    bridge.publish("last")
+    until(lambda: bridge.depth("S") == 3 and len(native.messages) == 3)
+    assert sorted(m.topic for m in native.messages) == ["last", "legacy", "native"]
+    assert sorted(bridge.data("S")) == [b"data", b"from MQTT", b"from a queue"]
+
+
+OVERLAPPING = ["a/#", "a/+/c", "a/b/+", "#", "+/b/c"]
+
+
+def test_overlapping_filters_give_one_copy_to_each_subscription(bridge: Bridge, native: Native) -> None:
+    for n, topic_filter in enumerate(OVERLAPPING):
+        bridge.register(topic_filter, f"S{n}")
+    native.publish("a/b/c", "once")
+    native.publish("end", "x")
+    until(lambda: bridge.depth("S3") == 2)
+    assert [bridge.depth(f"S{n}") for n in range(5)] == [1, 1, 1, 2, 1]
+
+
+def test_2_5_1_1_character_wildcards_are_widened_and_filtered(bridge: Bridge, native: Native) -> None:
+    name_values = b"MQPSCommand RegSub MQPSTopic /aaa/bbb/c*d MQPSQName OLD"
+    header = Rfh1(name_values + b"\0" * (-len(name_values) % 16), format="")
+    with bridge.store.unit_of_work() as unit:
+        unit.put(CONTROL, Mqmd(format="MQHRF", user_identifier="app").encode(), header.encode())
+    until(lambda: bridge.depth(CONTROL) == 0)
+    for topic in ("/aaa/bbb/cd", "/aaa/bbb/x", "/aaa/bbb/c/d", "/aaa/ccc/cd"):
+        native.publish(topic, topic)
+    until(lambda: bridge.depth("OLD") >= 2)
+    assert bridge.data("OLD") == [b"/aaa/bbb/cd", b"/aaa/bbb/c/d"]
+
+
+def test_retained_native_publications_greet_a_new_subscriber(bridge: Bridge, native: Native) -> None:
+    native.publish("score/1", "old", retain=True)
+    native.publish("score/1", "1:0", retain=True)
+    native.publish("score/2", "2:0", retain=True)
+    bridge.register("score/#", options="<RegOpt>InformIfRet</RegOpt>")
+    assert bridge.data("S") == [b"1:0", b"2:0"]
+    assert all(b"IsRetainedPub" in m.rfh2.folders[0].data for m in bridge.browse("S"))  # type: ignore[union-attr]
+
+
+def test_req_update_finds_what_natives_have_retained(bridge: Bridge, native: Native) -> None:
+    native.publish("score/1", "1:0", retain=True)
+    bridge.register("score/#", options="<RegOpt>PubOnReqOnly</RegOpt>")
+    native.publish("score/1", "1:1", retain=True)
+    until(lambda: bridge.processor.tally.commands >= 2)
+    psc = "<Command>ReqUpdate</Command><Topic>score/#</Topic><QName>S</QName>"
+    bridge.put(CONTROL, psc)
+    until(lambda: bridge.depth("S") == 1)
+    assert bridge.data("S") == [b"1:1"]
+
+
+def test_either_side_clears_what_is_retained(bridge: Bridge, broker: Mosquitto, native: Native) -> None:
+    bridge.register("score/#")
+    native.publish("score/1", "1:0", retain=True)
+    bridge.publish("score/2", b"2:0", "<PubOpt>RetainPub</PubOpt>")
+    until(lambda: bridge.depth("S") == 2 and len(native.messages) == 2)
+    native.publish("score/2", "", retain=True)
+    bridge.put(STREAM, "<Command>DeletePub</Command><Topic>score/1</Topic>")
+    until(lambda: len(native.messages) == 4)
+    late = Native(broker, "late", "#")
+    bridge.register("score/+", "LATE")
+    bridge.publish("end")
+    until(lambda: late.messages)
+    late.close()
+    assert [m.topic for m in late.messages] == ["end"]
+    assert bridge.data("LATE") == []

@@ -1,0 +1,117 @@
+"""Databases of earlier schemas: opened, they have all that they had, in the tables of this one."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
+from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.lock import exclusive
+from rfh2 import encode
+from streams.operations import RetainedCleared
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "databases"
+PUBLISHED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def old(home: Path, version: int) -> Path:
+    """A home with the queue manager QM1 as schema *version* had it; the path of its database."""
+    path = home / "QM1" / DATABASE
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.executescript((FIXTURES / f"schema-{version}.sql").read_text(encoding="utf-8"))
+    connection.close()
+    return path
+
+
+def reopen(home: Path) -> QueueManagerStore:
+    return QueueManagerStore.open(home, "QM1", clock=lambda: PUBLISHED)
+
+
+def test_every_earlier_schema_has_its_golden_database() -> None:
+    found = sorted(path.name for path in FIXTURES.glob("schema-*.sql"))
+    assert found == [f"schema-{version}.sql" for version in range(1, len(schema.MIGRATIONS))]
+
+
+def test_schema_1_what_is_retained_is_there_and_once(tmp_path: Path) -> None:
+    old(tmp_path, 1)
+    for _ in range(2):
+        with reopen(tmp_path) as store:
+            retained = store.load_state()[2]
+            assert [(r.topic_string, encode(r.publication.message)[-6:], r.publication.local) for r in retained] == [
+                ("c", b"shared", False),
+                ("d", b"estart", True),
+                ("sport/a", b"shared", False),
+                ("sport/b", b" newer", False),
+            ]
+            assert retained[0].publication is retained[2].publication
+            assert {r.publication.published_at for r in retained} == {PUBLISHED}
+            assert retained[1].publication.expires_at == PUBLISHED + timedelta(hours=2, minutes=46, seconds=40)
+            execute = store.database.connection.execute
+            assert execute("SELECT count(*) FROM publications").fetchone() == (3,)
+            assert execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
+
+
+def test_schema_1_what_is_retained_goes_as_in_a_new_one(tmp_path: Path) -> None:
+    old(tmp_path, 1)
+    with reopen(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            assert unit.discard_nonpersistent_retained() == 1
+            unit.save_effects([RetainedCleared("c")])
+        count = "SELECT count(*) FROM publications"
+        assert store.database.connection.execute(count).fetchone() == (2,)
+        with store.unit_of_work() as unit:
+            unit.save_effects([RetainedCleared("sport/a")])
+        assert store.database.connection.execute(count).fetchone() == (1,)
+
+
+def test_schema_1_messages_and_subscriptions_stay(tmp_path: Path) -> None:
+    old(tmp_path, 1)
+    with reopen(tmp_path) as store:
+        assert [(s.topic_string, s.dest_queue) for s in store.load_state()[1]] == [("sport/#", "BOARD")]
+        assert [message.body[-6:] for message in store.browse("BOARD")] == [b"shared", b"shared", b" newer"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "persistent"),
+    [
+        ("SYSTEM.BROKER.DEFAULT.STREAM", True),
+        ("SYSTEM.BROKER.ADMIN.STREAM", False),  # its definition was changed
+        ("SYSTEM.BROKER.CONTROL.QUEUE", False),
+        ("OWN", False),
+    ],
+)
+def test_schema_1_stream_queues_that_nobody_changed_become_persistent(
+    tmp_path: Path, queue: str, persistent: bool
+) -> None:
+    old(tmp_path, 1)
+    with reopen(tmp_path) as store:
+        found = store.load_state()[0].queues[queue]
+        assert (found.def_persistent, found.max_depth == 10) == (persistent, "ADMIN" in queue)
+
+
+def test_an_older_schema_is_left_while_a_processor_works_on_it(tmp_path: Path) -> None:
+    path = old(tmp_path, 1)
+    with exclusive(path.with_name("run.lock"), "QM1"), pytest.raises(QueueManagerInUseError):
+        reopen(tmp_path)
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+    with reopen(tmp_path) as store:
+        assert len(store.load_state()[2]) == 4
+
+
+def test_a_newer_schema_is_refused_by_its_number_and_left(tmp_path: Path) -> None:
+    path = old(tmp_path, 1)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 77")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StoreDamagedError, match="schema 77"):
+        reopen(tmp_path)
+    assert path.read_bytes() == before

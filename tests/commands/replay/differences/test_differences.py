@@ -1,0 +1,451 @@
+"""``differences``: each rule of the migration sources, section 13, provoked; and nothing that differs goes untold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
+from commands.cli import main
+from commands.explain.build import Wanted, command_message
+from commands.replay import LocalReplay
+from commands.replay.differences import FINDING, RULES, Change, Difference, Rule
+from commands.replay.differences.html import page
+from commands.replay.differences.local import LocalDifferences
+from commands.replay.differences.rules import Seen
+from commands.replay.differences.text import lines_of
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captured import CapturedMessage
+from rfh2.constants import MQMT_REQUEST
+from rfh2.mqmd import Mqmd
+from tests.commands.replay.spark.worlds import SETUP, captures
+
+DOCS = Path(__file__).parents[4] / "docs/differences.md"
+NEWS = "NEWS"
+NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ASKED = Mqmd(user_identifier="ann", reply_to_q="Q1", msg_type=MQMT_REQUEST)
+
+
+def reg(*topics: str, options: tuple[str, ...] = (), user: str = "ann", q: str = "Q1", **more: Any) -> Wanted:
+    tags = {name: more.pop(name) for name in list(more) if name[0].isupper()}
+    mqmd = replace(ASKED, user_identifier=user, reply_to_q=q)
+    return Wanted(more.pop("word", "RegSub"), topics, options, tags, mqmd=mqmd, queue=CONTROL_QUEUE, **more)
+
+
+def pub(*topics: str, options: tuple[str, ...] = (), queue: str = DEFAULT_STREAM, **more: Any) -> Wanted:
+    return Wanted("Publish", topics, options, more.pop("tags", {}), data=more.pop("data", "x"), queue=queue, **more)
+
+
+def capture(*wanted: Wanted) -> list[CapturedMessage]:
+    made = (command_message(each) for each in wanted)
+    return [
+        message.model_copy(update={"seq": seq, "time": START + timedelta(seconds=seq)})
+        for seq, message in enumerate(made, 1)
+    ]
+
+
+def compared(messages: Sequence[CapturedMessage], setup: str = SETUP) -> tuple[LocalDifferences, list[Difference]]:
+    differences = LocalDifferences(setup)
+    return differences, [each for message in messages for each in differences.compare(message)]
+
+
+G, L, S, A = Change.GAINED, Change.LOST, Change.SPLIT, Change.ANSWER
+
+# id, commands, the differences as (seq, rule, since, change)
+CASES: list[tuple[str, list[Wanted], list[tuple[int, str, int | None, Change]]]] = [
+    ("D01", [reg("t"), pub("t", options=("Local",))], [(2, "D01", None, G)]),
+    ("D02", [reg("t", options=("Local",)), pub("t")], [(2, "D02", None, G)]),
+    ("D03", [reg("t", options=("Local",)), pub("t", options=("Local",)), reg("u"), pub("u")], []),
+    ("D04", [reg("MQ/x"), reg("MQ/x", word="DeregSub")], [(2, "D04", None, A)]),
+    ("D08", [reg("#", q="Q2"), pub("a/y", queue=NEWS, rfh1=True)], [(2, "D08", None, G)]),
+    ("D09", [reg("News/a", q="Q2"), pub("a", queue=NEWS, rfh1=True)], [(2, "D09", None, G)]),
+    (
+        "D10",
+        [reg("t", SubName="one"), reg("u", SubName="one"), pub("t"), pub("u")],
+        [(2, "D10", None, A), (3, "D10", 2, G), (4, "D10", 2, L)],
+    ),
+    ("D11", [reg("t", "u"), pub("t", "u")], [(2, "D11", None, S)]),
+    ("D12", [reg("t"), reg("+"), pub("t")], [(3, "D12", None, S)]),
+    ("D12-DupsOK", [reg("t", rfh1=True, options=("DupsOK",)), reg("*", rfh1=True, options=("DupsOK",)), pub("t")], []),
+    (
+        "D13",
+        [reg("t"), reg("t", user="bob"), pub("t")],
+        [(2, "D13", None, A), (3, "D13", 2, G)],
+    ),
+    (
+        "D13-other-topic",
+        [reg("t"), reg("u", user="bob"), pub("u"), reg("u", user="bob", word="DeregSub"), pub("u")],
+        [(2, "D13", None, A), (3, "D13", 2, G), (4, "D13", 2, A)],
+    ),
+    (
+        "D15",
+        [reg("t", rfh1=True, SubName="n"), reg("u", rfh1=True, SubName="n", StreamName=NEWS)],
+        [(2, "D15", None, A)],
+    ),
+    (
+        "D15-3078-in-both",  # version 6: the identity, version 7: the name is another user's
+        [reg("t", rfh1=True, SubName="n"), reg("u", rfh1=True, SubName="n", StreamName=NEWS, user="bob")],
+        [(2, "D15", None, A)],
+    ),
+    (
+        "D15-DeregSub",
+        [
+            reg("t", rfh1=True, SubName="n"),
+            reg("t", rfh1=True, SubName="n", StreamName=NEWS, word="DeregSub"),
+            pub("t"),
+        ],
+        [(2, "D15", None, A), (3, "D15", 2, L)],
+    ),
+    (
+        "D15-ReqUpdate",
+        [
+            pub("t", options=("RetainPub",), rfh1=True),
+            reg("t", rfh1=True, options=("PubOnReqOnly",), SubName="n"),
+            reg("u", rfh1=True, SubName="n", StreamName=NEWS, word="ReqUpdate"),
+        ],
+        [(3, "D15", None, G), (3, "D15", None, A)],
+    ),
+    (
+        "D20",
+        [reg("t", SubName="one"), reg("t", word="DeregSub"), pub("t")],
+        [(2, "D20", None, A), (3, "D20", 2, G)],
+    ),
+    (
+        "D20-then-by-name",  # what follows from an earlier difference bears its rule
+        [reg("t", SubName="n"), reg("t", word="DeregSub"), reg("u", SubName="n"), pub("u"), reg("u", SubName="n")],
+        [(2, "D20", None, A), (3, "D20", 2, A), (4, "D20", 3, L), (5, "D20", 3, A)],
+    ),
+    (
+        "D20-ReqUpdate",
+        [
+            pub("t", options=("RetainPub",)),
+            reg("t", options=("PubOnReqOnly",), SubName="one"),
+            reg("t", word="ReqUpdate"),
+        ],
+        [(3, "D20", None, L), (3, "D20", None, A)],
+    ),
+    (
+        "D21",
+        [reg("t", SubPoint="GBP"), pub("t", tags={"SubPoint": "GBP"})],
+        [(1, "D21", None, A), (2, "D21", 1, L), (2, "D21", None, A)],
+    ),
+    (
+        "D23",
+        [reg("t", rfh1=True), reg("News/t", q="Q2"), pub("t", queue=NEWS)],
+        [(3, "D23", None, G), (3, "D23", None, L)],
+    ),
+    (
+        "D22",
+        [reg("USD/t"), pub("t", tags={"SubPoint": "USD"})],
+        [(2, "D22", None, G)],
+    ),
+    (
+        "D23-retained",
+        [pub("t", queue=NEWS, options=("RetainPub",)), reg("t", q="Q2"), reg("News/t", q="Q3")],
+        [(2, "D23", None, L), (3, "D23", None, G)],
+    ),
+    (
+        "D23-DeletePub",
+        [
+            pub("t", options=("RetainPub",)),
+            Wanted("DeletePub", ("t",), mqmd=ASKED, queue=NEWS),
+            reg("t"),
+        ],
+        [(3, "D23", None, G)],
+    ),
+    (
+        "D23-content",
+        [
+            pub("t", queue=NEWS, options=("RetainPub",), rfh1=True),
+            pub("t", queue=NEWS, options=("RetainPub",), data="other"),
+            reg("t", rfh1=True, StreamName=NEWS),
+        ],
+        [(3, "D23", None, Change.CONTENT)],
+    ),
+    (
+        "D09-retained",
+        [
+            pub("t", queue=NEWS, options=("RetainPub",), rfh1=True),
+            Wanted("DeletePub", ("News/t",), mqmd=ASKED, queue=DEFAULT_STREAM, rfh1=True),
+            reg("t", rfh1=True, StreamName=NEWS),
+        ],
+        [(3, "D09", None, L)],
+    ),
+    ("D04-among-others", [reg("t", user="bob"), reg("MQ/x", "u"), pub("u")], [(2, "D13", None, A), (3, "D13", 2, G)]),
+    ("D24", [reg("$SYS/x"), reg("$SYS/x", word="DeregSub")], [(2, "D24", None, A)]),
+    ("same", [reg("t", "#"), reg("t", word="ReqUpdate"), reg("#", word="DeregSub")], []),
+]
+
+
+@pytest.mark.parametrize(("commands", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_rule(commands: list[Wanted], expected: list[tuple[int, str, int | None, Change]]) -> None:
+    _, found = compared(capture(*commands), NOBODY_YET)
+    told = [(each.seq, each.rule, each.since, each.change) for each in found]
+    assert sorted(told, key=str) == sorted(expected, key=str)
+
+
+def test_every_rule_that_shows_in_puts_is_provoked() -> None:
+    provoked = {rule for _, _, expected in CASES for _, rule, _, _ in expected}
+    shown = {rule.id for rule in RULES.values() if rule.seen is Seen.PUTS}
+    assert shown == provoked
+
+
+SIGNS: list[tuple[str, Wanted, set[str]]] = [
+    ("D04", reg("MQ/x", "t"), {"D04"}),
+    ("D05", reg("t", rfh1=True, StreamName=ADMIN_STREAM), {"D05", "D31"}),
+    ("D06-RegPub", reg("t", rfh1=True, word="RegPub"), {"D06"}),
+    ("D06-DeregPub", reg("t", rfh1=True, word="DeregPub"), {"D06"}),
+    ("D14", reg("t*", rfh1=True, word="DeregSub"), {"D14"}),
+    ("D14-MQRFH2", reg("t/#"), set()),
+    ("D14-MQRFH2-by-character", reg("t/*"), {"D14"}),
+    ("D17-D18", reg("t", q="AMQ.4D3F"), {"D17", "D18"}),
+    ("D24", reg("$SYS/x"), {"D24"}),
+    ("D28", pub("t", options=("RetainPub",)), {"D28"}),
+    ("D28-persistent", pub("t", options=("RetainPub",), mqmd=replace(ASKED, persistence=1)), set()),
+    ("D30", reg("t", Filter="n > 3"), {"D30"}),
+    ("D31", reg("t", rfh1=True), {"D31"}),
+    ("D32", reg("t", SubName="n", SubIdentity="A", options=("JoinShared",)), {"D32"}),
+]
+
+
+@pytest.mark.parametrize(("command", "expected"), [case[1:] for case in SIGNS], ids=[case[0] for case in SIGNS])
+def test_sign(command: Wanted, expected: set[str]) -> None:
+    differences, found = compared(capture(command))
+    assert found == []
+    assert {sign.name for sign in differences.report().signs} == expected
+
+
+def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:
+    given_sign = set().union(*(expected for _, _, expected in SIGNS))
+    assert given_sign >= {rule.id for rule in RULES.values() if rule.seen is Seen.SIGN}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_the_docs_say_where_each_rule_shows(rule: Rule) -> None:
+    (row,) = [line for line in DOCS.read_text().splitlines() if line.startswith(f"| {rule.id} |")]
+    told = {Seen.PUTS: "puts", Seen.SIGN: "signs", Seen.ELSEWHERE: "neither"}[rule.seen]
+    assert row.startswith(f"| {rule.id} | {rule.title}: {rule.old} | {rule.new} | {told}")
+    assert ("signs" in row) == any(rule.id in expected for _, _, expected in SIGNS)
+
+
+def test_a_difference_says_who_what_and_why() -> None:
+    _, (answer, gained) = compared(capture(reg("u"), reg("t", user="bob"), pub("t")), "")
+    assert (answer.old, answer.new) == ("response error 3078 MQRCCF_DUPLICATE_IDENTITY", "response ok")
+    assert (gained.queue, gained.topic, gained.old, gained.new, gained.since) == ("Q1", "t", "0", "1", 2)
+    assert gained.why == "the identity belongs to another user"
+    assert gained.time == START + timedelta(seconds=3)
+
+
+@given(capture=captures(most=2))
+@settings(deadline=None, max_examples=60)
+def test_nothing_that_differs_goes_untold(capture: list[CapturedMessage]) -> None:
+    """There are differences at a message exactly where the two replays put something else, identifiers aside."""
+    _, found = compared(capture)
+    old, new = LocalReplay(SETUP, "v6"), LocalReplay(SETUP, "v7")
+    differing = set()
+    for message in capture:
+        puts = [sorted(_plain(put.model_dump()) for put in replay.replay(message)[1]) for replay in (old, new)]
+        if puts[0] != puts[1]:
+            differing.add(message.seq)
+    assert {each.seq for each in found} == differing
+
+
+_MADE_UP = re.compile("414d5120[0-9a-f]{40}")
+
+
+def _plain(put: dict[str, Any]) -> str:
+    """A put without the identifiers that each version counts for itself, and without where its topic lies."""
+    text = json.dumps({**put, "n": 0, "topic": None}, default=str)
+    return _MADE_UP.sub("", text)
+
+
+@given(capture=captures(most=2))
+@settings(deadline=None, max_examples=60)
+def test_no_findings(capture: list[CapturedMessage]) -> None:
+    """Whatever differs between the versions is one of the known differences."""
+    _, found = compared(capture)
+    assert [each for each in found if each.rule == FINDING] == []
+
+
+KNOBS = Knobs(messages=1500, control=0.1, errors=0.02, several=0.05, topics=100, subscribers=60)
+
+
+def test_the_report_sums_up() -> None:
+    differences, found = compared(list(Workload(KNOBS).messages()), setup_script(KNOBS))
+    report = differences.report()
+    assert report.messages == KNOBS.messages
+    assert report.differences == len(found) > 100
+    assert report.differing == len({each.seq for each in found})
+    assert sum(line.total for line in report.rules) == len(found)
+    assert sum(line.total for line in report.subscribers) == len(found)
+    assert sum(sum(period.changes.values()) for period in report.timeline) == len(found)
+    assert [line.total for line in report.subscribers] == sorted(
+        (line.total for line in report.subscribers), reverse=True
+    )
+    for line in report.rules:
+        assert {example.change for example in line.examples} == set(line.changes)
+        assert len(line.examples) == min(line.total, max(3, len(line.changes)))
+        assert [example.seq for example in line.examples] == sorted(example.seq for example in line.examples)
+        assert line.advice
+    for who in report.subscribers:
+        assert who.first == next(each for each in found if each.queue == who.name)
+    assert {"D28", "D30", "D31"} <= {sign.name for sign in report.signs}
+
+
+def test_the_page_needs_nothing_else() -> None:
+    differences, _ = compared(list(Workload(KNOBS).messages()), setup_script(KNOBS))
+    report = differences.report()
+    text = page(report, "a <capture>")
+    assert "a &lt;capture&gt;" in text
+    assert not re.search(r"(src|href)=|@import|url\(", text)
+    assert text.count("<svg") == 4
+    for line in report.rules:
+        assert escape(line.title) in text
+
+
+def test_topics_cannot_break_the_page() -> None:
+    differences, _ = compared(capture(reg("t"), reg("<script>", user="bob"), pub("<script>")), "")
+    assert "<script>" not in page(differences.report(), "c")
+
+
+def test_a_terminal_of_a_hundred_columns_is_enough() -> None:
+    knobs = KNOBS.model_copy(update={"streams": 3})
+    messages = _delivered("v6", list(Workload(knobs).messages()), setup_script(knobs))
+    differences, _ = compared(messages, setup_script(knobs))
+    report = differences.report()
+    lines = list(lines_of(report))
+    assert report.deliveries
+    assert report.signs
+    assert len(report.rules) > 3
+    assert max(map(len, lines)) <= 100
+    for line in report.rules:
+        assert any(each.startswith(f"{line.name}  {line.title}") for each in lines)
+
+
+def test_a_long_name_is_cut_in_its_middle() -> None:
+    topic = "/".join(["a" * 20, "b" * 20, "c" * 10])
+    differences, _ = compared(capture(reg(topic, options=("Local",)), pub(topic)), "")
+    (line,) = [line for line in lines_of(differences.report()) if line.startswith("  aaaa")]
+    assert "aaaa..." in line
+    assert "/cccccccccc " in line
+
+
+def test_the_terminal_says_who_would_notice_what() -> None:
+    wanted = [reg("t", options=("Local",)), reg("t", q="Q2", SubName="n"), reg("u", q="Q2", SubName="n")]
+    differences, _ = compared(capture(*wanted, pub("t"), pub("u")), "")
+    assert "1 queue would miss publications, 2 queues would get more, 1 queue would be told otherwise" in list(
+        lines_of(differences.report())
+    )
+
+
+def test_the_terminal_is_told_of_nothing_where_there_is_nothing() -> None:
+    differences, _ = compared(capture(reg("t"), pub("t")), "")
+    assert list(lines_of(differences.report())) == ["2 messages: both versions put the same"]
+
+
+# Against captured deliveries
+
+
+def _delivered(world: str, messages: list[CapturedMessage], setup: str = "") -> list[CapturedMessage]:
+    """The capture with what *world* puts on subscriber queues captured, too."""
+    replay = LocalReplay(setup, world)
+    found = []
+    for message in messages:
+        found.append(message.model_copy(update={"seq": message.seq * 100}))
+        for put in replay.replay(message)[1]:
+            seq = message.seq * 100 + put.n + 1
+            found.append(
+                CapturedMessage(seq=seq, time=message.time, queue=put.queue, md_hex=put.md_hex, body_hex=put.body_hex)
+            )
+    return found
+
+
+@pytest.mark.parametrize(("world", "old", "new"), [("v6", (0, 0), (0, 2)), ("v7", (2, 0), (0, 0))])
+def test_captured_deliveries(world: str, old: tuple[int, int], new: tuple[int, int]) -> None:
+    commands = capture(reg("t", options=("Local",), q="Q7"), pub("t", options=("Local",)), pub("t"), pub("t"))
+    differences, _ = compared(_delivered(world, commands), "")
+    (line,) = differences.report().deliveries
+    assert (line.qmgr, line.queue, line.old, line.new) == ("QM1", "Q7", 1, 3)
+    assert (line.missing_in_old, line.only_in_old) == old
+    assert (line.missing_in_new, line.only_in_new) == new
+    assert line.captured == (1 if world == "v6" else 3)
+    assert line.as_captured == (world == "v7")
+
+
+def test_a_dead_letter_is_no_delivery() -> None:
+    commands = _delivered("v7", capture(replace(pub("t"), word="Publis")))
+    assert [message.queue for message in commands] == [DEFAULT_STREAM, "SYSTEM.DEAD.LETTER.QUEUE"]
+    differences, _ = compared(commands, "")
+    assert differences.report().deliveries == ()
+
+
+def test_queues_of_one_name_on_two_queue_managers_are_two() -> None:
+    commands = capture(reg("t", options=("Local",)), pub("t"))
+    both = [
+        message.model_copy(update={"seq": message.seq + at * 10, "qmgr": qmgr})
+        for at, qmgr in enumerate(["QM1", "QM2"])
+        for message in commands
+    ]
+    differences, _ = compared(both, "")
+    assert [line.name for line in differences.report().subscribers] == ["Q1 on QM1", "Q1 on QM2"]
+
+
+def test_a_delivery_that_no_version_makes_is_missing() -> None:
+    commands = _delivered("v7", capture(reg("t"), pub("t")))
+    differences, _ = compared(commands[:1] + commands[-1:], "")
+    (line,) = differences.report().deliveries
+    assert (line.captured, line.new, line.missing_in_new) == (1, 0, 1)
+
+
+# The verb
+
+
+def _written(path: Path, messages: list[CapturedMessage]) -> Path:
+    path.write_text("".join(message.model_dump_json() + "\n" for message in messages))
+    return path
+
+
+def test_the_verb(tmp_path: Path) -> None:
+    source = _written(tmp_path / "c.jsonl", capture(reg("t", options=("Local",)), pub("t"))[::-1])
+    arguments = ["differences", "--input", str(source), "--html", str(tmp_path / "r.html")]
+    result = CliRunner().invoke(main, [*arguments, "--output", str(tmp_path / "d.jsonl")])
+    assert result.exit_code == 0
+    assert "2 messages, 1 of which lead to something else in version 7\n1 difference for 1 queue:" in result.stdout
+    assert "D02  global publication, local subscription: 1 gained" in result.stdout
+    assert "<svg" in (tmp_path / "r.html").read_text()
+    (line,) = (tmp_path / "d.jsonl").read_text().splitlines()
+    assert json.loads(line)["rule"] == "D02"
+
+
+def test_the_verb_writes_parquet_and_json(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source = _written(tmp_path / "c.jsonl", capture(reg("t", options=("Local",)), pub("t")))
+    arguments = ["differences", "--input", str(source), "--json", "--output", str(tmp_path / "d.parquet")]
+    result = CliRunner().invoke(main, arguments)
+    assert json.loads(result.stdout)["differences"] == 1
+    (row,) = parquet.read_table(tmp_path / "d.parquet").to_pylist()
+    assert (row["rule"], row["change"], row["queue"]) == ("D02", "gained", "Q1")
+
+
+def test_what_cannot_be_read_makes_exit_code_1(tmp_path: Path) -> None:
+    source = _written(tmp_path / "c.jsonl", capture(reg("t")))
+    source.write_text(source.read_text() + "nonsense\n")
+    result = CliRunner().invoke(main, ["differences", "--input", str(source)])
+    assert result.exit_code == 1
+    assert "line 2" in result.stderr
+
+
+def test_a_wrong_ending_is_usage(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["differences", "--input", str(tmp_path), "--output", "x.csv"])
+    assert result.exit_code == 2

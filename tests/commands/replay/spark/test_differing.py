@@ -1,0 +1,77 @@
+"""The comparison on Spark is the local one: every difference, and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from commands.replay.differences import Difference, Report
+from commands.replay.differences.local import LocalDifferences
+from commands.replay.spark import DIFFERENCES, Compared, differing
+from commands.replay.spark.comparison import compare
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captured import CapturedMessage
+from tests.commands.replay.differences.test_differences import _delivered
+from tests.commands.replay.spark.test_twopass import QUICK, difference, frame
+from tests.commands.replay.spark.worlds import SETUP, captures
+
+
+def local(capture: list[CapturedMessage], setup: str) -> tuple[list[tuple[Any, ...]], Report]:
+    comparison = LocalDifferences(setup)
+    found = [_row(each) for message in capture for each in comparison.compare(message)]
+    return found, comparison.report()
+
+
+def _row(each: Difference) -> tuple[Any, ...]:
+    return tuple(getattr(each, name) for name in DIFFERENCES.names)
+
+
+def run(compared: Compared) -> tuple[list[tuple[Any, ...]], Report]:
+    cached = Compared(compared.kept.cache())
+    rows = [tuple(row) for row in cached.differences().collect()]
+    report = cached.report()
+    cached.kept.unpersist()
+    return [(row[0], row[1] and row[1].astimezone(), *row[2:]) for row in rows], report
+
+
+def test_equal_to_local(spark: SparkSession) -> None:
+    @QUICK
+    @given(capture=captures(), ranges=st.integers(1, 4))
+    def check(capture: list[CapturedMessage], ranges: int) -> None:
+        rows, report = run(differing(frame(spark, capture), SETUP, ranges=ranges))
+        expected_rows, expected = local(capture, SETUP)
+        assert not difference(rows, expected_rows)
+        assert report == expected
+
+    check()
+
+
+def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
+    knobs = Knobs(messages=500, control=0.1, several=0.05, topics=40, subscribers=40, streams=1)
+    capture = _delivered("v6", list(Workload(knobs).messages()))
+    rows, report = run(differing(frame(spark, capture), setup_script(knobs), ranges=3))
+    expected_rows, expected = local(capture, setup_script(knobs))
+    assert not difference(rows, expected_rows)
+    assert report == expected
+    assert len(report.deliveries) > 10
+    assert all(line.captured == line.old for line in report.deliveries)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_file_to_file(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    knobs = Knobs(messages=400, control=0.1, several=0.05, topics=40, subscribers=40)
+    capture = list(Workload(knobs).messages())
+    source, target = tmp_path / "capture.jsonl", tmp_path / f"differences.{form}"
+    source.write_text("".join(m.model_dump_json() + "\n" for m in capture) + "nonsense\n")
+    report, landed = compare(spark, source, "auto", setup_script(knobs), target)
+    expected_rows, expected = local(capture, setup_script(knobs))
+    assert report == expected
+    assert landed.problems == 1
+    read = spark.read.json(str(target)) if form == "jsonl" else spark.read.parquet(str(target))
+    assert [row.seq for row in read.orderBy("seq").collect()] == [row[0] for row in expected_rows]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["capture.jsonl", target.name]

@@ -1,0 +1,186 @@
+"""File to file: the same bytes as the local replay, slice by slice, and again after an interruption."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from commands.replay import LocalReplay
+from commands.replay.spark import engine
+from commands.replay.spark.engine import Done, Order, run
+from commands.replay.spark.put_files import write_puts
+from commands.replay.spark.second_pass import RepeatedSeqError
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captures import write_captures
+from rfh2.errors import CaptureError, QPubSubError
+from tests.commands.replay.spark.test_twopass import difference
+from tests.commands.replay.spark.worlds import local_puts
+
+KNOBS = Knobs(messages=900, control=0.1, errors=0.03, strays=0.02, topics=80, subscribers=40)
+SETUP = setup_script(KNOBS)
+
+
+def _capture(directory: Path, form: str = "jsonl", files: int = 3, order: int = 1) -> Path:
+    """The workload in several files, of which the first has the first messages, or with order -1 the last."""
+    directory.mkdir()
+    for number in range(files)[::order]:
+        start, end = (KNOBS.messages * at // files for at in (number, number + 1))
+        with (directory / f"{number if order == 1 else files - number}.{form}").open("wb") as file:
+            write_captures(Workload(KNOBS).messages(start, end), file, form)
+    return directory
+
+
+def _replay(spark: SparkSession, order: Order) -> tuple[Done, list[int], list[str]]:
+    advanced: list[int] = []
+    said: list[str] = []
+    return run(spark, order, advanced.append, said.append), advanced, said
+
+
+def _local_lines() -> bytes:
+    puts = LocalReplay(SETUP).puts(Workload(KNOBS).messages())
+    return b"".join(put.model_dump_json().encode() + b"\n" for put in puts)
+
+
+def _lines(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
+
+
+@pytest.mark.parametrize(("form", "order"), [("jsonl", 1), ("jsonl", -1), ("parquet", 1), ("parquet", -1)])
+def test_lines_are_those_of_the_local_replay(spark: SparkSession, tmp_path: Path, form: str, order: int) -> None:
+    target = tmp_path / "puts.jsonl"
+    done, advanced, _ = _replay(
+        spark, Order(_capture(tmp_path / "in", form, order=order), "auto", target, SETUP, ranges=20)
+    )
+    assert _lines(target) == _local_lines()
+    assert sum(advanced) == done.counts.messages == KNOBS.messages
+    assert len(advanced) > 1
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_counts_are_those_of_the_local_replay(spark: SparkSession, tmp_path: Path) -> None:
+    done, _, _ = _replay(spark, Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP))
+    local = LocalReplay(SETUP)
+    outcomes = [local.replay(message)[0] for message in Workload(KNOBS).messages()]
+    assert done.counts == local.counts
+    assert done.undecodable == sum(outcome.undecodable for outcome in outcomes) > 0
+    assert set(done.told) <= {
+        f"message {message.seq} on {message.queue}: {outcome.why}"
+        for message, outcome in zip(Workload(KNOBS).messages(), outcomes, strict=True)
+    }
+
+
+def test_parquet_has_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "puts.parquet"
+    _replay(spark, Order(_capture(tmp_path / "in"), "auto", target, SETUP, ranges=3))
+    rows = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
+    assert not difference(rows, local_puts(Workload(KNOBS).messages(), SETUP))
+
+
+def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=60)
+    real, calls = write_puts, []
+
+    def failing(ready, lane, found, numbers, *where):  # type: ignore[no-untyped-def]
+        calls.append(numbers)
+        if len(calls) == 3:
+            # What was finished before the end came is done, though nobody was told.
+            real(ready, lane, found, numbers[:4], *where)
+            raise KeyboardInterrupt
+        return real(ready, lane, found, numbers, *where)
+
+    monkeypatch.setattr(engine, "write_puts", failing)
+    with pytest.raises(KeyboardInterrupt):
+        _replay(spark, order)
+    assert not order.target.exists()
+    done, advanced, said = _replay(spark, order)
+    assert len(said) == 1
+    assert f"going on with the replay in {order.target}.partial: " in said[0]
+    assert calls[3] == calls[2][4:] + list(range(calls[2][-1] + 1, calls[3][-1] + 1))
+    assert _lines(order.target) == _local_lines()
+    assert sum(advanced) == done.counts.messages == KNOBS.messages
+
+
+def test_an_end_while_clearing_up_loses_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=3)
+
+    def ended(_path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", ended)
+    with pytest.raises(KeyboardInterrupt):
+        _replay(spark, order)
+    monkeypatch.undo()
+    assert _lines(order.target) == _local_lines()
+    _replay(spark, order)
+    assert _lines(order.target) == _local_lines()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_another_replay_begins_anew(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = _capture(tmp_path / "in")
+    monkeypatch.setattr(engine, "_put_in_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", ""))
+    monkeypatch.undo()
+    _, _, said = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
+    assert said == []
+    assert _lines(tmp_path / "puts.jsonl") == _local_lines()
+
+
+def test_what_stood_in_the_place_goes(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "puts.jsonl"
+    target.write_text("an older replay")
+    _replay(spark, Order(_capture(tmp_path / "in"), "auto", target, SETUP))
+    assert target.is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "puts.jsonl"]
+
+
+def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    source = _capture(tmp_path / "in")
+    with (source / "1.jsonl").open("ab") as file:
+        file.write(b"this is no message\n")
+    done, _, _ = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
+    assert done.problems == 1
+    assert "1.jsonl, line 301: invalid JSON" in done.told[0]
+    assert _lines(tmp_path / "puts.jsonl") == _local_lines()
+
+
+def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    source = _capture(tmp_path / "in")
+    (source / "3.jsonl").write_text((source / "1.jsonl").read_text().splitlines()[0] + "\n")
+    with pytest.raises(RepeatedSeqError, match=r"^seq 301 occurs twice in queue manager QM1$"):
+        _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
+
+
+def test_orders_are_checked_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="no such file"):
+        Order(tmp_path / "nowhere", "auto", tmp_path / "puts.jsonl").check()
+    with pytest.raises(QPubSubError, match="line 1"):
+        Order(tmp_path, "auto", tmp_path / "puts.jsonl", "DEFINE NONSENSE(X)").check()
+
+
+@pytest.mark.slow
+def test_the_verb(tmp_path: Path) -> None:
+    _capture(tmp_path / "in")
+    (tmp_path / "streams.mqsc").write_text(SETUP)
+    arguments = ["replay", "--engine", "spark", "--master", "local[1]", "--input", "in", "--output", "puts.jsonl"]
+    result = subprocess.run(
+        [sys.executable, "-m", "commands.cli", *arguments, "--setup", "streams.mqsc"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "900 messages" in result.stderr
+    assert _lines(tmp_path / "puts.jsonl") == _local_lines()

@@ -1,0 +1,295 @@
+"""File to file, batch after batch: each put once, whenever the program is killed and however often."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from commands.cli import main
+from commands.replay import LocalReplay
+from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captured import CapturedMessage
+from rfh2.captures import read_captures, write_captures
+from rfh2.errors import CaptureError, QPubSubError
+
+KNOBS = Knobs(messages=900, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20)
+SETUP = setup_script(KNOBS)
+CAPTURE = list(Workload(KNOBS).messages())
+ROOT = Path(__file__).parents[4]
+
+
+def move_in(directory: Path, name: str, messages: Iterable[CapturedMessage]) -> None:
+    """Let a whole file of captured messages appear."""
+    directory.mkdir(exist_ok=True)
+    partial = directory.parent / "partial"
+    with partial.open("wb") as file:
+        write_captures(messages, file, "jsonl")
+    partial.rename(directory / f"{name}.jsonl")
+
+
+def expected(capture: Iterable[CapturedMessage]) -> list[str]:
+    return [put.model_dump_json() for put in LocalReplay(SETUP).puts(capture)]
+
+
+def written(target: Path) -> list[str]:
+    """The puts in *target*, batch after batch, as any program would read them."""
+    return [line for path in sorted(target.glob("batch=*/puts.jsonl")) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Following:
+    (tmp_path / "in").mkdir()
+    return Following(tmp_path / "in", "auto", tmp_path / "puts.jsonl", tmp_path / "place", SETUP)
+
+
+# What belongs together
+
+
+def test_what_is_begun_goes_on(following: Following) -> None:
+    following.check()
+    following.claim()
+    following.check()
+    replace(following, source=following.source / ".." / "in").check()
+
+
+CHANGES = [
+    ("setup", {"setup": SETUP + "DEFINE TOPIC(X) TOPICSTR('X')"}, "another setup"),
+    ("semantics", {"semantics": "v6"}, "other semantics"),
+    ("format", {"form": "raw"}, "in another format"),
+    ("kind-of-output", {"target": Path("puts.parquet")}, "another kind of output"),
+    ("timers", {"hold": 10, "idle_s": 1.0}, "--idle"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), [case[1:] for case in CHANGES], ids=[case[0] for case in CHANGES])
+def test_another_replay_is_refused(following: Following, change: dict[str, Any], why: str) -> None:
+    following.claim()
+    with pytest.raises(FollowError, match=why):
+        replace(following, **change).check()
+
+
+def test_a_longer_hold_is_the_same_replay(following: Following) -> None:
+    following.claim()
+    replace(following, hold=100).check()
+
+
+def test_another_directory_is_refused(following: Following, tmp_path: Path) -> None:
+    following.claim()
+    (tmp_path / "other").mkdir()
+    with pytest.raises(FollowError, match="another directory"):
+        replace(following, source=tmp_path / "other").check()
+
+
+def test_an_output_that_others_wrote_is_refused(following: Following) -> None:
+    (following.target / "batch=0000000000").mkdir(parents=True)
+    with pytest.raises(FollowError, match="an output of its own"):
+        following.check()
+
+
+def test_an_output_that_is_gone_is_missed(following: Following) -> None:
+    following.claim()
+    (following.checkpoint / "commits").mkdir()
+    (following.checkpoint / "commits" / "0").touch()
+    shutil.rmtree(following.target)
+    with pytest.raises(FollowError, match="is not the output"):
+        following.check()
+
+
+def test_a_checkpoint_that_is_gone_is_missed(following: Following) -> None:
+    following.claim()
+    (following.target / "batch=0000000000").mkdir()
+    shutil.rmtree(following.checkpoint)
+    with pytest.raises(FollowError, match="an output of its own"):
+        following.check()
+
+
+def test_two_outputs_are_not_mixed_up(following: Following, tmp_path: Path) -> None:
+    other = replace(following, target=tmp_path / "others.jsonl", checkpoint=tmp_path / "others")
+    following.claim()
+    other.claim()
+    with pytest.raises(FollowError, match="another replay"):
+        replace(following, target=other.target).check()
+
+
+def test_a_strange_directory_is_no_checkpoint(following: Following) -> None:
+    following.checkpoint.mkdir()
+    (following.checkpoint / "letters.txt").touch()
+    with pytest.raises(FollowError, match="no checkpoint"):
+        following.check()
+
+
+def test_a_source_has_to_be_there(following: Following) -> None:
+    with pytest.raises(CaptureError, match="no such directory"):
+        replace(following, source=following.source / "none").check()
+
+
+def test_a_setup_that_fails_is_told_before_spark_starts(following: Following) -> None:
+    with pytest.raises(QPubSubError, match="line 1"):
+        replace(following, setup="DEFINE NONSENSE(X)").check()
+
+
+def test_what_waits_for_silence_has_no_end(following: Following) -> None:
+    endless = replace(following, hold=1, idle_s=1.0)
+    session: Any = None
+    with (
+        pytest.raises(ValueError, match="does not end by itself"),
+        endless.running(session, lambda _batch: None, once=True),
+    ):
+        pass
+
+
+IDLE = ["--hold", "5", "--idle", "3"]
+USAGES = [
+    ("follow-without-checkpoint", ["--engine", "spark", "--follow"], "need --checkpoint"),
+    ("checkpoint-of-the-local-engine", ["--checkpoint", "place"], "needs --engine spark"),
+    ("idle-without-follow", ["--engine", "spark", "--checkpoint", "place", *IDLE], "--idle needs"),
+    ("idle-without-hold", ["--engine", "spark", "--checkpoint", "place", "--follow", "--idle", "3"], "--idle needs"),
+    ("strange-output", ["--engine", "spark", "--checkpoint", "place", "--output", "puts.xml"], "has to end in"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), [case[1:] for case in USAGES], ids=[case[0] for case in USAGES])
+def test_usage(tmp_path: Path, arguments: list[str], why: str) -> None:
+    result = CliRunner().invoke(
+        main, ["replay", "--input", str(tmp_path), "--output", str(tmp_path / "puts.jsonl"), *arguments]
+    )
+    assert (result.exit_code, why in result.output) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Running
+
+
+def run(spark: SparkSession, following: Following) -> list[Batch]:
+    batches: list[Batch] = []
+    with following.running(spark, batches.append, once=True) as query:
+        query.awaitTermination()
+    return batches
+
+
+def test_each_put_once(spark: SparkSession, following: Following) -> None:
+    late = CAPTURE[50]
+    move_in(following.source, "0", [*CAPTURE[:50], *CAPTURE[51:300]])
+    move_in(following.source, "1", CAPTURE[300:600])
+    batches = run(spark, replace(following, batch_bytes=1))
+    assert [path.name for path in sorted(following.target.glob("b*"))] == ["batch=0000000000", "batch=0000000001"]
+    puts = written(following.target)
+    assert puts == expected([m for m in CAPTURE[:600] if m is not late])
+    assert sum(sum(batch.kinds.values()) for batch in batches) == len(puts)
+
+    # Killed between the renaming and Spark's note of it: the batch is tried again, and changes nothing.
+    for path in (following.checkpoint / "commits").glob("*1*"):
+        path.unlink()
+    run(spark, following)
+    assert written(following.target) == puts
+
+    move_in(following.source, "2", [late, *CAPTURE[600:]])
+    (following.source / "bad.jsonl").write_text("no JSON\n")
+    (batch,) = run(spark, following)
+    assert written(following.target) == expected([m for m in CAPTURE if m is not late])
+    last = following.target / "batch=0000000002"
+    assert [record.message for record in read_captures(last / LATE_FILE)] == [late]
+    assert "bad.jsonl" in (last / PROBLEM_FILE).read_text()
+    assert [batch.kinds["late"], batch.kinds["problem"], len(batch.told)] == [1, 1, 1]
+
+    with (
+        following.running(spark, lambda _batch: None, once=True),
+        pytest.raises(FollowError, match="in use by another"),
+        replace(following).running(spark, lambda _batch: None, once=True),
+    ):
+        pass
+
+
+def test_parquet(spark: SparkSession, following: Following) -> None:
+    following = replace(following, target=following.target.with_suffix(".parquet"))
+    move_in(following.source, "0", CAPTURE[:100])
+    run(spark, following)
+    found = spark.read.parquet(str(following.target))
+    assert found.columns[-1] == "batch"
+    assert found.count() == len(expected(CAPTURE[:100]))
+
+
+# Killed
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def _until(true: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 180
+    while not true() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def _names(directory: Path) -> set[str]:
+    return {path.name for path in directory.glob("[0-9]*")}
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_of_a_batch(following: Following) -> None:
+    """Twice, at different moments of a batch."""
+    batches = 8
+    for number in range(batches):
+        start, end = (len(CAPTURE) * at // batches for at in (number, number + 1))
+        move_in(following.source, f"{number:02}", CAPTURE[start:end])
+    paths = [str(path) for path in (following.source, following.target, following.checkpoint)]
+    program = [sys.executable, "-m", "tests.commands.replay.spark.stream_program", *paths, SETUP]
+    offsets, commits = following.checkpoint / "offsets", following.checkpoint / "commits"
+    chance = random.Random(7)
+    killed = 0
+    for _ in range(2):
+        process = subprocess.Popen(
+            program, cwd=ROOT, env=ENVIRONMENT, start_new_session=True, stderr=subprocess.DEVNULL
+        )
+        before = len(_names(commits))
+        _until(lambda n=before: len(_names(commits)) > n and bool(_names(offsets) - _names(commits)), process)  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.4))
+        killed += process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert killed == 2
+    assert len(_names(commits)) < batches
+    subprocess.run(program, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=300, stderr=subprocess.DEVNULL)
+    assert len(_names(commits)) == batches
+    assert written(following.target) == expected(CAPTURE)
+    assert not list(following.target.glob("_batch-*"))
+
+
+@pytest.mark.slow
+def test_the_verb_ends_by_ctrl_c(following: Following, tmp_path: Path) -> None:
+    (tmp_path / "setup.mqsc").write_text(SETUP)
+    arguments = ["replay", "--engine", "spark", "--master", "local[2]", "--setup", "setup.mqsc", "--follow"]
+    paths = ["--input", "in", "--output", "puts.jsonl", "--checkpoint", "place"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "commands.cli", *arguments, *paths],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+    )
+    move_in(following.source, "0", CAPTURE[:100])
+    _until((following.target / "batch=0000000000").exists, process)
+    move_in(following.source, "1", CAPTURE[100:200])
+    _until((following.checkpoint / "offsets" / "1").exists, process)
+    # In the middle of a batch, and as a terminal does it: every process of the group hears of it.
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told.decode()
+    assert "the same command goes on from here" in told.decode()
+    assert "Traceback" not in told.decode()
+    assert "java" not in told.decode()
+    assert written(following.target) == expected(CAPTURE[:200])

@@ -1,0 +1,321 @@
+"""The replay of files: which ones it takes as they are, how they are read, what the survey finds, the same puts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from commands.broker.broker import EPOCH
+from commands.model import DeletePublication, Publish, PubOpt
+from commands.parse import parse
+from commands.replay.spark.capture_scan import _Surveyor, surveyed
+from commands.replay.spark.engine import Order, run
+from commands.replay.spark.first_pass_filter import Role, Roles
+from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
+from commands.replay.spark.plain_publish_filter import are_plain, is_plain
+from commands.replay.spark.prepare import Clock, prepared
+from commands.replay.spark.replay_setup import Setting
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
+from rfh2.message import decode
+from tests.commands.replay.spark.test_twopass import QUICK, as_rows, difference, frame
+from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, SETUP, START, captures, local_puts, messages
+
+Rows = list[tuple[Any, ...]]
+
+
+def rows_of(*seqs: int, qmgr: str | None = None, time: datetime | None = START, queue: str = CONTROL) -> Rows:
+    return [(seq, time, qmgr, queue, None, None, b"body") for seq in seqs]
+
+
+def written(path: Path, rows: Rows, group_rows: int = 1000, schema: pa.Schema = SCHEMA, **options: Any) -> Path:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+    table = pa.Table.from_arrays(arrays, schema=schema)
+    parquet.write_table(table, path, row_group_size=group_rows, **options)
+    return path
+
+
+def seqs(files: FilesInOrder, start: int, end: int) -> list[tuple[int, str]]:
+    return [
+        (seq, qmgr)
+        for batch in files.batches(start, end)
+        for seq, qmgr in zip(batch.column("seq").to_pylist(), batch.column("qmgr").to_pylist(), strict=True)
+    ]
+
+
+FILES: list[Any] = [
+    pytest.param([[1, 2], [3, 4]], True, id="files-in-order"),
+    pytest.param([[3, 4], [1, 2]], True, id="files-by-any-name"),
+    pytest.param([[2, 1], [4, 3]], True, id="rows-within-a-group-in-any-order"),
+    pytest.param([[1, 2], [2, 3]], True, id="a-seq-of-two-queue-managers"),
+    pytest.param([[1, 3], [2, 4]], False, id="groups-that-overlap"),
+    pytest.param([[-1, 2]], False, id="a-seq-below-zero"),
+]
+
+
+@pytest.mark.parametrize(("groups", "taken"), FILES)
+def test_which_files_are_taken_as_they_are(tmp_path: Path, groups: list[list[int]], taken: bool) -> None:
+    paths = [written(tmp_path / f"{at}.parquet", rows_of(*group)) for at, group in enumerate(groups)]
+    found = in_order(paths)
+    assert (found is not None) == taken
+    if found is not None:
+        assert [seq for seq, _ in seqs(found, 0, 100)] == sorted(seq for group in groups for seq in group)
+
+
+def _changed(**types: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in SCHEMA])
+
+
+SHAPES: list[Any] = [
+    pytest.param(rows_of(1, queue=""), SCHEMA, id="no-queue"),
+    pytest.param([(1, START, None, None, None, None, b"")], SCHEMA, id="queue-null"),
+    pytest.param([(1, START, None, CONTROL, None, None, None)], SCHEMA, id="body-null"),
+    pytest.param([(None, START, None, CONTROL, None, None, b"")], SCHEMA, id="seq-null"),
+    pytest.param([("1", START, None, CONTROL, None, None, b"")], _changed(seq=pa.string()), id="seq-text"),
+    pytest.param(rows_of(1), _changed(time=pa.timestamp("us")), id="time-without-zone"),
+]
+
+
+@pytest.mark.parametrize(("rows", "schema"), SHAPES)
+def test_which_files_have_to_be_written_out(tmp_path: Path, rows: Rows, schema: pa.Schema) -> None:
+    assert in_order([written(tmp_path / "a.parquet", rows, schema=schema)]) is None
+
+
+def test_files_that_are_no_parquet_or_lack_a_column(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}")
+    assert in_order([tmp_path / "a.jsonl"]) is None
+    parquet.write_table(pa.table({"seq": [1], "body": [b""]}), tmp_path / "b.parquet")
+    assert in_order([tmp_path / "b.parquet"]) is None
+
+
+def test_times_as_spark_used_to_write_them(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", rows_of(1), use_deprecated_int96_timestamps=True)
+    found = in_order([path])
+    assert found is not None
+    assert found.timeless  # there are no statistics on them
+    ((batch,),) = [list(found.batches(0, 9))]
+    assert batch.column("time").to_pylist() == [START]
+
+
+def test_the_messages_of_one_seq_are_in_the_order_of_queue_managers_wherever_they_are(tmp_path: Path) -> None:
+    for at, group in enumerate(["1C 2C 3C", "3A", "3B 3D 4B", "4A 5A"]):
+        written(tmp_path / f"{at}.parquet", [rows_of(int(text[0]), qmgr=text[1])[0] for text in group.split()])
+    found = in_order(sorted(tmp_path.iterdir()))
+    assert found is not None
+    assert " ".join(f"{seq}{qmgr}" for seq, qmgr in seqs(found, 0, 9)) == "1C 2C 3A 3B 3C 3D 4A 4B 5A"
+    assert " ".join(f"{seq}{qmgr}" for seq, qmgr in seqs(found, 3, 4)) == "3A 3B 3C 3D"
+
+
+@settings(deadline=None)
+@given(
+    groups=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=5), max_size=4),
+    start=st.integers(0, 60),
+    length=st.integers(0, 60),
+)
+def test_any_part_is_read_by_seq(
+    tmp_path_factory: pytest.TempPathFactory, groups: list[list[int]], start: int, length: int
+) -> None:
+    directory = tmp_path_factory.mktemp("parts")
+    everything = []
+    for at, group in enumerate(groups):
+        given_seqs = [at * 13 + seq for seq in group]
+        everything += given_seqs
+        written(directory / f"{at}.parquet", rows_of(*given_seqs), group_rows=10)
+    found = in_order(sorted(directory.iterdir()))
+    assert found is not None
+    wanted = sorted((seq, "QM1") for seq in everything if start <= seq < start + length)
+    assert seqs(found, start, start + length) == wanted
+
+
+@given(
+    groups=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 500), st.integers(1, 400)), min_size=1, max_size=8),
+    wanted=st.integers(1, 20),
+)
+def test_ranges_cover_everything_once(groups: list[tuple[int, int, int]], wanted: int) -> None:
+    at, made = 0, []
+    for number, (gap, span, rows) in enumerate(groups):
+        made.append(Group("", number, at + gap, at + gap + max(span, 0), rows))
+        at += gap + span + 1
+    files = FilesInOrder(tuple(made), False)
+    starts = files.ranges(wanted)
+    assert starts[0] == made[0].least
+    assert starts[-1] == made[-1].most + 1
+    assert all(before < after for before, after in pairwise(starts))
+    assert len(starts) - 1 <= wanted
+
+
+def test_ranges_are_of_about_the_same_size() -> None:
+    files = FilesInOrder(tuple(Group("", n, n * 1000, n * 1000 + 999, 1000) for n in range(100)), False)
+    starts = files.ranges(16)
+    assert len(starts) == 17
+    assert max(after - before for before, after in pairwise(starts)) <= 7000
+
+
+def test_one_large_row_group_is_cut() -> None:
+    files = FilesInOrder((Group("", 0, 10, 1009, 1000),), False)
+    assert files.ranges(4) == (10, 260, 510, 760, 1010)
+
+
+def _batch(rows: Rows) -> pa.RecordBatch:
+    columns = [
+        pa.array(list(column), field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def test_a_message_without_a_time_comes_when_the_last_one_of_its_queue_manager_came() -> None:
+    given_rows = [
+        *rows_of(1, qmgr="A", time=None),
+        *rows_of(2, qmgr="B", time=None),
+        *rows_of(3, qmgr="B", time=START),
+        *rows_of(4, qmgr="A", time=None),
+        *rows_of(5, qmgr="B", time=None),
+    ]
+    before = 1_000_000
+    (batch,) = with_moments([_batch(given_rows)], {"A": before})
+    second = EPOCH + timedelta(seconds=1)
+    assert batch.column("now").to_pylist() == [second, EPOCH, START, second, START]
+    assert filled(_batch(given_rows), {}).to_pylist() == [None, None, START, None, START]
+
+
+bodies = st.one_of(
+    messages(None).map(lambda found: [message.body for message in found]),
+    st.lists(st.binary(max_size=90), max_size=5),
+)
+
+
+def test_plain_is_the_same_for_spark_and_for_arrow(spark: SparkSession) -> None:
+    @QUICK
+    @given(st.lists(bodies, max_size=6))
+    def check(found: list[list[bytes]]) -> None:
+        given_bodies = [body for some in found for body in some]
+        made = spark.createDataFrame([(at, body) for at, body in enumerate(given_bodies)], "at int, body binary")
+        wanted = [row["plain"] for row in made.select("at", is_plain().alias("plain")).orderBy("at").collect()]
+        assert are_plain(pa.array(given_bodies, pa.binary())).to_pylist() == wanted
+
+    check()
+
+
+@settings(deadline=None)
+@given(st.lists(messages(None), max_size=3))
+def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMessage]]) -> None:
+    every = [message for some in found for message in some if message.queue != CONTROL]
+    roles = Roles()
+    flags = are_plain(pa.array([message.body for message in every], pa.binary())).to_pylist()
+    for message, plain in zip(every, flags, strict=True):
+        role = roles.of(message.queue, message.md, message.body)
+        assert role is _role(message)
+        assert role is roles.of(message.queue, message.md, message.body)
+        assert not (plain and role is not Role.NONE)
+
+
+def _role(message: CapturedMessage) -> Role:
+    try:
+        command = parse(decode(message.body, message.md))
+    except QPubSubError:
+        return Role.NONE
+    if isinstance(command, DeletePublication):
+        return Role.CONTROL
+    retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
+    return Role.RETAINING if retains else Role.NONE
+
+
+@settings(deadline=None)
+@given(times=st.lists(st.lists(st.none() | st.integers(0, 20), min_size=1, max_size=6), min_size=1, max_size=4))
+def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> None:
+    surveyor = _Surveyor(Setting(), 0, True)
+    seq = 0
+    for some in times:
+        made: Rows = []
+        for micros in some:
+            seq += 1
+            made += rows_of(seq, qmgr="A", time=None if micros is None else EPOCH + timedelta(microseconds=micros))
+        surveyor.look(_batch(made))
+    given_times = [micros for some in times for micros in some if micros is not None]
+    facts = surveyor.facts()
+    if not given_times:
+        assert facts["clocks"] == {}
+    else:
+        back = any(at < max(given_times[:number]) for number, at in enumerate(given_times) if number)
+        assert Clock(*facts["clocks"]["A"]) == Clock(min(given_times), max(given_times), given_times[-1], back)
+    assert facts["firsts"] == {"A": times[0][0] or 0}
+
+
+@pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
+def test_any_capture_in_files(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, setup: str, semantics: str
+) -> None:
+    """Rows in any order within row groups of any size, in any number of ranges."""
+
+    @QUICK
+    @given(capture=captures(), group_rows=st.integers(1, 40), ranges=st.integers(1, 5), chance=st.randoms())
+    def check(capture: list[CapturedMessage], group_rows: int, ranges: int, chance: Any) -> None:
+        directory = tmp_path_factory.mktemp("capture")
+        source = directory / "in"
+        source.mkdir()
+        ordered = as_rows(capture)
+        for at in range(0, max(len(ordered), 1), group_rows):
+            group = ordered[at : at + group_rows]
+            chance.shuffle(group)
+            written(source / f"{chance.randint(0, 9)}-{at}.parquet", group)
+        target = directory / "puts.parquet"
+        run(spark, Order(source, "auto", target, setup, semantics, ranges=ranges), lambda _: None, lambda _: None)
+        got = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
+        assert not difference(got, local_puts(capture, setup, semantics))
+
+    check()
+
+
+def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) -> None:
+    knobs = Knobs(messages=600, control=0.1, errors=0.03, qmgrs=3, topics=50, expiring=0.3)
+    capture = list(Workload(knobs).messages())
+    # On one queue manager the clock goes back, on another one some messages have no time.
+    capture = [
+        m.model_copy(update={"time": START})
+        if m.qmgr == "QM2" and m.seq > 500
+        else m
+        if m.qmgr != "QM3" or m.seq % 3
+        else m.model_copy(update={"time": None})
+        for m in capture
+    ]
+    path = written(tmp_path / "a.parquet", as_rows(capture), group_rows=100)
+    files = in_order([path])
+    assert files is not None
+    setting = Setting(setup_script(knobs) + "DEFINE SUB(SOON) TOPICSTR('#') DEST(AUDIT) EXPIRY(30)\n")
+    one = surveyed(spark, files, setting, 4, tmp_path / "survey")
+    other = prepared(frame(spark, capture), setting, 4)
+    assert (one.count, one.exact, one.setting) == (other.count, other.exact, other.setting)
+    assert one.exact == ("QM2",)
+    assert _now_of(one.messages) == _now_of(other.messages)
+    assert _now_of(one.control) == _now_of(other.control)
+    assert set(_now_of(one.retaining)) <= set(_now_of(other.retaining))
+
+
+def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
+    return sorted(tuple(row) for row in messages_frame.select("seq", "now", "qmgr").collect())
+
+
+def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: Path) -> None:
+    """Their puts are in the order of the queue managers' names."""
+    knobs = Knobs(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)
+    one = [m.model_copy(update={"qmgr": "B"}) for m in Workload(knobs).messages()]
+    other = [m.model_copy(update={"qmgr": "A"}) for m in Workload(knobs).messages()]
+    written(tmp_path / "in.parquet", as_rows([m for pair in zip(one, other, strict=True) for m in pair]), group_rows=7)
+    target = tmp_path / "puts.parquet"
+    order = Order(tmp_path / "in.parquet", "auto", target, setup_script(knobs), ranges=5)
+    run(spark, order, lambda _: None, lambda _: None)
+    got = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
+    both = [m for pair in zip(other, one, strict=True) for m in pair]
+    assert not difference(got, local_puts(both, setup_script(knobs)))

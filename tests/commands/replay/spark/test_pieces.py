@@ -1,0 +1,259 @@
+"""The pieces that the data source reads: however a capture is cut, the rows are what ``read_captures`` gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from commands.replay.local import natural_queue
+from commands.replay.spark.piece_reader import NATURAL, read_piece
+from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after
+from commands.replay.workload import Knobs, Workload
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, Numbering, read_captures, write_captures
+from rfh2.errors import CaptureError
+
+FIXTURES = Path(__file__).parents[4] / "fixtures/captures/formats"
+STOCK = sorted(path for path in FIXTURES.iterdir() if path.name.startswith("stock"))
+MESSAGES = list(Workload(Knobs(messages=60, subscribers=20, qmgrs=2, errors=0.1, body_bytes=20)).messages())
+COUNTED = [name for name, entry in FORMATS.items() if "seq" not in entry.keeps]
+
+Row = tuple[Any, ...]
+
+
+def rows_of(pieces: Iterable[Piece], default_queue: str = "") -> list[Row]:
+    """Sequence number, queue manager, queue, user, descriptor, data, file and problem of each record."""
+    rows: list[Row] = []
+    for piece in pieces:
+        for batch in read_piece(piece, default_queue):
+            rows += [tuple(row.values()) for row in batch.to_pylist()]
+    return rows
+
+
+def expected(paths: Iterable[Path], default_queue: Any = "", first_seq: int = 1) -> list[Row]:
+    found: list[Row] = []
+
+    numbering = Numbering()
+    numbering.saw(first_seq - 1)
+    for path in paths:
+        for record in read_captures(path, default_queue=default_queue, numbering=numbering):
+            m = record.message
+            what: Row = (None,) * 7
+            if m is not None:
+                what = (m.seq, m.time, m.qmgr, m.queue, m.user, m.md, m.body)
+            found.append((*what, record.source, None if record.problem is None else str(record.problem)))
+    return found
+
+
+def written(path: Path, messages: Iterable[CapturedMessage], form: str) -> Path:
+    with path.open("wb") as file:
+        write_captures(messages, file, form, refused=lambda *_: None)
+    return path
+
+
+@pytest.mark.parametrize("path", STOCK, ids=lambda path: path.name)
+def test_every_format_is_read(path: Path) -> None:
+    pieces = pieces_of(files_of([str(path)]))
+    rows = rows_of(pieces)
+    assert rows == expected([path])
+    assert [row[-1] for row in rows] == [None]
+    assert {FORMATS[piece.form].name for piece in pieces} <= set(FORMATS)
+
+
+def test_every_format_has_a_file() -> None:
+    assert {pieces_of([path])[0].form for path in STOCK} == set(FORMATS)
+
+
+def test_one_load_of_all_formats_counts_on_from_file_to_file() -> None:
+    rows = rows_of(pieces_of(files_of([str(FIXTURES / "stock*")])))
+    assert rows == expected(STOCK)
+
+
+@pytest.mark.parametrize("form", [entry.name for entry in FORMATS.values() if entry.writer is not None])
+@given(piece_bytes=st.integers(500, 60_000), cut=st.integers(0, 60))
+@settings(deadline=None, max_examples=15)
+def test_however_it_is_cut(tmp_path_factory: pytest.TempPathFactory, form: str, piece_bytes: int, cut: int) -> None:
+    directory = tmp_path_factory.mktemp("capture")
+    written(directory / f"a.{form}", MESSAGES[:cut], form)
+    written(directory / f"b.{form}", MESSAGES[cut:], form)
+    pieces = pieces_of(files_of([str(directory)]), piece_bytes=piece_bytes)
+    assert rows_of(pieces) == expected(sorted(directory.iterdir()))
+
+
+def test_json_lines_are_cut_at_line_ends(tmp_path: Path) -> None:
+    path = written(tmp_path / "c.jsonl", MESSAGES, "jsonl")
+    pieces = pieces_of([path], piece_bytes=5000)
+    assert len(pieces) == -(-path.stat().st_size // 5000) > 5
+    assert sum(len(rows_of([piece])) > 0 for piece in pieces) > 5
+
+
+def test_parquet_is_cut_at_row_groups(tmp_path: Path) -> None:
+    table = parquet.read_table(written(tmp_path / "whole.parquet", MESSAGES, "parquet"))
+    path = tmp_path / "c.parquet"
+    parquet.write_table(table, path, row_group_size=7)
+    pieces = pieces_of([path], piece_bytes=1)
+    assert [(piece.start, piece.end) for piece in pieces] == [(at, at + 1) for at in range(-(-60 // 7))]
+    assert rows_of(pieces) == expected([path])
+
+
+@pytest.mark.parametrize("form", COUNTED)
+def test_messages_without_numbers_are_counted_through_all_files(tmp_path: Path, form: str) -> None:
+    if FORMATS[form].writer is None:
+        paths = [path for path in STOCK if pieces_of([path])[0].form == form]
+    else:
+        count = 1 if form == "raw" else 3
+        paths = [written(tmp_path / f"{n}.{form}", MESSAGES[n * count : (n + 1) * count], form) for n in range(3)]
+    pieces = pieces_of(paths, first_seq=100)
+    rows = rows_of(pieces)
+    assert [row[0] for row in rows] == list(range(100, 100 + len(rows)))
+    assert seq_after(pieces, 100) == 100 + len(rows)
+
+
+BAD_LINES = [
+    b"nonsense\n",
+    b'{"seq": -1, "queue": "Q", "body_hex": ""}\n',
+    b'{"seq": 1, "queue": "Q"}\n',
+    b"\n",
+    b"\xff\n",
+]
+
+
+@given(
+    lines=st.lists(st.sampled_from([*BAD_LINES, b'{"seq": 5, "queue": "Q", "body_hex": "00"}\n']), max_size=12),
+    piece_bytes=st.integers(1, 200),
+)
+@settings(deadline=None)
+def test_bad_records_are_rows_with_their_line(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], piece_bytes: int
+) -> None:
+    path = tmp_path_factory.mktemp("capture") / "c.jsonl"
+    path.write_bytes(b'{"seq": 1, "queue": "Q", "body_hex": "00"}\n' + b"".join(lines))
+    rows = rows_of(pieces_of([path], piece_bytes=piece_bytes))
+    assert rows == expected([path])
+    for *message, source, problem in rows:
+        assert source == str(path)
+        assert (problem is None) == (message[0] is not None)
+        assert problem is None or (message == [None] * 7 and "line " in problem)
+
+
+@pytest.mark.parametrize("path", STOCK, ids=lambda path: path.name)
+def test_a_file_that_is_cut_off_never_stops_a_load(path: Path, tmp_path: Path) -> None:
+    whole = path.read_bytes()
+    for part in range(0, len(whole), max(1, len(whole) // 12)):
+        target = tmp_path / path.name
+        target.write_bytes(whole[:part])
+        try:
+            form = pieces_of([path])[0].form
+            rows = rows_of(pieces_of([target], form))
+        except CaptureError as error:
+            pytest.fail(f"{part} bytes: {error}")
+        assert rows == [(*what, str(target), problem) for *what, _, problem in _expected_as(target, form)], (
+            f"{part} bytes"
+        )
+
+
+def _expected_as(path: Path, form: str) -> list[Row]:
+    found: list[Row] = []
+    for record in read_captures(path, form):
+        m = record.message
+        what: Row = (None,) * 7
+        if m is not None:
+            what = (m.seq, m.time, m.qmgr, m.queue, m.user, m.md, m.body)
+        found.append((*what, record.source, None if record.problem is None else str(record.problem)))
+    return found
+
+
+def test_a_row_group_that_is_broken_is_one_problem(tmp_path: Path) -> None:
+    table = parquet.read_table(written(tmp_path / "whole.parquet", MESSAGES, "parquet"))
+    path = tmp_path / "c.parquet"
+    parquet.write_table(table, path, row_group_size=20, compression="zstd")
+    about = parquet.ParquetFile(path).metadata.row_group(1).column(6)
+    with path.open("r+b") as file:
+        file.seek(about.data_page_offset)
+        file.write(b"\xff" * 64)
+    rows = rows_of(pieces_of([path], piece_bytes=1))
+    assert [row[0] for row in rows if row[-1] is None] == [*range(1, 21), *range(41, 61)]
+    (problem,) = [row[-1] for row in rows if row[-1] is not None]
+    assert "row group 1 is not readable" in problem
+
+
+def test_parquet_of_other_types_is_read_by_the_reader(tmp_path: Path) -> None:
+    """Hex text, plain integers, no statistics: taken as ``read_captures`` takes it, not by row groups."""
+    path = tmp_path / "c.parquet"
+    rows = [{"seq": n, "queue": "Q", "md_hex": None, "body_hex": "00ff"} for n in (3, 4)]
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+    (piece,) = pieces_of([path])
+    assert piece.end is None
+    assert rows_of([piece]) == expected([path])
+
+
+# Where files are looked for
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """a.jsonl, b.jsonl, deep/c.jsonl; and what Spark and editors leave."""
+    for number, name in enumerate(["a.jsonl", "b.jsonl", "deep/c.jsonl", "_SUCCESS", ".a.swp", "deep/_tmp/d.jsonl"]):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"seq": number, "queue": "Q", "body_hex": ""}) + "\n")
+    return tmp_path
+
+
+PATHS = [
+    ("file", ["a.jsonl"], ["a.jsonl"]),
+    ("directory", [""], ["a.jsonl", "b.jsonl", "deep/c.jsonl"]),
+    ("glob", ["*.jsonl"], ["a.jsonl", "b.jsonl"]),
+    ("glob-of-directories", ["d*"], ["deep/c.jsonl"]),
+    ("glob-deep", ["**/[bc].jsonl"], ["b.jsonl", "deep/c.jsonl"]),
+    ("several", ["b.jsonl", "a.jsonl"], ["b.jsonl", "a.jsonl"]),
+    ("twice", ["a.jsonl", "*.jsonl", ""], ["a.jsonl", "b.jsonl", "deep/c.jsonl"]),
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+@pytest.mark.parametrize(("paths", "found"), [case[1:] for case in PATHS], ids=[case[0] for case in PATHS])
+def test_paths(tree: Path, prefix: str, paths: list[str], found: list[str]) -> None:
+    assert files_of(f"{prefix}{tree}/{path}" for path in paths) == [tree / name for name in found]
+
+
+def test_a_name_with_a_wildcard_character_is_that_file(tmp_path: Path) -> None:
+    path = tmp_path / "c[1].jsonl"
+    path.write_text("")
+    assert files_of([str(path)]) == [path]
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "missing/*.jsonl", "deep/x?"])
+def test_a_missing_path_is_an_error(tree: Path, name: str) -> None:
+    with pytest.raises(CaptureError, match="no such file or directory"):
+        files_of([str(tree / name)])
+
+
+def test_an_empty_directory_is_an_empty_capture(tmp_path: Path) -> None:
+    assert pieces_of(files_of([str(tmp_path)])) == []
+
+
+def test_an_unknown_format_is_an_error(tree: Path) -> None:
+    with pytest.raises(CaptureError, match="unknown format"):
+        pieces_of(files_of([str(tree)]), "csv")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "mqmd"])
+def test_messages_that_name_no_queue(tmp_path: Path, form: str) -> None:
+    nameless = [message.model_copy(update={"queue": ""}) for message in MESSAGES[:30]]
+    path = written(tmp_path / f"c.{form}", nameless, form)
+    pieces = pieces_of([path])
+    for default, same in (("", ""), ("SOME.Q", "SOME.Q"), (NATURAL, natural_queue)):
+        assert rows_of(pieces, default) == expected([path], same)
+    assert len({row[3] for row in rows_of(pieces, NATURAL)}) > 1

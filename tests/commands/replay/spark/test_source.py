@@ -1,0 +1,292 @@
+"""``spark.read.format("qpubsub")``, ``spark.readStream``, ``df.write``: what pieces and files come to in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from commands.broker.puts import Put
+from commands.replay import LocalReplay
+from commands.replay.spark import CAPTURED, PUTS, READ
+from commands.replay.workload import Knobs, Workload
+from rfh2.captured import CapturedMessage
+from rfh2.captures import FORMATS, read_captures, write_captures
+
+MESSAGES = list(Workload(Knobs(messages=90, subscribers=20, qmgrs=2, streams=1, body_bytes=20)).messages())
+WRITTEN = [entry.name for entry in FORMATS.values() if entry.writer is not None]
+SEVERAL = [form for form in WRITTEN if form != "raw"]
+
+Row = tuple[Any, ...]
+
+
+def write(path: Path, messages: Iterable[CapturedMessage], form: str = "jsonl") -> Path:
+    with path.open("wb") as file:
+        write_captures(messages, file, form)
+    return path
+
+
+def load(spark: SparkSession, *paths: Path | str, **options: Any) -> DataFrame:
+    reader = spark.read.format("qpubsub").options(**options)
+    return reader.load([str(path) for path in paths] if len(paths) > 1 else str(paths[0]))
+
+
+def as_row(m: CapturedMessage) -> Row:
+    return (m.seq, m.time, m.qmgr, m.queue, m.user, m.md, m.body)
+
+
+def rows(frame: DataFrame) -> list[Row]:
+    """The messages, in order of seq."""
+    found = [tuple(row) for row in frame.where("problem is null").select(*CAPTURED.names).orderBy("seq").collect()]
+    return [(seq, time and time.astimezone(), *rest) for seq, time, *rest in found]
+
+
+def captured(spark: SparkSession, messages: Iterable[CapturedMessage]) -> DataFrame:
+    return spark.createDataFrame([as_row(message) for message in messages], CAPTURED)
+
+
+def why(error: Exception) -> str:
+    return str(error)
+
+
+# Reading
+
+
+@pytest.mark.parametrize("form", SEVERAL)
+def test_a_directory_of_files(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.{form}", MESSAGES[number * 30 : (number + 1) * 30], form)
+    frame = load(spark, tmp_path)
+    assert frame.schema == READ
+    records = [record.message for record in read_captures(tmp_path)]
+    assert rows(frame) == [as_row(message) for message in records if message is not None]
+    assert frame.rdd.getNumPartitions() == 3
+    by_source = {row["source"]: row["count"] for row in frame.groupBy("source").count().collect()}
+    assert by_source == {str(path): 30 for path in tmp_path.iterdir()}
+
+
+def test_a_large_file_is_several_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path / "c.jsonl", MESSAGES)
+    size = path.stat().st_size
+    frame = load(spark, path, pieceBytes=-(-size // 4))
+    assert frame.rdd.getNumPartitions() == 4
+    assert rows(frame) == [as_row(message) for message in MESSAGES]
+
+
+def test_globs_several_paths_and_options(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "a.dat", MESSAGES[:3], "mqmd")
+    write(tmp_path / "b.dat", MESSAGES[3:5], "mqmd")
+    write(tmp_path / "c.jsonl", MESSAGES[:1])
+    assert load(spark, tmp_path / "*.dat", format="mqmd").count() == 5
+    assert load(spark, tmp_path / "b.dat", tmp_path / "c.jsonl").count() == 3
+    queues = load(spark, tmp_path / "a.dat", defaultQueue="natural").select("queue").collect()
+    assert [row["queue"] for row in queues] == [message.queue for message in MESSAGES[:3]]
+
+
+def test_bad_records_are_rows_with_their_problem(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path / "c.jsonl", MESSAGES[:2])
+    path.write_bytes(path.read_bytes() + b"nonsense\n")
+    (problem,) = load(spark, path).where("problem is not null").collect()
+    assert tuple(problem[name] for name in CAPTURED.names) == (None,) * 7
+    assert problem["source"] == str(path)
+    assert "line 3" in problem["problem"]
+    assert load(spark, path).where("problem is null").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "said"),
+    [
+        ("missing.jsonl", {}, "no such file or directory"),
+        ("*.nothing", {}, "no such file or directory"),
+        ("c.jsonl", {"format": "csv"}, "unknown format"),
+    ],
+    ids=["missing", "glob-of-nothing", "unknown-format"],
+)
+def test_what_cannot_be_loaded_is_an_error(
+    spark: SparkSession, tmp_path: Path, path: str, options: dict[str, str], said: str
+) -> None:
+    write(tmp_path / "c.jsonl", MESSAGES[:1])
+    with pytest.raises(PySparkException) as caught:
+        load(spark, tmp_path / path, **options).collect()
+    assert said in why(caught.value)
+
+
+def test_a_load_without_a_path_is_an_error(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="no path"):
+        spark.read.format("qpubsub").load().collect()
+
+
+# A directory that grows
+
+
+class Growing:
+    """A directory, and a query that keeps what comes into it."""
+
+    def __init__(self, spark: SparkSession, place: Path) -> None:
+        self._spark, self._place = spark, place
+        self.directory = place / "in"
+        self.directory.mkdir()
+        self.batches: list[int] = []
+
+    def put(self, name: str, messages: Iterable[CapturedMessage], form: str = "jsonl") -> None:
+        """Written elsewhere and moved in, as it has to be."""
+        write(self._place / name, messages, form).rename(self.directory / name)
+
+    def run(self, path: str = "", options: Mapping[str, int] | None = None) -> list[Row]:
+        """What has come by now, with what came before; on from the checkpoint."""
+        stream = self._spark.readStream.format("qpubsub").options(**(options or {})).load(str(self.directory / path))
+        found: list[int] = []
+
+        def keep(batch: DataFrame, _number: int) -> None:
+            found.append(batch.count())
+            batch.write.mode("append").parquet(str(self._place / "out"))
+
+        query = (
+            stream.writeStream.foreachBatch(keep)
+            .option("checkpointLocation", str(self._place / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        self.batches = found
+        return rows(self._spark.read.parquet(str(self._place / "out")))
+
+
+@pytest.fixture
+def growing(spark: SparkSession, tmp_path: Path) -> Growing:
+    return Growing(spark, tmp_path)
+
+
+def expected(count: int) -> list[Row]:
+    return [as_row(message) for message in MESSAGES[:count]]
+
+
+def test_each_file_once_whatever_the_restarts(growing: Growing) -> None:
+    growing.put("b.jsonl", MESSAGES[:10])
+    assert growing.run() == expected(10)
+    growing.put("a.jsonl", MESSAGES[10:25])  # its name comes before that of what was read
+    growing.put("c.parquet", MESSAGES[25:30], "parquet")
+    assert growing.run() == expected(30)
+    assert growing.run() == expected(30)
+    assert growing.batches == []
+
+
+def test_messages_without_numbers_are_counted_on(growing: Growing) -> None:
+    growing.put("b.mqmd", MESSAGES[:4], "mqmd")
+    growing.run()
+    growing.put("a.mqmd", MESSAGES[4:9], "mqmd")
+    found = growing.run()
+    assert [row[0] for row in found] == list(range(1, 10))
+    assert [row[-1] for row in found] == [message.body for message in MESSAGES[:9]]
+
+
+@pytest.mark.parametrize(
+    ("limit", "batches"),
+    [({"maxFilesPerTrigger": 2}, [6, 6, 3]), ({"maxBytesPerTrigger": 1}, [3] * 5)],
+    ids=["files", "bytes"],
+)
+def test_a_batch_is_no_larger_than_asked(growing: Growing, limit: dict[str, int], batches: list[int]) -> None:
+    for number in range(5):
+        growing.put(f"{number}.jsonl", MESSAGES[number * 3 : (number + 1) * 3])
+    assert growing.run(options=limit) == expected(15)
+    assert growing.batches == batches
+
+
+def test_a_glob_that_grows(growing: Growing) -> None:
+    growing.put("0.jsonl", MESSAGES[:3])
+    growing.put("0.note", MESSAGES[3:6])
+    assert growing.run("*.jsonl") == expected(3)
+
+
+# Writing
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_captures_are_written_in_every_format(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    count = 1 if form == "raw" else 20
+    frame = captured(spark, MESSAGES[:count]).coalesce(1)
+    frame.write.format("qpubsub").option("format", form).mode("append").save(str(tmp_path / "out"))
+    (path,) = [path for path in (tmp_path / "out").iterdir() if path.name.startswith("part-")]
+    assert path.suffix == f".{form}"
+    by_hand = write(tmp_path / f"by-hand.{form}", MESSAGES[:count], form)
+    if form == "parquet":
+        assert rows(load(spark, path)) == rows(load(spark, by_hand))
+    else:
+        assert path.read_bytes() == by_hand.read_bytes()
+
+
+@pytest.fixture
+def puts() -> list[Put]:
+    return list(LocalReplay().puts(MESSAGES))
+
+
+def put_row(put: Put) -> Row:
+    completion = None if put.completion is None else put.completion.value
+    md, body = bytes.fromhex(put.md_hex), bytes.fromhex(put.body_hex)
+    return (
+        *(put.seq, put.n, put.kind.value, put.qmgr, put.queue, put.topic, put.sub_name),
+        *(completion, put.reason, md, body),
+    )
+
+
+def test_puts_are_written_as_the_local_replay_writes_them(spark: SparkSession, tmp_path: Path, puts: list[Put]) -> None:
+    frame = spark.createDataFrame([put_row(put) for put in puts], PUTS).coalesce(1)
+    frame.write.format("qpubsub").mode("append").save(str(tmp_path / "out"))
+    (path,) = (tmp_path / "out").glob("part-*.jsonl")
+    assert path.read_text() == "".join(put.model_dump_json() + "\n" for put in puts)
+    frame.write.format("qpubsub").option("format", "parquet").mode("append").save(str(tmp_path / "rows"))
+    got = spark.read.schema(PUTS).parquet(str(tmp_path / "rows")).orderBy("seq", "n").collect()
+    assert [tuple(row) for row in got] == [put_row(put) for put in puts]
+
+
+def test_append_adds_and_overwrite_replaces(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    for mode, first, count in (("append", 0, 10), ("append", 10, 20), ("overwrite", 20, 5)):
+        frame = captured(spark, MESSAGES[first : first + 10 if mode == "append" else first + 5])
+        frame.write.format("qpubsub").mode(mode).save(str(target))
+        assert load(spark, target).count() == count
+    assert not [path for path in target.iterdir() if path.name.startswith("_")]
+
+
+def test_partitions_are_files_in_their_order(spark: SparkSession, tmp_path: Path) -> None:
+    frame = captured(spark, MESSAGES).repartitionByRange(3, "seq").sortWithinPartitions("seq")
+    frame.write.format("qpubsub").mode("append").save(str(tmp_path / "out"))
+    files = sorted((tmp_path / "out").iterdir())
+    assert len(files) == 3
+    assert [record.message for record in read_captures(tmp_path / "out")] == MESSAGES
+
+
+def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    broken = captured(spark, MESSAGES).withColumn(
+        "body", F.when(F.col("seq") == 80, F.raise_error(F.lit("a fault"))).otherwise(F.col("body"))
+    )
+    with pytest.raises(PySparkException, match="a fault"):
+        broken.write.format("qpubsub").mode("append").save(str(target))
+    assert not target.exists() or list(target.iterdir()) == []
+
+
+BAD_WRITES: list[tuple[str, Callable[[DataFrame], DataFrame], str, str]] = [
+    ("no-body", lambda frame: frame.drop("body"), "jsonl", "body"),
+    ("other-type", lambda frame: frame.withColumn("seq", F.col("seq").cast("string")), "jsonl", "seq"),
+    ("only-read", lambda frame: frame, "amqsbcg", "captures are written as"),
+    ("no-format", lambda frame: frame, "csv", "captures are written as"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "form", "said"), [row[1:] for row in BAD_WRITES], ids=[row[0] for row in BAD_WRITES]
+)
+def test_what_cannot_be_written_is_told(
+    spark: SparkSession, tmp_path: Path, change: Callable[[DataFrame], DataFrame], form: str, said: str
+) -> None:
+    writer = change(captured(spark, MESSAGES[:3])).write.format("qpubsub").option("format", form).mode("append")
+    with pytest.raises((PySparkException, AnalysisException)) as caught:
+        writer.save(str(tmp_path / "out"))
+    assert said in why(caught.value)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,118 @@
+"""The replay on Spark gives the puts of the local replay, byte for byte, whatever the order and the partitioning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from commands.replay.spark import CAPTURED, SchemaError, replayed
+from commands.replay.workload import Knobs, Workload, setup_script
+from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
+from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_puts
+
+QUICK = settings(
+    max_examples=12,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def as_rows(capture: Sequence[CapturedMessage]) -> list[tuple[Any, ...]]:
+    return [(m.seq, m.time, m.qmgr, m.queue, m.user, m.md, m.body) for m in capture]
+
+
+def frame(spark: SparkSession, capture: Sequence[CapturedMessage], partitions: int = 2) -> DataFrame:
+    return spark.createDataFrame(as_rows(capture), CAPTURED).repartition(partitions).cache()
+
+
+def difference(got: Sequence[tuple[Any, ...]], wanted: Sequence[tuple[Any, ...]]) -> str:
+    """The first difference in words, or nothing: a capture in full is no help to anybody."""
+    for at, (one, other) in enumerate(zip(got, wanted, strict=False)):
+        if one != other:
+            return f"put {at}: {one} is not {other}"
+    return "" if len(got) == len(wanted) else f"{len(got)} puts, not {len(wanted)}"
+
+
+def puts_of(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return [tuple(bytes(v) if isinstance(v, bytearray) else v for v in row) for row in frame.collect()]
+
+
+@pytest.mark.parametrize(("semantics", "setup"), [("v7", SETUP), ("v6", SETUP), ("v7", EXPIRING)])
+def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None:
+    @QUICK
+    @given(capture=captures(), ranges=st.integers(1, 5), chance=st.randoms())
+    def check(capture: list[CapturedMessage], ranges: int, chance: Any) -> None:
+        shuffled = list(capture)
+        chance.shuffle(shuffled)
+        given_frame = frame(spark, shuffled, chance.randint(1, 3))
+        try:
+            got = puts_of(replayed(given_frame, setup, semantics, ranges=ranges))
+        finally:
+            given_frame.unpersist()
+        assert not difference(got, local_puts(capture, setup, semantics))
+
+    check()
+
+
+def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
+    assert replayed(spark.createDataFrame([], CAPTURED)).collect() == []
+
+
+def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spark: SparkSession) -> None:
+    (publish,) = Workload(Knobs(messages=1, subscribers=0, streams=1, control=0)).messages()
+    setup = "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)"
+    got = puts_of(replayed(frame(spark, [publish]), setup))
+    assert [put[4] for put in got] == ["AUDIT"]
+    assert not difference(got, local_puts([publish], setup))
+
+
+@pytest.mark.parametrize("ranges", [1, 3, None])
+def test_a_workload(spark: SparkSession, ranges: int | None) -> None:
+    knobs = Knobs(
+        messages=1500, control=0.1, errors=0.02, strays=0.01, qmgrs=2, topics=100, per_second=20, expiring=0.3
+    )
+    capture = list(Workload(knobs).messages())
+    got = puts_of(replayed(frame(spark, capture), setup_script(knobs), ranges=ranges))
+    assert not difference(got, local_puts(capture, setup_script(knobs)))
+
+
+def test_puts_come_in_order_of_seq(spark: SparkSession) -> None:
+    capture = list(Workload(Knobs(messages=400, streams=1)).messages())
+    places = [(put[0], put[1]) for put in puts_of(replayed(frame(spark, capture[::-1], 3), ranges=4))]
+    assert places == sorted(places)
+    assert len(places) > 100
+
+
+def test_a_seq_that_occurs_twice_is_an_error(spark: SparkSession) -> None:
+    capture = list(Workload(Knobs(messages=20, streams=1)).messages())
+    with pytest.raises(PythonException, match="seq 7 occurs twice in queue manager QM1"):
+        replayed(frame(spark, [*capture, capture[6]])).collect()
+
+
+def test_a_setup_that_fails_is_an_error(spark: SparkSession) -> None:
+    with pytest.raises(QPubSubError, match="line 1"):
+        replayed(frame(spark, list(Workload(Knobs(messages=1)).messages())), "DEFINE NONSENSE(X)")
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ("seq long, time timestamp", "lacks the column qmgr"),
+        (
+            "seq string, time timestamp, qmgr string, queue string, user string, md binary, body binary",
+            "column seq of the capture is string, not bigint",
+        ),
+    ],
+)
+def test_a_frame_that_is_no_capture_is_an_error(spark: SparkSession, columns: str, why: str) -> None:
+    with pytest.raises(SchemaError, match=why):
+        replayed(spark.createDataFrame([], columns))
