@@ -198,6 +198,16 @@ class SubscriptionIndex:
             found.append(exact)
         return _in_order(found)
 
+    def blocked(self, topic_string: str) -> tuple[Subscription, ...]:
+        """The subscriptions that select *topic_string* and that WILDCARD(BLOCK) keeps from it, in order of sub_id."""
+        if not self._block_sets:
+            return ()
+        blocking = [(blocks, depth) for blocks in self._block_sets if (depth := blocks.depth(topic_string))]
+        found: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
+        if self._chars.by_text:
+            found += self._chars.match(topic_string)
+        return tuple(sorted((s for s in flatten(found) if self._is_blocked(s.sub_id, blocking)), key=_SUB_ID))
+
     def _put(self, pattern: Pattern, subscription: Subscription) -> None:
         if isinstance(pattern, TopicPattern) and pattern.is_wild:
             self._tree.add(pattern, subscription)

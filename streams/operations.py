@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from rfh2.frozen import quick
@@ -163,6 +164,41 @@ class RetainedStored:
 @dataclass(frozen=True, slots=True)
 class RetainedCleared:
     topic_string: str
+
+
+class Rule(StrEnum):
+    """Why a subscription whose topic string selects a publication's topic does not get it."""
+
+    BLOCKED = "blocked"
+    """WILDCARD(BLOCK) on a topic object at or above the topic (guide 2.5.4)."""
+    REQUEST_ONLY = "request-only"
+    """PubOnReqOnly: publications go to it by MQSUBRQ alone (guide 4.8.2)."""
+    SCOPE = "scope"
+    """One of the two is Local and the other is not; version 6 only."""
+    STREAM = "stream"
+    """They are on different streams; version 6 only."""
+    SUB_POINT = "sub-point"
+    """They are on different subscription points; version 6 only."""
+    FILTER = "filter"
+    """Its selection string is not true of the publication."""
+    LEVEL = "level"
+    """A subscription of a higher level takes it, or its own level is above the publication's (guide 4.6.1)."""
+    GROUP = "group"
+    """Another subscription of its group is closer to the topic (guide 4.8.3)."""
+    OWN_PUBLICATION = "own-publication"
+    """It is the publisher's own, and the publisher asked for OtherSubsOnly."""
+    NEW_ONLY = "new-only"
+    """NewPubsOnly: what was retained before does not go to it (guide 4.8.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """This publication did not go to this subscription, although its topic string selects the topic."""
+
+    subscription: Subscription
+    topic_string: str
+    publication: Published
+    rule: Rule
 
 
 Effect = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved | Delivery | RetainedStored | RetainedCleared

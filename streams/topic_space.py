@@ -11,7 +11,7 @@ Names are free again only once expire() has been called, so a processor calls it
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -25,12 +25,14 @@ from streams.operations import (
     Delivery,
     Effect,
     Operation,
+    PassedOver,
     Published,
     PublishToTopic,
     RequestRetained,
     RetainedCleared,
     RetainedPublication,
     RetainedStored,
+    Rule,
     Subscribe,
     SubscriptionAdded,
     SubscriptionAltered,
@@ -38,7 +40,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.patterns import parse_pattern
-from streams.receiver_selection import choose
+from streams.receiver_selection import choose, is_at
 from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
@@ -117,13 +119,67 @@ class TopicSpace:
             return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
         return matches
 
-    def retained(self, topic_string: str, wildcard: WildcardScheme, now: datetime) -> tuple[RetainedPublication, ...]:
+    def retained(
+        self, topic_string: str, wildcard: WildcardScheme, now: datetime, *, heed_blocks: bool = True
+    ) -> tuple[RetainedPublication, ...]:
         """The retained publications that a subscription made now would select, in order of topic string.
 
-        Raises CommandError 3072 where *topic_string* is no pattern of that scheme.
+        heed_blocks: leave out what WILDCARD(BLOCK) would keep from it. Raises CommandError 3072 where *topic_string*
+        is no pattern of that scheme.
         """
         pattern = parse_pattern(topic_string, wildcard)
+        if not heed_blocks:
+            return tuple(self._retained.match(pattern, now))
         return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
+
+    def passed_over(self, operation: PublishToTopic, now: datetime) -> Iterator[PassedOver]:
+        """The subscriptions that select the topic and would not get the publication, each with the rule that says so.
+
+        In no particular order; asked just before the operation is carried out.
+        """
+        topic_string, publication = operation.topic_string, operation.publication
+        receiving = []
+        for subscription in self.match(topic_string, now):
+            rule = self._rule_against(subscription, publication, topic_string)
+            if rule is None:
+                receiving.append(subscription)
+            else:
+                yield PassedOver(subscription, topic_string, publication, rule)
+        chosen, level = choose(receiving, operation.pub_level, operation.not_to)
+        given = {subscription.sub_id for subscription in chosen}
+        for subscription in receiving:
+            if subscription.sub_id not in given:
+                if is_at(subscription, operation.not_to):
+                    rule = Rule.OWN_PUBLICATION
+                else:
+                    rule = Rule.GROUP if subscription.sub_level == level else Rule.LEVEL
+                yield PassedOver(subscription, topic_string, publication, rule)
+        for subscription in self._index.blocked(topic_string):
+            if subscription.expires_at is None or subscription.expires_at > now:
+                yield PassedOver(subscription, topic_string, publication, Rule.BLOCKED)
+
+    def passed_over_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> Iterator[PassedOver]:
+        """The retained publications that *subscription* selects and would not be sent, each with the rule.
+
+        asked: whether the subscriber asks for them (MQSUBRQ), or is new.
+        """
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        blocks = self._index.blocks(subscription.sub_id)
+        sent = {retained.topic_string for retained in self._retained.match(pattern, now, blocks)}
+        for retained in self._retained.match(pattern, now):
+            topic_string, publication = retained.topic_string, retained.publication
+            if topic_string not in sent:
+                rule: Rule | None = Rule.BLOCKED
+            elif not asked and subscription.options.pub_on_req_only:
+                rule = Rule.REQUEST_ONLY
+            elif not asked and subscription.options.new_pubs_only:
+                rule = Rule.NEW_ONLY
+            elif subscription.sub_level != 1:
+                rule = Rule.LEVEL
+            else:
+                rule = self._selection_rule(subscription, publication, topic_string)
+            if rule is not None:
+                yield PassedOver(subscription, topic_string, publication, rule)
 
     def retained_publications(self) -> tuple[RetainedPublication, ...]:
         """All retained publications held, in order of topic string."""
@@ -284,11 +340,23 @@ class TopicSpace:
         ]
 
     def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
-        if self._apart and _are_apart(subscription, publication):
+        if self._apart and _kept_apart_by(subscription, publication) is not None:
             return False
         if subscription.selector is None or self._select is None:
             return True
         return self._select(subscription, publication, topic_string)
+
+    def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
+        """Why a publication as it is published does not reach a subscription by itself; None where it does."""
+        if subscription.options.pub_on_req_only:
+            return Rule.REQUEST_ONLY
+        return self._selection_rule(subscription, publication, topic_string)
+
+    def _selection_rule(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
+        apart = _kept_apart_by(subscription, publication) if self._apart else None
+        if apart is None and not self._lets_through(subscription, publication, topic_string):
+            return Rule.FILTER
+        return apart
 
     # Checking and keeping
 
@@ -342,13 +410,13 @@ class TopicSpace:
         heapq.heapify(self._expiries)
 
 
-def _are_apart(subscription: Subscription, publication: Published) -> bool:
-    """Whether version 6 keeps the two apart whatever their topics: by scope, stream or subscription point."""
-    return (
-        subscription.options.local != publication.local
-        or subscription.stream != publication.stream
-        or subscription.sub_point != publication.sub_point
-    )
+def _kept_apart_by(subscription: Subscription, publication: Published) -> Rule | None:
+    """By what version 6 keeps the two apart whatever their topics; None where it does not."""
+    if subscription.stream != publication.stream:
+        return Rule.STREAM
+    if subscription.sub_point != publication.sub_point:
+        return Rule.SUB_POINT
+    return Rule.SCOPE if subscription.options.local != publication.local else None
 
 
 def _wants_retained(subscription: Subscription) -> bool:

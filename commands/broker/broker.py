@@ -22,6 +22,7 @@ from commands.broker.plan import Plan, Warned
 from commands.broker.puts import Completion, Outgoing, Put, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.selection import selects
+from commands.broker.trace import Trace, Tracer
 from commands.broker.translate import translate
 from commands.headers.registry import is_command
 from commands.model import Command
@@ -65,7 +66,8 @@ class Outcome:
 
     puts, effects: in order. command: None where the message could not be read as one. completion is None where the
     message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
-    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7).
+    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). trace: how it
+    came to that, where it was asked for.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -76,6 +78,7 @@ class Outcome:
     why: str = ""
     undecodable: bool = False
     lost: tuple[str, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class _Work:
     effects: list[Effect] = field(default_factory=list)
     puts: list[Outgoing] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    tracer: Tracer | None = None
 
 
 class Broker:
@@ -176,6 +180,14 @@ class Broker:
         reading: what its bytes say, where that was found out before. Raises OverBudgetError where the meter does: then
         the topic space may hold a part of what the command would have done.
         """
+        return self._process(arrival, reading, None)
+
+    def trace(self, arrival: Arrival, reading: Reading | None = None, *, explains: bool = False) -> Outcome:
+        """The same, and the outcome has its trace. explains: which says, too, whom operations passed over and why."""
+        tracer = Tracer(explains)
+        return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
+
+    def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
         self._now = arrival.now
         if self._not_begun:
             self._begin(arrival.now)
@@ -194,7 +206,11 @@ class Broker:
         work.command = None if reading is None else reading.command
         if work.context.place is Place.OTHER and not _is_command(message):
             return Outcome()
-        work.effects += self.space.expire(arrival.now)
+        expired = self.space.expire(arrival.now)
+        work.effects += expired
+        if tracer is not None:
+            tracer.reached, tracer.expired = True, tuple(expired)
+            work.tracer = tracer
         return self._command(work)
 
     def foreseen(self, arrival: Arrival) -> tuple[Operation, ...]:
@@ -268,8 +284,9 @@ class Broker:
 
     def _apply(self, work: _Work, plan: Plan) -> list[Delivery]:
         deliveries: list[Delivery] = []
+        now, tracer = work.arrival.now, work.tracer
         for operation in plan.operations:
-            effects = self.space.apply(operation, work.arrival.now)
+            effects = self.space.apply(operation, now) if tracer is None else tracer.apply(self.space, operation, now)
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
                 raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
@@ -286,7 +303,10 @@ class Broker:
         if not deliveries:
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
-        for delivery, *others in copies(deliveries, self.semantics):
+        groups = copies(deliveries, self.semantics)
+        if work.tracer is not None:
+            work.tracer.copies = tuple(groups)
+        for delivery, *others in groups:
             subscription = delivery.subscription
             queue = self.objects.queue(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)

@@ -11,7 +11,7 @@ from commands.broker.puts import Completion
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
 from commands.explain.equivalents.render import DIALECTS, render, render_unreadable
-from commands.explain.equivalents.traced_operations import Stage
+from commands.explain.equivalents.traced_operations import TraceBroker
 
 _EPILOG: Final = """\b
 Examples:
@@ -42,7 +42,7 @@ def command(
     command server with their bytes, mqi the calls of a rewritten program, json the operations with all that they hold.
     What a dialect has no words for is said in a comment, a line that begins with an asterisk.
     """
-    stages: dict[str, Stage] = {}
+    tracers: dict[str, TraceBroker] = {}
     script = "" if setup is None else setup.read_text(encoding="utf-8")
     messages = problems = 0
     for record in records(files, form):
@@ -53,11 +53,11 @@ def command(
             console.data(render_unreadable(str(record.problem), to, record.source, record.index))
             continue
         qmgr = record.message.qmgr or "QM1"
-        if qmgr not in stages:
-            stages[qmgr] = Stage(qmgr, script, semantics)
-        occasion = stages[qmgr].play(record.message)
-        problems += occasion.outcome.completion is Completion.ERROR
-        for line in render(occasion, to, record.source, record.index):
+        if qmgr not in tracers:
+            tracers[qmgr] = TraceBroker(qmgr, script, semantics)
+        traced = tracers[qmgr].trace(record.message)
+        problems += traced.outcome.completion is Completion.ERROR
+        for line in render(traced, to, record.source, record.index):
             console.data(line)
     console.say(f"{messages} message{'' if messages == 1 else 's'}, {problems} refused or not readable")
     return ExitCode.PROBLEMS if problems else ExitCode.DONE

@@ -35,7 +35,7 @@ from commands.qmgr.delivery import Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
 from commands.qmgr.linked_space import LinkedTopicSpace
-from commands.qmgr.publication_cache import Again, NotingSpace, Repeats
+from commands.qmgr.publication_cache import Again, Repeats
 from commands.qmgr.store.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import Tally
 from commands.qmgr.watch import Unwatched, Watch
@@ -341,7 +341,7 @@ class Processor:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
             if self._link is None:
-                space: TopicSpace = NotingSpace(objects.topics, selects)
+                space = TopicSpace(objects.topics, selects)
             else:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
                 space = LinkedTopicSpace(objects.topics, selects, self._link, may_wait=not unit.has_savepoints)

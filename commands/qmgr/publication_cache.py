@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from commands.broker.broker import Arrival, Broker, Outcome
 from commands.broker.identifiers import message_id
@@ -34,9 +34,8 @@ from rfh2.message import decode
 from rfh2.pcf import FORMATS
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
-from streams.operations import Effect, Operation, PublishToTopic
+from streams.operations import PublishToTopic
 from streams.subscriptions import PublicationFormat, Subscription
-from streams.topic_space import TopicSpace
 
 _SPANS: Final = {name: (offset, offset + size) for name, offset, size in MQMD1.spans()}
 _ID: Final = slice(*_SPANS["MsgId"])
@@ -58,20 +57,6 @@ _ROOM: Final = 65_536
 
 Likeness = tuple[str, str | None, bytes, bytes]
 """What messages that are alike have in common; the last item is the header."""
-
-
-class NotingSpace(TopicSpace):
-    """A topic space that notes on which topics something is published, while it is asked to."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.published: list[str] | None = None
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """As it is, and noted."""
-        if self.published is not None and isinstance(operation, PublishToTopic):
-            self.published.append(operation.topic_string)
-        return super().apply(operation, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +103,12 @@ class Again(NamedTuple):
 
 
 class Repeats:
-    """The publications that one broker has seen more than once. Its topic space has to be a NotingSpace.
+    """The publications that one broker has seen more than once.
 
     effects: whether what the broker changes counts, and not the puts alone.
     """
 
     def __init__(self, broker: Broker, effects: bool = False) -> None:
-        assert isinstance(broker.space, NotingSpace)
         self._effects = effects
         self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
         self._kept: dict[Likeness, Kept] = {}
@@ -178,13 +162,8 @@ class Repeats:
 
     def _process(self, arrival: Arrival, key: Likeness) -> Outcome:
         """The whole way, and what it came to is kept where it will serve again."""
-        published: list[str] = []
-        self._space.published = published
-        try:
-            outcome = self._broker.process(arrival)
-        finally:
-            self._space.published = None
-        kept = self._known(arrival, outcome, key, tuple(published))
+        outcome = self._broker.trace(arrival)
+        kept = self._known(arrival, outcome, key)
         if kept is not None and (cost := _cost(kept)) <= _ROOM:
             if self._room < cost:
                 # What is in use comes back at the price of one way through the broker each.
@@ -194,11 +173,8 @@ class Repeats:
             self._room -= cost
         return outcome
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: Likeness, topics: tuple[str, ...]) -> Kept | None:
-        """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given.
-
-        topics: on what was published.
-        """
+    def _known(self, arrival: Arrival, outcome: Outcome, key: Likeness) -> Kept | None:
+        """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
@@ -206,6 +182,9 @@ class Repeats:
         head = key[3]
         if not is_all_header(arrival, len(head)):
             return None
+        assert outcome.trace is not None
+        operations = (traced.operation for traced in outcome.trace.operations)
+        topics = tuple(each.topic_string for each in operations if isinstance(each, PublishToTopic))
         matches = tuple(self._space.match(topic, arrival.now) for topic in topics)
         if not all(_is_plain(subscription) for matched in matches for subscription in matched):
             return None

@@ -28,7 +28,7 @@ from commands.explain.equivalents.lifetime import tenths_until
 from commands.explain.equivalents.mqsc import attributes as sub_attributes
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
@@ -115,9 +115,9 @@ def is_carried(subscription: Subscription) -> bool:
     )
 
 
-def define_sub(subscription: Subscription, scene: Scene, *, replaces: bool) -> list[str]:
+def define_sub(subscription: Subscription, context: OperationContext, *, replaces: bool) -> list[str]:
     """The lines of DEFINE SUB. Raises NoMqscFormError where MQSC has no form for a value."""
-    found = sub_attributes(subscription, scene)
+    found = sub_attributes(subscription, context)
     name = sub_name(subscription)
     if name != name.strip(" "):
         raise NoMqscFormError("a name that MQSC would not keep")
@@ -307,7 +307,7 @@ def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> Cap
 def _subscriptions(
     plan: Plan, target: Target, trial: Trial, notes: list[str]
 ) -> tuple[list[str], list[CapturedMessage]]:
-    scene = Scene(plan.qmgr, plan.now)
+    context = OperationContext(plan.qmgr, plan.now)
     kept = RetainedPublications()
     for step in plan.steps:
         if isinstance(step, KeepRetained):
@@ -323,7 +323,7 @@ def _subscriptions(
         if is_carried(made) or why:
             try:
                 lines.append(comment(f"[{step.number}]"))
-                lines += define_sub(made, scene, replaces=step.replaces is not None)
+                lines += define_sub(made, context, replaces=step.replaces is not None)
                 if not is_carried(made):
                     notes.append(f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}")
                 continue

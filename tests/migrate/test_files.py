@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from commands.broker.broker import Broker
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from commands.mqsc import Administration, execute, parse
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyState
@@ -160,7 +160,7 @@ def test_define_sub_makes_what_it_carries(change: dict[str, Any]) -> None:
     wanted = replace(NAMED, **change)
     objects, space = Target.fresh("QM1").scratch()
     administration = Administration.of(objects, space, NOW)
-    (statement,) = parse("\n".join(define_sub(wanted, Scene("QM1", NOW), replaces=False)))
+    (statement,) = parse("\n".join(define_sub(wanted, OperationContext("QM1", NOW), replaces=False)))
     assert execute(statement, administration).ok
     (made,) = space.subscriptions()
     assert replace(made, sub_id=wanted.sub_id, admin=False, created=wanted.created) == wanted
@@ -168,7 +168,7 @@ def test_define_sub_makes_what_it_carries(change: dict[str, Any]) -> None:
 
 def test_long_topic_strings_go_over_several_lines() -> None:
     wanted = replace(NAMED, topic_string="a/" + "*x b" * 2_000)
-    lines = define_sub(wanted, Scene("QM1", NOW), replaces=False)
+    lines = define_sub(wanted, OperationContext("QM1", NOW), replaces=False)
     assert max(map(len, lines)) < 2_048
     objects, space = Target.fresh("QM1").scratch()
     (statement,) = parse("\n".join(lines))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from commands.broker.puts import Outgoing, Put, PutKind
 from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.traced_operations import Occasion, Stage
+from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reasons import reason_text
 from rfh2.terminal_escape import visible
@@ -25,21 +25,21 @@ from streams.operations import (
 _QMGR: Final = "QM1"
 
 
-def consequences(captured: CapturedMessage) -> Occasion:
+def consequences(captured: CapturedMessage) -> TracedMessage:
     """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs."""
-    return Stage(captured.qmgr or _QMGR).play(captured)
+    return TraceBroker(captured.qmgr or _QMGR).trace(captured)
 
 
-def consequence_lines(occasion: Occasion) -> Iterator[str]:
+def consequence_lines(traced: TracedMessage) -> Iterator[str]:
     """The same for a person, a line each."""
-    outcome = occasion.outcome
+    outcome = traced.outcome
     yield "On a queue manager on which nothing was done yet:"
     if outcome.completion is None:
         yield "  nothing: no command comes to a queue that it reads"
         return
     reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
     yield f"  completion {outcome.completion}{reason}"
-    for step in occasion.steps:
+    for step in traced.operations:
         yield visible(f"  operation {type(step.operation).__name__}: {_said(step.operation)}")
     for put in outcome.puts:
         yield visible(f"  put {put.kind}: {_put(put)}")
@@ -47,15 +47,15 @@ def consequence_lines(occasion: Occasion) -> Iterator[str]:
         yield "  no response"
 
 
-def consequence_json(occasion: Occasion) -> dict[str, Any]:
+def consequence_json(traced: TracedMessage) -> dict[str, Any]:
     """The same for a program: completion, reason, operations, puts in their recorded form."""
-    outcome = occasion.outcome
-    puts = [Put.of(occasion.captured.seq, n, put) for n, put in enumerate(outcome.puts)]
+    outcome = traced.outcome
+    puts = [Put.of(traced.captured.seq, n, put) for n, put in enumerate(outcome.puts)]
     return {
         "completion": None if outcome.completion is None else outcome.completion.value,
         "reason": outcome.reason,
         "why": outcome.why,
-        "operations": [to_json(step.operation) for step in occasion.steps],
+        "operations": [to_json(step.operation) for step in traced.operations],
         "puts": [put.model_dump(mode="json") for put in puts],
     }
 

@@ -12,7 +12,7 @@ from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
 from commands.parse import parse
 from rfh2.constants import MQEI_UNLIMITED
@@ -70,32 +70,32 @@ class Call:
     gives: str = ""
 
 
-def to_mqi(operation: Operation, scene: Scene) -> list[str]:
+def to_mqi(operation: Operation, context: OperationContext) -> list[str]:
     """The lines that show the calls of *operation*; what no call does is a comment."""
     lines: list[str] = []
     if isinstance(operation, ClearRetained):
         lines = [
             comment("no MQI call clears a topic: put this PCF command on SYSTEM.ADMIN.COMMAND.QUEUE (guide 7.2.1)")
         ]
-        return lines + to_pcf(operation, scene)
+        return lines + to_pcf(operation, context)
     lines += [comment(note) for note in _notes(operation)]
-    for call in calls(operation, scene):
+    for call in calls(operation, context):
         lines += shown(call)
     return lines
 
 
-def calls(operation: Operation, scene: Scene) -> list[Call]:
+def calls(operation: Operation, context: OperationContext) -> list[Call]:
     """The calls that carry out *operation*; none where that takes a PCF command."""
     match operation:
         case Subscribe(subscription):
             options = ["MQSO_CREATE", *_subscribing(subscription)]
             if not operation.send_retained and not subscription.options.pub_on_req_only:
                 options.append("MQSO_NEW_PUBLICATIONS_ONLY")
-            return [_open_queue(subscription, scene), _mqsub(subscription, options, scene)]
+            return [_open_queue(subscription, context), _mqsub(subscription, options, context)]
         case AlterSubscription(subscription):
             return [
-                _open_queue(subscription, scene),
-                _mqsub(subscription, ["MQSO_ALTER", *_subscribing(subscription)], scene),
+                _open_queue(subscription, context),
+                _mqsub(subscription, ["MQSO_ALTER", *_subscribing(subscription)], context),
             ]
         case Unsubscribe(subscription):
             return [
@@ -149,8 +149,8 @@ def _subscribing(subscription: Subscription) -> list[str]:
     return words
 
 
-def _mqsub(subscription: Subscription, options: list[str], scene: Scene) -> Call:
-    left = tenths_until(subscription.expires_at, scene.now)
+def _mqsub(subscription: Subscription, options: list[str], context: OperationContext) -> Call:
+    left = tenths_until(subscription.expires_at, context.now)
     fields = [_options("MQSD.Options", options), ("MQSD.ObjectString", f"'{subscription.topic_string}'")]
     fields.append(("MQSD.SubName", f"'{sub_name(subscription)}'"))
     fields.append(("MQSD.SubExpiry", f"{MQEI_UNLIMITED} MQEI_UNLIMITED" if left is None else str(left)))
@@ -175,9 +175,9 @@ def _resume(subscription: Subscription) -> Call:
     return Call("MQSUB", (options, ("MQSD.SubName", f"'{sub_name(subscription)}'")), "Hsub")
 
 
-def _open_queue(subscription: Subscription, scene: Scene) -> Call:
+def _open_queue(subscription: Subscription, context: OperationContext) -> Call:
     fields = [("MQOD.ObjectType", "MQOT_Q"), ("MQOD.ObjectName", subscription.dest_queue)]
-    if subscription.dest_qmgr != scene.qmgr:
+    if subscription.dest_qmgr != context.qmgr:
         fields.append(("MQOD.ObjectQMgrName", subscription.dest_qmgr))
         fields.append(_options("Options", ["MQOO_OUTPUT"]))
     else:

@@ -8,7 +8,7 @@ from commands.explain.equivalents.lifetime import tenths_until
 from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from commands.explain.equivalents.sub_names import is_made_up, sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -52,28 +52,28 @@ _DEFAULTS: Final[dict[str, str | int]] = {
 }
 
 
-def to_mqsc(operation: Operation, scene: Scene) -> list[str]:
+def to_mqsc(operation: Operation, context: OperationContext) -> list[str]:
     """The lines of *operation* in an MQSC script."""
     try:
-        return _lines(operation, scene)
+        return _lines(operation, context)
     except NoMqscFormError as error:
         return [comment(f"{type(operation).__name__}: {error}")]
 
 
-def _lines(operation: Operation, scene: Scene) -> list[str]:
+def _lines(operation: Operation, context: OperationContext) -> list[str]:
     match operation:
         case Subscribe(subscription):
             notes = list(_lost(subscription))
             if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
                 notes.append("DEFINE SUB delivers what is retained; NewPubsOnly has no keyword")
             head = f"DEFINE {keyword('SUB', sub_name(subscription))}"
-            return [comment(note) for note in notes] + statement(head, attributes(subscription, scene))
+            return [comment(note) for note in notes] + statement(head, attributes(subscription, context))
         case AlterSubscription(subscription):
-            return _alter(subscription, scene)
+            return _alter(subscription, context)
         case Unsubscribe(subscription):
             return statement(f"DELETE {keyword('SUB', sub_name(subscription))}", ())
         case ClearRetained():
-            return _clear(operation, scene)
+            return _clear(operation, context)
         case PublishToTopic(topic_string):
             return [comment(f"no MQSC command publishes; see --to mqi: a put to topic '{topic_string}'")]
         case RequestRetained(subscription):
@@ -81,7 +81,7 @@ def _lines(operation: Operation, scene: Scene) -> list[str]:
             return [comment(f"no MQSC command asks for retained publications; see --to mqi: MQSUBRQ on '{name}'")]
 
 
-def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
+def attributes(subscription: Subscription, context: OperationContext) -> list[Attribute]:
     """What DEFINE SUB says of *subscription*: everything that its defaults would make different (9.2).
 
     Raises NoMqscFormError for a topic string that counts as none.
@@ -91,7 +91,7 @@ def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
         raise NoMqscFormError(BLANK_TOPIC)
     out: list[Attribute] = [("TOPICSTR", subscription.topic_string), ("WSCHEMA", _scheme(subscription.wildcard))]
     out += [("DEST", subscription.dest_queue)]
-    if subscription.dest_qmgr != scene.qmgr:
+    if subscription.dest_qmgr != context.qmgr:
         out.append(("DESTQMGR", subscription.dest_qmgr))
     if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
         out.append(("DESTCORL", subscription.correl_id.hex().upper()))
@@ -118,18 +118,18 @@ def attributes(subscription: Subscription, scene: Scene) -> list[Attribute]:
         out.append(("PUBPRTY", Word("ASQDEF") if priority < 0 else priority))
     if subscription.sub_level != 1:
         out.append(("SUBLEVEL", subscription.sub_level))
-    left = tenths_until(subscription.expires_at, scene.now)
+    left = tenths_until(subscription.expires_at, context.now)
     if left is not None:
         out.append(("EXPIRY", left))
     return out
 
 
-def _alter(subscription: Subscription, scene: Scene) -> list[str]:
+def _alter(subscription: Subscription, context: OperationContext) -> list[str]:
     """ALTER SUB with what changes; without the subscription as it was, with everything that can change."""
-    before = scene.before
+    before = context.before
     notes = list(_lost(subscription)) if before is None else list(_lost_by_altering(before, subscription))
-    wanted = dict(attributes(subscription, scene))
-    had = {} if before is None else dict(attributes(before, scene))
+    wanted = dict(attributes(subscription, context))
+    had = {} if before is None else dict(attributes(before, context))
     changed = [(name, value) for name, value in wanted.items() if had.get(name) != value and name not in _FIXED]
     gone = [(name, _DEFAULTS[name]) for name in had if name not in wanted and name not in _FIXED]
     for name in _FIXED:
@@ -142,9 +142,9 @@ def _alter(subscription: Subscription, scene: Scene) -> list[str]:
     return lines + statement(f"ALTER {keyword('SUB', name)}", [*changed, *gone])
 
 
-def _clear(operation: ClearRetained, scene: Scene) -> list[str]:
+def _clear(operation: ClearRetained, context: OperationContext) -> list[str]:
     lines = []
-    topics, wild = topics_cleared(operation, scene)
+    topics, wild = topics_cleared(operation, context)
     if wild:
         lines.append(comment(f"CLEAR TOPICSTR: {wildcards_note(operation, topics)}"))
     if operation.local:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from commands.broker.puts import Completion
 from commands.explain.equivalents.guide_tables import OPTIONS, equivalent_reason
-from commands.explain.equivalents.traced_operations import Occasion
+from commands.explain.equivalents.traced_operations import TracedMessage
 from commands.model import Command
 from rfh2.explain.reasons import reason_text
 
@@ -25,13 +25,13 @@ def option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
         yield f"{option.value}: {instead}; {equivalent.note}" if equivalent.note else f"{option.value}: {instead}"
 
 
-def outcome_notes(occasion: Occasion) -> Iterator[str]:
+def outcome_notes(traced: TracedMessage) -> Iterator[str]:
     """Why nothing was done, or not all of it, with the reason that a modern program gets in its place."""
-    outcome = occasion.outcome
+    outcome = traced.outcome
     if outcome.completion is None:
         yield "no command for this queue manager"
     elif outcome.completion is not Completion.OK and outcome.reason is not None:
-        word = occasion.command.word if occasion.command is not None else ""
+        word = traced.command.word if traced.command is not None else ""
         yield f"{outcome.completion}: {outcome.reason} {reason_text(outcome.reason)}".rstrip()
         if outcome.why:
             yield outcome.why

@@ -10,7 +10,7 @@ from commands.explain.equivalents.lifetime import tenths_until
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
@@ -36,21 +36,21 @@ _PSPROPS: Final = {
 _HEX_BYTES: Final = 32
 
 
-def to_pcf(operation: Operation, scene: Scene) -> list[str]:
+def to_pcf(operation: Operation, context: OperationContext) -> list[str]:
     """The lines that show the PCF commands of *operation*; what PCF cannot say is a comment."""
-    lines = [comment(note) for note in _notes(operation, scene)]
-    for message in messages(operation, scene):
+    lines = [comment(note) for note in _notes(operation, context)]
+    for message in messages(operation, context):
         lines += readable(message)
     return lines
 
 
-def messages(operation: Operation, scene: Scene) -> list[Pcf]:
+def messages(operation: Operation, context: OperationContext) -> list[Pcf]:
     """The PCF messages that carry out *operation*, Format MQADMIN; none where PCF has no command for it."""
     match operation:
         case Subscribe(subscription):
-            return [_command(c.MQCMD_CREATE_SUBSCRIPTION, _definition(subscription, scene, new=True))]
+            return [_command(c.MQCMD_CREATE_SUBSCRIPTION, _definition(subscription, context, new=True))]
         case AlterSubscription(subscription):
-            return [_command(c.MQCMD_CHANGE_SUBSCRIPTION, _definition(subscription, scene, new=False))]
+            return [_command(c.MQCMD_CHANGE_SUBSCRIPTION, _definition(subscription, context, new=False))]
         case Unsubscribe(subscription):
             name = Cfst.of(c.MQCACF_SUB_NAME, sub_name(subscription))
             return [_command(c.MQCMD_DELETE_SUBSCRIPTION, (name,))]
@@ -65,7 +65,7 @@ def messages(operation: Operation, scene: Scene) -> list[Pcf]:
                         Cfin(c.MQIACF_CLEAR_SCOPE, scope),
                     ),
                 )
-                for topic in topics_cleared(operation, scene)[0]
+                for topic in topics_cleared(operation, context)[0]
             ]
     return []
 
@@ -85,10 +85,10 @@ def _command(number: int, parameters: tuple[Parameter, ...]) -> Pcf:
     return Pcf(number, parameters)
 
 
-def _definition(subscription: Subscription, scene: Scene, new: bool) -> tuple[Parameter, ...]:
+def _definition(subscription: Subscription, context: OperationContext, new: bool) -> tuple[Parameter, ...]:
     """The attributes of a subscription as parameters, SubName first; what cannot be changed only when it is made."""
     options = subscription.options
-    known = subscription if new or scene.before is None else scene.before
+    known = subscription if new or context.before is None else context.before
     out: list[Parameter] = [Cfst.of(c.MQCACF_SUB_NAME, sub_name(known))]
     if new:
         scheme = c.MQWS_CHAR if subscription.wildcard is WildcardScheme.CHAR else c.MQWS_TOPIC
@@ -103,7 +103,7 @@ def _definition(subscription: Subscription, scene: Scene, new: bool) -> tuple[Pa
     ]
     if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
         out.append(Cfbs.of(c.MQBACF_DESTINATION_CORREL_ID, subscription.correl_id))
-    left = tenths_until(subscription.expires_at, scene.now)
+    left = tenths_until(subscription.expires_at, context.now)
     out += [
         Cfin(c.MQIACF_PUBSUB_PROPERTIES, _PSPROPS[subscription.format]),
         Cfin(c.MQIACF_VARIABLE_USER_ID, c.MQVU_ANY_USER if options.variable_user_id else c.MQVU_FIXED_USER),
@@ -128,7 +128,7 @@ def _definition(subscription: Subscription, scene: Scene, new: bool) -> tuple[Pa
     return tuple(out)
 
 
-def _notes(operation: Operation, scene: Scene) -> Iterator[str]:
+def _notes(operation: Operation, context: OperationContext) -> Iterator[str]:
     match operation:
         case PublishToTopic(topic_string):
             yield f"no PCF command publishes; see --to mqi: a put to topic '{topic_string}'"
@@ -138,8 +138,8 @@ def _notes(operation: Operation, scene: Scene) -> Iterator[str]:
             yield BLANK_TOPIC
         case Subscribe(subscription) if subscription.options.new_pubs_only and not subscription.options.pub_on_req_only:
             yield "Create Subscription delivers what is retained; NewPubsOnly has no parameter"
-        case ClearRetained() if topics_cleared(operation, scene)[1]:
-            yield f"Clear Topic String: {wildcards_note(operation, topics_cleared(operation, scene)[0])}"
+        case ClearRetained() if topics_cleared(operation, context)[1]:
+            yield f"Clear Topic String: {wildcards_note(operation, topics_cleared(operation, context)[0])}"
 
 
 def _named(names: dict[int, str], number: int) -> str:

@@ -13,32 +13,32 @@ from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.notes import option_notes, outcome_notes
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.traced_operations import Occasion, Scene
+from commands.explain.equivalents.traced_operations import OperationContext, TracedMessage
 from commands.explain.reading import command_json
 from commands.explain.sentence import sentence
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 
-Dialect = Callable[[Operation, Scene], list[str]]
+Dialect = Callable[[Operation, OperationContext], list[str]]
 
 TEXT: Final[dict[str, Dialect]] = {"mqsc": to_mqsc, "pcf": to_pcf, "mqi": to_mqi}
 DIALECTS: Final = (*TEXT, "json")
 
 
-def render(occasion: Occasion, dialect: str, source: str, index: int) -> Iterator[str]:
+def render(traced: TracedMessage, dialect: str, source: str, index: int) -> Iterator[str]:
     """The lines of one captured message in *dialect*, one of ``DIALECTS``."""
     if dialect == "json":
-        yield json.dumps(as_object(occasion, source, index), ensure_ascii=False)
+        yield json.dumps(as_object(traced, source, index), ensure_ascii=False)
         return
     heading = f"{source}, message {index + 1}"
-    if occasion.command is not None:
-        heading += f": {sentence(occasion.command, occasion.message)}"
+    if traced.command is not None:
+        heading += f": {sentence(traced.command, traced.message)}"
     yield comment(heading)
-    for note in notes(occasion, dialect):
+    for note in notes(traced, dialect):
         yield comment(note)
-    for step in occasion.steps:
-        yield from TEXT[dialect](step.operation, step.scene)
-    yield from _without_operations(occasion, dialect)
+    for one in traced.operations:
+        yield from TEXT[dialect](one.operation, one.context)
+    yield from _without_operations(traced, dialect)
 
 
 def render_unreadable(why: str, dialect: str, source: str, index: int) -> str:
@@ -48,33 +48,33 @@ def render_unreadable(why: str, dialect: str, source: str, index: int) -> str:
     return comment(f"{source}, message {index + 1}: {why}")
 
 
-def notes(occasion: Occasion, dialect: str) -> list[str]:
+def notes(traced: TracedMessage, dialect: str) -> list[str]:
     """What is to be said of a message beside its operations."""
-    found = list(outcome_notes(occasion))
-    if occasion.command is not None and occasion.outcome.completion is not Completion.ERROR:
-        found += option_notes(occasion.command, dialect in ("mqi", "json"))
+    found = list(outcome_notes(traced))
+    if traced.command is not None and traced.outcome.completion is not Completion.ERROR:
+        found += option_notes(traced.command, dialect in ("mqi", "json"))
     return found
 
 
-def as_object(occasion: Occasion, source: str, index: int) -> dict[str, Any]:
+def as_object(traced: TracedMessage, source: str, index: int) -> dict[str, Any]:
     """The JSON form of one captured message: its command, its operations, its notes."""
-    outcome = occasion.outcome
+    outcome = traced.outcome
     return {
         "source": source,
         "index": index,
-        "seq": occasion.captured.seq,
-        "command": command_json(occasion.command),
+        "seq": traced.captured.seq,
+        "command": command_json(traced.command),
         "completion": None if outcome.completion is None else outcome.completion.value,
         "reason": outcome.reason,
-        "operations": [to_json(step.operation) for step in occasion.steps],
-        "notes": notes(occasion, "json"),
+        "operations": [to_json(step.operation) for step in traced.operations],
+        "notes": notes(traced, "json"),
     }
 
 
-def _without_operations(occasion: Occasion, dialect: str) -> Iterator[str]:
+def _without_operations(traced: TracedMessage, dialect: str) -> Iterator[str]:
     """What a command that was carried out without an operation comes to: nothing, or calls of the MQI alone."""
-    command = occasion.command
-    if command is None or occasion.steps or occasion.outcome.completion in (None, Completion.ERROR):
+    command = traced.command
+    if command is None or traced.operations or traced.outcome.completion in (None, Completion.ERROR):
         return
     found = command_calls(command, [add_prefix(command.stream_name or "", topic) for topic in command.topics])
     if found and dialect == "mqi":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.explain.equivalents.traced_operations import Scene
+from commands.explain.equivalents.traced_operations import OperationContext
 from streams.char_wildcards import has_char_wildcards
 from streams.operations import ClearRetained
 from streams.patterns import parse_pattern
@@ -20,7 +20,7 @@ def wildcards_note(operation: ClearRetained, topics: tuple[str, ...]) -> str:
     return f"wildcards cannot be given; '{operation.topic_string}' stood for {count} with something retained"
 
 
-def topics_cleared(operation: ClearRetained, scene: Scene) -> tuple[tuple[str, ...], bool]:
+def topics_cleared(operation: ClearRetained, context: OperationContext) -> tuple[tuple[str, ...], bool]:
     """The topic strings to clear, and whether they come from wildcards.
 
     Wildcards stand for the topics that had a retained publication when the command came.
@@ -28,5 +28,5 @@ def topics_cleared(operation: ClearRetained, scene: Scene) -> tuple[tuple[str, .
     topic = operation.topic_string
     wild = has_topic_wildcards(topic) if operation.wildcard is WildcardScheme.TOPIC else has_char_wildcards(topic)
     if wild:
-        return scene.cleared, True
+        return context.cleared, True
     return (parse_pattern(topic, operation.wildcard).literal_topic,), False

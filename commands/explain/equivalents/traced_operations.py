@@ -6,35 +6,26 @@ earlier RegSub made. Operations are taken where the topic space carries them out
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.broker import EPOCH, Arrival, Broker, Outcome
-from commands.broker.context import Semantics
-from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
-from commands.broker.selection import selects
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.trace import Trace
 from commands.explain.reading import command_of
 from commands.model import Command
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
 from rfh2.message import Message
 from streams.operations import (
-    AlterSubscription,
-    ClearRetained,
-    Effect,
     Operation,
-    PublishToTopic,
-    RequestRetained,
-    RetainedCleared,
-    Subscribe,
-    Unsubscribe,
 )
 from streams.subscriptions import Subscription
-from streams.topic_space import TopicSpace
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class OperationContext:
     """What a dialect needs to know beside an operation.
 
     qmgr: the queue manager's name. now: when it is carried out, UTC. before: the subscription as it was, if there was
@@ -48,38 +39,42 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One operation, and its scene."""
+class OperationInContext:
+    """One operation, and what is around it."""
 
     operation: Operation
-    scene: Scene
+    context: OperationContext
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class TracedMessage:
     """One captured message and what it came to. command: None where it carries none that can be parsed."""
 
     captured: CapturedMessage
     message: Message
     command: Command | None
-    steps: tuple[Step, ...]
+    operations: tuple[OperationInContext, ...]
     outcome: Outcome
 
 
-class Stage:
+def in_context(trace: Trace, qmgr: str, now: datetime) -> Iterator[OperationInContext]:
+    """The operations of a trace with what dialects need to know beside each."""
+    for traced in trace.operations:
+        yield OperationInContext(traced.operation, OperationContext(qmgr, now, traced.before, traced.cleared))
+
+
+class TraceBroker:
     """A queue manager in memory for captures; its state is what the messages so far have made of it.
 
     setup: MQSC text, run first. semantics: ``v7`` or ``v6``. Raises QPubSubError where *setup* fails.
     """
 
     def __init__(self, qmgr: str = "QM1", setup: str = "", semantics: str = "v7") -> None:
-        objects = Objects(QueueManager(qmgr))
-        self.space = _RecordingSpace(objects, Semantics(semantics))
-        self.broker = Broker(qmgr, setup, semantics, objects=objects, space=self.space)
+        self.broker = Broker(qmgr, setup, semantics)
         self._now = EPOCH
         self._arrivals = 0
 
-    def play(self, captured: CapturedMessage) -> Occasion:
+    def trace(self, captured: CapturedMessage) -> TracedMessage:
         """Process one message.
 
         One without a time comes when the last one came; one without a queue is put where its command belongs.
@@ -88,36 +83,12 @@ class Stage:
         partial = read_message(captured)
         found = command_of(partial)
         queue = captured.queue or (CONTROL_QUEUE if found is None or found.on_control_queue else DEFAULT_STREAM)
-        self.space.steps = []
         # Counted here: messages of several captures may have the same seq, and identifiers are made of it.
         self._arrivals += 1
-        outcome = self.broker.process(
+        outcome = self.broker.trace(
             Arrival(self._arrivals, self._now, queue, captured.md, captured.body, captured.user)
         )
+        assert outcome.trace is not None
+        operations = tuple(in_context(outcome.trace, self.broker.qmgr, self._now))
         command = outcome.command if outcome.command is not None else found
-        return Occasion(captured, partial.message, command, tuple(self.space.steps), outcome)
-
-
-class _RecordingSpace(TopicSpace):
-    """A topic space that keeps what it is told to do."""
-
-    def __init__(self, objects: Objects, semantics: Semantics) -> None:
-        super().__init__(objects.topics, selects, semantics.value)
-        self._objects = objects
-        self.steps: list[Step] = []
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        before = None
-        if not isinstance(operation, PublishToTopic | ClearRetained):
-            before = self.subscription(operation.subscription.sub_id)
-        effects = super().apply(operation, now)
-        cleared = tuple(effect.topic_string for effect in effects if isinstance(effect, RetainedCleared))
-        self.steps.append(Step(operation, Scene(self._objects.qmgr.name, now, before, cleared)))
-        return effects
-
-
-def subject(operation: Operation) -> Subscription | None:
-    """The subscription that an operation is about; None for one about a topic."""
-    if isinstance(operation, Subscribe | AlterSubscription | Unsubscribe | RequestRetained):
-        return operation.subscription
-    return None
+        return TracedMessage(captured, partial.message, command, operations, outcome)

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from commands.broker.broker import EPOCH, Arrival, Outcome
-from commands.broker.context import Semantics
-from commands.broker.copies import copies
 from commands.broker.puts import Completion, Outgoing, PutKind
+from commands.broker.trace import Copies, Trace
 from commands.model import (
     DeletePublication,
     DeregisterSubscriber,
@@ -33,10 +31,9 @@ from commands.replay.analysis.tables import (
 )
 from commands.replay.differences.subscribers import descriptor_of
 from rfh2.mqmd import name_of
-from streams.operations import Delivery, Effect, Operation, PublishToTopic, SubscriptionAdded
+from streams.operations import Delivery, PublishToTopic, SubscriptionAdded
 from streams.patterns import written_topic
 from streams.subscriptions import Subscription
-from streams.topic_space import TopicSpace
 
 BY_SETUP = -1
 """The seq of what the setup defined."""
@@ -44,39 +41,16 @@ BY_SETUP = -1
 _KINDS = (Publish, RegisterSubscriber, DeregisterSubscriber, RequestUpdate, DeletePublication)
 
 
-class NotingSpace(TopicSpace):
-    """A topic space that notes what is published on which topic, and who is given it."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.published: list[PublishToTopic] = []
-        self.deliveries: list[Delivery] = []
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """As it is, and noted."""
-        effects = super().apply(operation, now)
-        if isinstance(operation, PublishToTopic):
-            self.published.append(operation)
-        self.deliveries += [effect for effect in effects if isinstance(effect, Delivery)]
-        return effects
-
-    def take(self) -> tuple[list[PublishToTopic], list[Delivery]]:
-        """What was noted since the last time."""
-        taken = self.published, self.deliveries
-        self.published, self.deliveries = [], []
-        return taken
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One message and what came of it. deliveries: those that were put."""
+    """One message and what came of it. deliveries, copies: those that were put."""
 
     qmgr: str
     arrival: Arrival
     outcome: Outcome
-    semantics: Semantics
-    published: list[PublishToTopic]
-    deliveries: list[Delivery]
+    published: tuple[PublishToTopic, ...]
+    deliveries: tuple[Delivery, ...]
+    copies: tuple[Copies, ...]
     application: str
     user: str
 
@@ -95,14 +69,15 @@ def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[Fact]:
         yield _of_subscription(qmgr, subscription, (0, 0), BY_SETUP, None)
 
 
-def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome, space: TopicSpace, semantics: Semantics) -> Iterator[Fact]:
-    """What one message leaves to count. space: a NotingSpace, just after the message."""
-    assert isinstance(space, NotingSpace)
-    published, deliveries = space.take()
+def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
+    """What one message leaves to count. outcome: with its trace."""
+    trace = outcome.trace
     # What a refused command led to was never put.
-    if outcome.completion is Completion.ERROR:
-        published, deliveries = [], []
-    seen = _Seen(qmgr, arrival, outcome, semantics, published, deliveries, *_program(arrival))
+    if trace is None or outcome.completion is Completion.ERROR:
+        trace = Trace()
+    operations = (traced.operation for traced in trace.operations)
+    published = tuple(operation for operation in operations if isinstance(operation, PublishToTopic))
+    seen = _Seen(qmgr, arrival, outcome, published, trace.deliveries, trace.copies, *_program(arrival))
     yield from _traffic(seen)
     yield from _topics(seen)
     yield from _subscriptions(seen)
@@ -169,7 +144,7 @@ def _duplicates(seen: _Seen) -> Iterator[Fact]:
     """Messages to one subscriber about one topic of one publication."""
     together: dict[tuple[str, str, bytes, str], list[tuple[Subscription, Outgoing]]] = {}
     puts = seen.puts(PutKind.PUBLICATION)
-    for (delivery, *_), put in zip(copies(seen.deliveries, seen.semantics), puts, strict=True):
+    for (delivery, *_), put in zip(seen.copies, puts, strict=True):
         if not delivery.from_retained:
             key = (*delivery.subscription.traditional_identity, delivery.topic_string)
             together.setdefault(key, []).append((delivery.subscription, put))

@@ -8,9 +8,7 @@ from datetime import datetime
 
 from commands.broker.broker import EPOCH, Arrival, Broker
 from commands.broker.context import Semantics
-from commands.broker.objects import Objects, QueueManager
-from commands.broker.selection import selects
-from commands.replay.analysis.facts import NotingSpace, defined, facts_of
+from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.tables import Counts, Row, Table, View
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
@@ -42,13 +40,12 @@ class LocalAnalysis:
         qmgr = message.qmgr or DEFAULT_QMGR
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(self._broker(qmgr))
+            known = self._qmgrs[qmgr] = _QueueManager(Broker(qmgr, self._setup, self._semantics.value))
             self._counts.add(defined(qmgr, known.broker.space.subscriptions()))
         # A message without a time comes when the last one came.
         known.now = message.time if message.time is not None else known.now
         arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
-        outcome = known.broker.process(arrival)
-        self._counts.add(facts_of(qmgr, arrival, outcome, known.broker.space, self._semantics))
+        self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
 
     def rows(self, of: Table | View) -> list[Row]:
         """All rows of a table or a view, sorted."""
@@ -58,8 +55,3 @@ class LocalAnalysis:
         """How many rows a table or a view has, and the first *most* of them (None: all)."""
         rows = self.rows(of)
         return len(rows), rows[:most]
-
-    def _broker(self, qmgr: str) -> Broker:
-        objects = Objects(QueueManager(qmgr))
-        space = NotingSpace(objects.topics, selects, self._semantics.value)
-        return Broker(qmgr, self._setup, self._semantics.value, objects=objects, space=space)

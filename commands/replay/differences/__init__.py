@@ -3,7 +3,7 @@
 from commands.replay.differences.causes import Causes
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import FINDING, Change, Difference
-from commands.replay.differences.observe import Observed, ObservingSpace, Pair, Step
+from commands.replay.differences.observe import Observed, Pair, Step
 from commands.replay.differences.report import Report, Tally
 from commands.replay.differences.rules import RULES, Rule
 
@@ -15,7 +15,6 @@ __all__ = [
     "Difference",
     "Explainer",
     "Observed",
-    "ObservingSpace",
     "Pair",
     "Report",
     "Rule",

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from commands.broker.broker import Arrival, Broker, Outcome
 from commands.broker.context import Semantics
-from commands.broker.copies import copies
-from commands.broker.objects import DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.selection import selects
 from commands.broker.stream_names import name_in_stream
+from commands.broker.trace import Copies, Trace
 from commands.replay.differences.subscribers import ForSubscriber, identity_of
 from streams.operations import (
     Delivery,
-    Effect,
-    Operation,
     SubscriptionAdded,
     SubscriptionAltered,
     SubscriptionRemoved,
@@ -26,26 +22,6 @@ from streams.operations import (
 from streams.subscribers import Identity
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
-
-
-class ObservingSpace(TopicSpace):
-    """A topic space that keeps which publication went to which subscription."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.deliveries: list[Delivery] = []
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """As it is; deliveries are kept."""
-        effects = super().apply(operation, now)
-        self.deliveries += [effect for effect in effects if isinstance(effect, Delivery)]
-        return effects
-
-    def take(self) -> tuple[Delivery, ...]:
-        """The deliveries since the last time."""
-        taken = tuple(self.deliveries)
-        self.deliveries.clear()
-        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +36,29 @@ class Observed:
 
     outcome: Outcome
     deliveries: tuple[Delivery, ...] = ()
-    copies: tuple[tuple[Delivery, ...], ...] = ()
+    copies: tuple[Copies, ...] = ()
     touched: tuple[Subscription, ...] = ()
     named: Subscription | None = None
 
     @classmethod
     def of(cls, arrival: Arrival, qmgr: str, outcome: Outcome, space: TopicSpace, semantics: Semantics) -> Observed:
-        """From an outcome, just after the message. Deliveries that a refused command led to were never put."""
-        assert isinstance(space, ObservingSpace)
-        deliveries = space.take()
-        if not any(put.kind is PutKind.PUBLICATION for put in outcome.puts):
-            deliveries = ()
+        """From an outcome with its trace, just after the message.
+
+        Deliveries that a refused command led to were never put.
+        """
+        trace = outcome.trace
+        if trace is None or not trace.copies:
+            trace = Trace()
+        deliveries, copies = trace.deliveries, trace.copies
         command = outcome.command
         if not isinstance(command, ForSubscriber):
-            return cls(outcome, deliveries, tuple(copies(deliveries, semantics)))
+            return cls(outcome, deliveries, copies)
         touched = tuple(_touched(outcome, arrival.now))
         if command.sub_name is None:
             named = _like(command, identity_of(command, arrival, qmgr), touched, space)
         else:
             named = _named(command, command.sub_name, outcome, touched, space, semantics)
-        return cls(outcome, deliveries, tuple(copies(deliveries, semantics)), touched, named)
+        return cls(outcome, deliveries, copies, touched, named)
 
     @property
     def publications(self) -> tuple[Outgoing, ...]:
@@ -148,7 +127,7 @@ class Pair:
 
     def __init__(self, qmgr: str, setup: str = "") -> None:
         self._qmgr = qmgr
-        self._old, self._new = (_broker(qmgr, setup, semantics) for semantics in (Semantics.V6, Semantics.V7))
+        self._old, self._new = (Broker(qmgr, setup, semantics.value) for semantics in (Semantics.V6, Semantics.V7))
 
     def subscriptions(self) -> tuple[tuple[Subscription, ...], tuple[Subscription, ...]]:
         """Those of version 6, and those of version 7."""
@@ -156,12 +135,6 @@ class Pair:
 
     def step(self, arrival: Arrival) -> Step:
         """Put one message to both."""
-        old = Observed.of(arrival, self._qmgr, self._old.process(arrival), self._old.space, Semantics.V6)
-        new = Observed.of(arrival, self._qmgr, self._new.process(arrival), self._new.space, Semantics.V7)
+        old = Observed.of(arrival, self._qmgr, self._old.trace(arrival), self._old.space, Semantics.V6)
+        new = Observed.of(arrival, self._qmgr, self._new.trace(arrival), self._new.space, Semantics.V7)
         return Step(arrival, self._qmgr, old, new)
-
-
-def _broker(qmgr: str, setup: str, semantics: Semantics) -> Broker:
-    objects = Objects(QueueManager(qmgr))
-    space = ObservingSpace(objects.topics, selects, semantics.value)
-    return Broker(qmgr, setup, semantics.value, objects=objects, space=space)

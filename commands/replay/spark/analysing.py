@@ -20,8 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.broker import Arrival
-from commands.broker.context import Semantics
-from commands.replay.analysis.facts import NotingSpace, defined, facts_of
+from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import Report, report_of
 from commands.replay.analysis.tables import TABLES, VIEWS, Counts, Row, Table, View
@@ -91,10 +90,8 @@ def analysed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ran
 class _CountKeeper:
     """Counts what one task sees."""
 
-    space = NotingSpace
-
     def __init__(self, setting: Setting) -> None:
-        self._setting, self._semantics = setting, Semantics(setting.semantics)
+        self._setting = setting
         self._counts = Counts()
         self._known: set[str] = set()
 
@@ -105,11 +102,11 @@ class _CountKeeper:
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Count what one message came to."""
-        ((outcome, space),) = results
+        ((outcome, _),) = results
         if qmgr not in self._known:
             self._known.add(qmgr)
             self._counts.add(defined(qmgr, self._setting.broker(qmgr).space.subscriptions()))
-        self._counts.add(facts_of(qmgr, arrival, outcome, space, self._semantics))
+        self._counts.add(facts_of(qmgr, arrival, outcome))
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was counted since the last time."""

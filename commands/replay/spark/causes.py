@@ -17,7 +17,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from commands.broker.broker import Arrival, Outcome
 from commands.broker.context import Semantics
 from commands.replay.differences.causes import Cause, Causes
-from commands.replay.differences.observe import Observed, ObservingSpace, Step
+from commands.replay.differences.observe import Observed, Step
 from commands.replay.differences.subscribers import Key
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.journal import FOREVER
@@ -84,7 +84,7 @@ class _Plane:
 
     def __init__(self, qmgr: str, setting: Setting) -> None:
         self.qmgr = qmgr
-        self._brokers = [(s, setting.under(s).broker(qmgr, ObservingSpace)) for s in (Semantics.V6, Semantics.V7)]
+        self._brokers = [(s, setting.under(s).broker(qmgr)) for s in (Semantics.V6, Semantics.V7)]
         self._causes = Causes()
         self._causes.begin(*(broker.space.subscriptions() for _, broker in self._brokers))
         self._open: dict[Key, Cause] = {}
@@ -96,7 +96,7 @@ class _Plane:
             if arrival.queue == TICK:
                 outcome = Outcome(effects=tuple(broker.space.expire(arrival.now)))
             else:
-                outcome = broker.process(arrival)
+                outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
         for key, cause in self._causes.learn(Step(arrival, self.qmgr, *sides)):
             if cause is not None:

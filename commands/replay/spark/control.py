@@ -4,18 +4,17 @@ What changes subscriptions is on the control queue; what changes or asks for ret
 DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest, most of
 which is ``plain``. What is not is parsed.
 
-The messages go through an ordinary broker, with a topic space that notes what is done to it. What the broker would put
-is dropped: the second pass makes every put. A subscription does not depend on anything that is published; what is
-retained matters for what is put alone. So publications are left out, with one exception: on queue managers that
-``Prepared.exact`` names, what is retained goes through too, and between two messages that go through the *tick*: the
-latest moment among the commands between them, at which things expired.
+The messages go through an ordinary broker, which traces what it does. What it would put is dropped: the second pass
+makes every put. A subscription does not depend on anything that is published; what is retained matters for what is put
+alone. So publications are left out, with one exception: on queue managers that ``Prepared.exact`` names, what is
+retained goes through too, and between two messages that go through the *tick*: the latest moment among the commands
+between them, at which things expired.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -35,20 +34,14 @@ from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import EPOCH, batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from streams.operations import (
-    AlterSubscription,
     ClearRetained,
     Effect,
-    Operation,
-    RequestRetained,
     RetainedStored,
-    Subscribe,
     SubscriptionAdded,
     SubscriptionAltered,
     SubscriptionRemoved,
 )
-from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription, WildcardScheme
-from streams.topic_space import TopicSpace
 
 _NOTES: Final = StructType(
     [
@@ -70,50 +63,6 @@ _BATCH_ROWS: Final = 4096
 
 Winner = tuple[str, int, str, int]
 """Queue manager, the message that looks, the topic string, and the message whose publication is retained there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One look at what is retained. found: the topics on which there was something, whatever blocks it."""
-
-    pattern: str
-    scheme: WildcardScheme
-    clears: ClearRetained | None
-    found: tuple[str, ...]
-
-
-class NotingSpace(TopicSpace):
-    """A topic space that notes when it is asked for what is retained, and when it is told the time."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.looked: list[Look] = []
-        self.ticked = False
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """As it is, and noted."""
-        match operation:
-            case Subscribe(subscription, True) | AlterSubscription(subscription, True):
-                self._note(subscription.topic_string, subscription.wildcard, None, now)
-            case RequestRetained(subscription):
-                current = self.subscription(subscription.sub_id) or subscription
-                self._note(current.topic_string, current.wildcard, None, now)
-            case ClearRetained(topic_string, scheme):
-                self._note(topic_string, scheme, operation, now)
-        return super().apply(operation, now)
-
-    def expire(self, now: datetime) -> list[Effect]:
-        """As it is, and noted."""
-        self.ticked = True
-        return super().expire(now)
-
-    def held(self, topic_string: str, scheme: WildcardScheme, now: datetime) -> tuple[str, ...]:
-        """The topics below a pattern on which something is retained, heeding no blocks."""
-        found = self._retained.match(parse_pattern(topic_string, scheme), now)
-        return tuple(each.topic_string for each in found)
-
-    def _note(self, topic_string: str, scheme: WildcardScheme, clears: ClearRetained | None, now: datetime) -> None:
-        self.looked.append(Look(topic_string, scheme, clears, self.held(topic_string, scheme, now)))
 
 
 def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[Journals, list[Winner]]:
@@ -158,16 +107,13 @@ def _with_ticks(messages: DataFrame, ranges: int, setting: Setting) -> DataFrame
                 seq, now, qmgr, queue, user, md, body = row
                 broker = brokers.get(qmgr)
                 if broker is None:
-                    broker = brokers[qmgr] = setting.broker(qmgr, NotingSpace)
-                space = broker.space
-                assert isinstance(space, NotingSpace)
-                space.ticked = False
-                outcome = broker.process(Arrival(seq, now, queue, md, body, user))
+                    broker = brokers[qmgr] = setting.broker(qmgr)
+                outcome = broker.trace(Arrival(seq, now, queue, md, body, user))
                 if queue == CONTROL_QUEUE or _is_deletion(outcome.command) or is_retained(outcome.command):
                     if qmgr in ticks:
                         rows.append(_tick(qmgr, *ticks.pop(qmgr)))
                     rows.append(row)
-                elif space.ticked:
+                elif outcome.trace is not None and outcome.trace.reached:
                     latest = max(now, ticks[qmgr][1]) if qmgr in ticks else now
                     ticks[qmgr] = (seq, latest)
             yield from _batches(rows, schema)
@@ -191,28 +137,29 @@ class _Plane:
 
     def __init__(self, qmgr: str, setting: Setting, exact: bool, clears: bool) -> None:
         self._qmgr, self._exact, self._clears = qmgr, exact, clears
-        self._broker = setting.broker(qmgr, NotingSpace)
-        space = self._broker.space
-        assert isinstance(space, NotingSpace)
-        self._space = space
-        self._since = {s.sub_id: (BEFORE_ALL, s) for s in space.subscriptions()}
+        self._broker = setting.broker(qmgr)
+        self._since = {s.sub_id: (BEFORE_ALL, s) for s in self._broker.space.subscriptions()}
         self._stored: dict[str, int] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes that one message, or tick, leads to."""
         seq, now = arrival.seq, arrival.now
         if arrival.queue == TICK:
-            yield from self._changed(seq, self._space.expire(now))
+            yield from self._changed(seq, self._broker.space.expire(now))
             return
-        self._space.looked.clear()
-        outcome = self._broker.process(arrival)
+        outcome = self._broker.trace(arrival)
         yield from self._changed(seq, outcome.effects)
-        for look in self._space.looked:
+        assert outcome.trace is not None
+        for traced in outcome.trace.operations:
+            look = traced.look
+            if look is None:
+                continue
+            clears = traced.operation if isinstance(traced.operation, ClearRetained) else None
             if self._exact:
-                wanted = look.found if self._clears or look.clears is None else ()
+                wanted = look.found if self._clears or clears is None else ()
                 yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in wanted)
             else:
-                operation = None if look.clears is None else pickle.dumps(look.clears)
+                operation = None if clears is None else pickle.dumps(clears)
                 yield self._note(_LOOKUP, seq, None, look.pattern, look.scheme.value, now, operation)
 
     def end(self) -> Iterator[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.local import step_signs
 from commands.replay.differences.model import Difference
-from commands.replay.differences.observe import Observed, ObservingSpace, Step
+from commands.replay.differences.observe import Observed, Step
 from commands.replay.differences.report import DeliveryLine, Report, Tally
 from commands.replay.spark.causes import CausesInOrder, Known, known_causes
 from commands.replay.spark.prepare import Prepared, prepared
@@ -95,8 +95,6 @@ def _watched(ready: Prepared) -> list[str]:
 
 class _DifferenceKeeper:
     """Keeps differences, a tally for each task, and deliveries on watched queues."""
-
-    space = ObservingSpace
 
     def __init__(self, causes: Broadcast[dict[str, list[Known]]], watched: frozenset[str]) -> None:
         self._causes, self._watched = causes.value, watched

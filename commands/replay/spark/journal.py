@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from commands.broker.broker import Arrival, Broker, Outcome
-from commands.qmgr.publication_cache import Again, NotingSpace, Repeats
+from commands.qmgr.publication_cache import Again, Repeats
 from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import Setting
 from streams.operations import ClearRetained, RetainedPublication
@@ -101,15 +101,14 @@ Journals = dict[str, Journal]
 class Replica:
     """A broker at some place in the order of seq.
 
-    kind: of its topic space. Where that is a NotingSpace, publications like one before are not worked out again.
+    traced: whether outcomes have their trace; where they do not, publications like one before are not worked out again.
     """
 
-    def __init__(
-        self, qmgr: str, setting: Setting, journal: Journal | None, kind: type[TopicSpace] = TopicSpace
-    ) -> None:
+    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, *, traced: bool) -> None:
         self._pristine = setting.broker(qmgr).space
-        self._broker: Broker = setting.broker(qmgr, kind)
-        self._process = Repeats(self._broker).process if issubclass(kind, NotingSpace) else self._broker.process
+        self._broker: Broker = setting.broker(qmgr)
+        self._process_whole = self._broker.trace if traced else self._broker.process
+        self._process = self._broker.trace if traced else Repeats(self._broker).process
         self._journal = journal if journal is not None else untouched(self._pristine)
         self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
@@ -133,7 +132,7 @@ class Replica:
             self._broker.space.forget_retained()
             for each in retained:
                 self._broker.space.retain(each)
-            outcome = self._broker.process(arrival)
+            outcome = self._process_whole(arrival)
         self._last = arrival.seq
         assert self._done is not None
         if self._done < len(self._changes) and self._changes[self._done] == arrival.seq:

@@ -9,11 +9,9 @@ from functools import cached_property
 
 from commands.broker.broker import EPOCH, Arrival, Broker
 from commands.broker.context import Semantics
-from commands.broker.objects import CONTROL_QUEUE, Objects, QueueManager
-from commands.broker.selection import selects
+from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
 from streams.namelists import QUEUE_NAMELIST
-from streams.topic_space import TopicSpace
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,9 @@ class Setting:
         """The same under ``v6`` or ``v7``."""
         return replace(self, semantics=semantics)
 
-    def broker(self, qmgr: str, kind: type[TopicSpace] = TopicSpace) -> Broker:
-        """A broker just before its first message, with a topic space of this *kind*.
-
-        Raises QPubSubError where the setup fails.
-        """
-        objects = Objects(QueueManager(qmgr))
-        space = kind(objects.topics, selects, self.semantics)
-        broker = Broker(qmgr, self.setup, self.semantics, objects=objects, space=space)
+    def broker(self, qmgr: str) -> Broker:
+        """A broker just before its first message. Raises QPubSubError where the setup fails."""
+        broker = Broker(qmgr, self.setup, self.semantics)
         # What the setup defines begins to run out with the first message; here is one that is passed over.
         broker.process(Arrival(0, self.begins.get(qmgr, EPOCH), "", None, b""))
         return broker

@@ -24,7 +24,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from commands.broker.broker import Arrival, Broker
 from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
-from commands.replay.spark.control import NotingSpace, Winner
+from commands.replay.spark.control import Winner
 from commands.replay.spark.journal import Journals, Lookup
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import Setting
@@ -214,9 +214,7 @@ class _Timeline:
 
     def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup], clears: bool) -> None:
         self._qmgr, self._lookups, self._clears, self._done = qmgr, lookups, clears, 0
-        space = setting.broker(qmgr, NotingSpace).space
-        assert isinstance(space, NotingSpace)
-        self._space = space
+        self._space = setting.broker(qmgr).space
         self._stored: dict[str, int] = {}
 
     def store(self, topic: str, seq: int, publication: Publication) -> None:
@@ -230,7 +228,8 @@ class _Timeline:
             look = self._lookups[self._done]
             self._done += 1
             if self._clears or look.clears is None:
-                for topic in self._space.held(look.pattern, look.scheme, look.now):
+                for each in self._space.retained(look.pattern, look.scheme, look.now, heed_blocks=False):
+                    topic = each.topic_string
                     yield (self._qmgr, look.seq, topic, self._stored[topic])
             if look.clears is not None:
                 self._space.apply(look.clears, look.now)

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from commands.broker.broker import Arrival, Broker, Outcome
 from commands.broker.objects import CONTROL_QUEUE
-from commands.qmgr.publication_cache import Again, NotingSpace
+from commands.qmgr.publication_cache import Again
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import Setting
@@ -48,15 +48,11 @@ class Keeper(Protocol):
     """What one task keeps of the outcomes."""
 
     @property
-    def space(self) -> type[TopicSpace]:
-        """The kind of topic space that its brokers get."""
-
-    @property
     def is_full(self) -> bool:
         """Whether it is time to take."""
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to in each lane."""
+        """Take what one message came to in each lane; outcomes have their trace, except for a ``PutsKeeper``."""
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
@@ -67,8 +63,6 @@ class Keeper(Protocol):
 
 class PutsKeeper(ABC):
     """A Keeper, for one lane, that is content with the puts of publications like one before."""
-
-    space = NotingSpace
 
     @property
     @abstractmethod
@@ -164,7 +158,8 @@ class Task:
         arrival = Arrival(seq, now, queue, md, body, user)
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = [_Local(qmgr, setting, journals.get(qmgr), self.keeper.space) for setting, journals in self._lanes]
+            traced = not isinstance(self.keeper, PutsKeeper)
+            known = [_Local(qmgr, setting, journals.get(qmgr), traced) for setting, journals in self._lanes]
             self._qmgrs[qmgr] = known
         if topic is not None and lane is not None:
             known[lane].find(arrival, topic)
@@ -186,9 +181,9 @@ class Task:
 class _Local:
     """One queue manager in one lane: its replica, and what the message that comes next finds retained."""
 
-    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, kind: type[TopicSpace]) -> None:
+    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, traced: bool) -> None:
         self._qmgr, self._setting = qmgr, setting
-        self._replica = Replica(qmgr, setting, journal, kind)
+        self._replica = Replica(qmgr, setting, journal, traced=traced)
         self._scratch: Broker | None = None
         # By publishing message: publications to several topics stay one publication.
         self._published: dict[int, dict[str, RetainedPublication]] = {}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,47 +12,20 @@ from commands.broker.broker import Arrival
 from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.traced_operations import Scene, Step
+from commands.explain.equivalents.traced_operations import in_context
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import Setting
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import TRANSLATED, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
 from commands.replay.spark.twopass import first_pass
-from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
-from streams.topic_space import TopicSpace
 
 _SCHEMA: Final = arrow_schema(TRANSLATED)
 _BATCH_ROWS: Final = 2000
 
 
-class SteppingSpace(TopicSpace):
-    """A topic space that keeps the operations which it is told to carry out."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.steps: list[Step] = []
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """As it is, and kept."""
-        before = None
-        if not isinstance(operation, PublishToTopic | ClearRetained):
-            before = self.subscription(operation.subscription.sub_id)
-        effects = super().apply(operation, now)
-        cleared = tuple(effect.topic_string for effect in effects if isinstance(effect, RetainedCleared))
-        self.steps.append(Step(operation, Scene("", now, before, cleared)))
-        return effects
-
-    def restore(self, *given: Any, **more: Any) -> None:
-        """As it is; what the setup did is no captured command's."""
-        super().restore(*given, **more)
-        self.steps.clear()
-
-
 class _OperationKeeper:
     """Keeps operations, as rows of TRANSLATED."""
-
-    space = SteppingSpace
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
@@ -66,16 +37,15 @@ class _OperationKeeper:
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take what one message came to."""
-        ((outcome, space),) = results
-        assert isinstance(space, SteppingSpace)
+        ((outcome, _),) = results
+        assert outcome.trace is not None
         command = None if outcome.command is None else outcome.command.word
         message = (arrival.seq, arrival.now, qmgr, arrival.queue, arrival.user, command)
-        steps, space.steps = space.steps, []
-        for n, step in enumerate(steps):
-            scene = replace(step.scene, qmgr=qmgr)
-            texts = ("\n".join(to(step.operation, scene)) for to in (to_mqsc, to_pcf, to_mqi))
-            self._rows.append((*message, n, type(step.operation).__name__, *texts, outcome.reason, outcome.why or None))
-        if not steps and outcome.completion is not None:
+        n = -1
+        for n, one in enumerate(in_context(outcome.trace, qmgr, arrival.now)):
+            texts = ("\n".join(to(one.operation, one.context)) for to in (to_mqsc, to_pcf, to_mqi))
+            self._rows.append((*message, n, type(one.operation).__name__, *texts, outcome.reason, outcome.why or None))
+        if n < 0 and outcome.completion is not None:
             self._rows.append((*message, None, None, None, None, None, outcome.reason, outcome.why or None))
 
     def take(self) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ from commands.explain.equivalents.pcf import messages, to_pcf
 from commands.explain.equivalents.render import DIALECTS, render
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC
-from commands.explain.equivalents.traced_operations import Occasion, Scene, Stage
+from commands.explain.equivalents.traced_operations import OperationContext, TraceBroker, TracedMessage
 from commands.headers import rfh1_pcf_commands
 from commands.headers.psc_commands import RULES
 from commands.mqsc import parse, run_setup
@@ -57,14 +57,14 @@ from tests.rfh2.explained import damaged
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "explain"
 DOCS = Path(__file__).parents[3] / "docs" / "translate.md"
 NOW = datetime(2009, 1, 28, 11, 43, 54, tzinfo=UTC)
-SCENE = Scene("QM1", NOW)
+CONTEXT = OperationContext("QM1", NOW)
 SUB = Subscription(b"\1" * 24, "a/#", "SUB.Q", "QM1", NOW, name="S", user="app1")
 
 
-def play(*wanted: Wanted, setup: str = "") -> list[Occasion]:
+def play(*wanted: Wanted, setup: str = "") -> list[TracedMessage]:
     """What each command comes to, one after the other."""
-    stage = Stage("QM1", setup)
-    return [stage.play(command_message(one)) for one in wanted]
+    tracer = TraceBroker("QM1", setup)
+    return [tracer.trace(command_message(one)) for one in wanted]
 
 
 def lines(wanted: Sequence[Wanted], dialect: str) -> list[str]:
@@ -262,7 +262,7 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
 @settings(max_examples=40, deadline=None)
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
-    script = "\n".join(to_mqsc(Subscribe(subscription, True), SCENE))
+    script = "\n".join(to_mqsc(Subscribe(subscription, True), CONTEXT))
     objects = Objects(QueueManager("QM1"))
     space = TopicSpace(objects.topics)
     run_setup(script, objects, space, NOW)
@@ -277,8 +277,8 @@ def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription
     after = replace(other, name=before.name, topic_string=before.topic_string, selector=before.selector)
     objects = Objects(QueueManager("QM1"))
     space = TopicSpace(objects.topics)
-    scene = replace(SCENE, before=before)
-    script = [*to_mqsc(Subscribe(before, True), SCENE), *to_mqsc(AlterSubscription(after, False), scene)]
+    context = replace(CONTEXT, before=before)
+    script = [*to_mqsc(Subscribe(before, True), CONTEXT), *to_mqsc(AlterSubscription(after, False), context)]
     run_setup("\n".join(script), objects, space, NOW)
     made = space.by_name(before.name or "")
     assert made is not None
@@ -289,7 +289,7 @@ def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription
 @given(subscriptions())
 def test_pcf_is_what_its_bytes_say(subscription: Subscription) -> None:
     for operation in (Subscribe(subscription, True), AlterSubscription(subscription, False), Unsubscribe(subscription)):
-        for message in messages(operation, SCENE):
+        for message in messages(operation, CONTEXT):
             assert decode_pcf(message.encode()) == message
 
 
@@ -308,13 +308,13 @@ def test_no_line_of_a_script_is_too_long_and_each_is_one_command(values: list[tu
 
 def test_a_topic_string_that_begins_with_a_blank_is_told_of_everywhere() -> None:
     blank = Subscribe(replace(SUB, topic_string=" a"), True)
-    assert to_mqsc(blank, SCENE) == [f"* Subscribe: {BLANK_TOPIC}"]
-    assert to_pcf(blank, SCENE)[0] == to_mqi(blank, SCENE)[0] == f"* {BLANK_TOPIC}"
+    assert to_mqsc(blank, CONTEXT) == [f"* Subscribe: {BLANK_TOPIC}"]
+    assert to_pcf(blank, CONTEXT)[0] == to_mqi(blank, CONTEXT)[0] == f"* {BLANK_TOPIC}"
 
 
 @pytest.mark.parametrize("value", ["a ", "a\nb", "\t", "\x7f"])
 def test_what_mqsc_cannot_say_is_a_comment(value: str) -> None:
-    (line,) = to_mqsc(Subscribe(replace(SUB, user_data=value), True), SCENE)
+    (line,) = to_mqsc(Subscribe(replace(SUB, user_data=value), True), CONTEXT)
     assert line.startswith("* Subscribe: ")
     assert "use PCF" in line
 
@@ -333,9 +333,9 @@ EVERY: list[Operation] = [
 @pytest.mark.parametrize("operation", EVERY, ids=lambda operation: type(operation).__name__)
 def test_every_operation_is_said_in_every_dialect(operation: Operation) -> None:
     for dialect in (to_mqsc, to_pcf, to_mqi):
-        assert dialect(operation, SCENE)
+        assert dialect(operation, CONTEXT)
     assert json.loads(json.dumps(to_json(operation)))["operation"] == type(operation).__name__
-    assert calls(operation, SCENE) or messages(operation, SCENE)
+    assert calls(operation, CONTEXT) or messages(operation, CONTEXT)
 
 
 def test_names_that_are_made_up_tell_subscriptions_apart() -> None:
@@ -357,7 +357,7 @@ def test_names_that_are_made_up_tell_subscriptions_apart() -> None:
 
 def test_persistence_that_no_keyword_has_is_told() -> None:
     options = SubscriptionOptions(persistence=DeliveryPersistence.NON_PERSISTENT)
-    script = to_mqsc(Subscribe(replace(SUB, options=options), True), SCENE)
+    script = to_mqsc(Subscribe(replace(SUB, options=options), True), CONTEXT)
     assert script[0] == "* persistence non-persistent: DEFINE SUB delivers as published"
 
 
@@ -429,8 +429,10 @@ def test_the_values_of_options_have_one_bit_or_none() -> None:
 
 
 def rendered(dialect: str, captured: Sequence[CapturedMessage]) -> list[str]:
-    stage = Stage("QM1")
-    return [line for at, one in enumerate(captured) for line in render(stage.play(one), dialect, "commands.jsonl", at)]
+    tracer = TraceBroker("QM1")
+    return [
+        line for at, one in enumerate(captured) for line in render(tracer.trace(one), dialect, "commands.jsonl", at)
+    ]
 
 
 @pytest.mark.parametrize("dialect", ["mqsc", "pcf", "mqi"])
@@ -459,7 +461,7 @@ def test_json_holds_every_operation() -> None:
 def test_any_bytes_are_rendered(message: CapturedMessage, dialect: str) -> None:
     at_home = CapturedMessage(seq=1, queue="", md_hex=message.md_hex, body_hex=message.body_hex)
     for one in (message, at_home):
-        for line in render(Stage("QM1").play(one), dialect, "x", 0):
+        for line in render(TraceBroker("QM1").trace(one), dialect, "x", 0):
             assert json.loads(line) if dialect == "json" else line.isprintable()
 
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from commands.broker.broker import Arrival, Broker
 from commands.broker.context import Semantics
-from commands.broker.objects import Objects, QueueManager
 from commands.broker.puts import Put
-from commands.broker.selection import selects
 from commands.explain.build import Wanted, command_message
 from commands.qmgr import publication_cache
-from commands.qmgr.publication_cache import Again, NotingSpace, Repeats
+from commands.qmgr.publication_cache import Again, Repeats
 from commands.replay.workload import Knobs, Workload, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_REQUEST
@@ -36,10 +34,8 @@ class Pair:
 
     def __init__(self, setup: str = SETUP, semantics: str = "v7") -> None:
         self.whole = Broker("QM1", setup, semantics)
-        objects = Objects(QueueManager("QM1"))
-        space = NotingSpace(objects.topics, selects, semantics)
-        self.short = Broker("QM1", setup, semantics, objects=objects, space=space)
-        self._space = space
+        self.short = Broker("QM1", setup, semantics)
+        self._space = self.short.space
         self.repeats = Repeats(self.short)
         self.again = 0
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.traced_operations import Stage
+from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.replay.spark import CAPTURED, DECODED, TRANSLATED, decoded, translated
 from commands.replay.workload import Knobs, Workload, setup_script
@@ -71,13 +71,13 @@ def test_thorough_has_every_problem(spark: SparkSession) -> None:
 def test_translated_says_what_translate_says(spark: SparkSession) -> None:
     setup = setup_script(KNOBS)
     capture = list(Workload(KNOBS).messages())
-    stage = Stage("QM1", setup)
+    tracer = TraceBroker("QM1", setup)
     expected = []
     for message in capture:
-        occasion = stage.play(message)
-        texts = [[to(step.operation, step.scene) for to in (to_mqsc, to_pcf, to_mqi)] for step in occasion.steps]
+        traced = tracer.trace(message)
+        texts = [[to(one.operation, one.context) for to in (to_mqsc, to_pcf, to_mqi)] for one in traced.operations]
         expected += [(message.seq, n, *("\n".join(lines) for lines in text)) for n, text in enumerate(texts)]
-        if not texts and occasion.outcome.completion is not None:
+        if not texts and traced.outcome.completion is not None:
             expected.append((message.seq, None, None, None, None))
     rows = translated(frame(spark, capture), setup, ranges=3)
     assert rows.schema == TRANSLATED

@@ -1,0 +1,137 @@
+"""The trace of one arrival: which operations it led to, whom each reached or passed over, and what was put of it.
+
+An outcome has one where it was asked for. Whoever wants to know more of an arrival than its puts reads it here: the
+publication cache, the control plane on Spark, the analysis, the comparison of versions, the equivalents in other
+dialects, and the link to a topic tree elsewhere. Nobody works out for a second time what the broker did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from streams.operations import (
+    AlterSubscription,
+    ClearRetained,
+    Delivery,
+    Effect,
+    Operation,
+    PassedOver,
+    PublishToTopic,
+    RequestRetained,
+    RetainedCleared,
+    Subscribe,
+    Unsubscribe,
+)
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_space import TopicSpace
+
+Copies = tuple[Delivery, ...]
+"""The deliveries that one put publication came of; the first decides its descriptor (commands.broker.copies)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedLook:
+    """A look at what is retained. found: the topics that *pattern* selects and that had something, blocked or not."""
+
+    pattern: str
+    scheme: WildcardScheme
+    found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedOperation:
+    """One operation that was carried out.
+
+    before: the subscription that it is about, as it was; None where there was none, and for operations on topics.
+    effects: what it did, in order, deliveries among them. look: where it asked for what is retained. passed_over: who
+    or what its topic selects and did not reach, where the trace explains.
+    """
+
+    operation: Operation
+    before: Subscription | None
+    effects: tuple[Effect, ...]
+    look: RetainedLook | None = None
+    passed_over: tuple[PassedOver, ...] = ()
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """Which publications went to which subscriptions."""
+        return tuple(effect for effect in self.effects if isinstance(effect, Delivery))
+
+    @property
+    def cleared(self) -> tuple[str, ...]:
+        """The topics whose retained publications it took away."""
+        return tuple(effect.topic_string for effect in self.effects if isinstance(effect, RetainedCleared))
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one arrival came to, step by step.
+
+    reached: whether it came as far as the topic space; a message that was passed over or could not be read did not.
+    expired: what ran out before it. operations: in order; those of a command that was refused in the end, too. copies:
+    one for each publication among the outcome's puts, in their order.
+    """
+
+    reached: bool = False
+    expired: tuple[Effect, ...] = ()
+    operations: tuple[TracedOperation, ...] = ()
+    copies: tuple[Copies, ...] = ()
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """Those of all operations; what a refused command led to was put to nobody."""
+        return tuple(delivery for traced in self.operations for delivery in traced.deliveries)
+
+
+@dataclass(slots=True)
+class Tracer:
+    """A trace in the making. explains: whether it says whom and what operations passed over, at some cost."""
+
+    explains: bool = False
+    expired: tuple[Effect, ...] = ()
+    reached: bool = False
+    operations: list[TracedOperation] = field(default_factory=list)
+    copies: tuple[Copies, ...] = ()
+
+    def apply(self, space: TopicSpace, operation: Operation, now: datetime) -> list[Effect]:
+        """``space.apply``, traced; an operation that raises is not in the trace."""
+        about = subject(operation)
+        before = space.subscription(about.sub_id) if about is not None else None
+        look = _look(space, operation, before, now)
+        passed: tuple[PassedOver, ...] = ()
+        if self.explains and isinstance(operation, PublishToTopic):
+            passed = tuple(space.passed_over(operation, now))
+        effects = space.apply(operation, now)
+        if self.explains and isinstance(operation, Subscribe | AlterSubscription | RequestRetained):
+            asked = isinstance(operation, RequestRetained)
+            passed = tuple(space.passed_over_retained(operation.subscription, now, asked=asked))
+        self.operations.append(TracedOperation(operation, before, tuple(effects), look, passed))
+        return effects
+
+    def trace(self) -> Trace:
+        """What was traced."""
+        return Trace(self.reached, self.expired, tuple(self.operations), self.copies)
+
+
+def subject(operation: Operation) -> Subscription | None:
+    """The subscription that an operation is about; None for one about a topic."""
+    if isinstance(operation, Subscribe | AlterSubscription | Unsubscribe | RequestRetained):
+        return operation.subscription
+    return None
+
+
+def _look(space: TopicSpace, operation: Operation, before: Subscription | None, now: datetime) -> RetainedLook | None:
+    match operation:
+        case Subscribe(subscription, True) | AlterSubscription(subscription, True):
+            pattern, scheme = subscription.topic_string, subscription.wildcard
+        case RequestRetained(subscription):
+            current = before or subscription
+            pattern, scheme = current.topic_string, current.wildcard
+        case ClearRetained(topic_string, wildcard):
+            pattern, scheme = topic_string, wildcard
+        case _:
+            return None
+    found = space.retained(pattern, scheme, now, heed_blocks=False)
+    return RetainedLook(pattern, scheme, tuple(each.topic_string for each in found))
