@@ -1,7 +1,9 @@
 """The queued interface: commands in, operations on the topic space, responses and publications out."""
 
-from commands.broker.broker import Arrival, Broker, Outcome
-from commands.broker.puts import Completion, Put, PutKind
+from commands.broker.core import Arrival, Outcome
+from commands.broker.puts import Put, PutKind
+from commands.headers.registry import parse
+from commands.headers.response import Completion
 from commands.model import (
     Command,
     DeletePublication,
@@ -15,7 +17,7 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.parse import parse
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 
 __all__ = [

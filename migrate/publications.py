@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from commands.headers.psc_folder import split_psc
+from commands.headers.registry import parse
 from commands.model import Publish, PubOpt
-from commands.parse import parse
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM
 from rfh2.errors import CommandError
 from rfh2.folders import Folder, write

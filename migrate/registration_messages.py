@@ -13,7 +13,7 @@ from datetime import datetime
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.explain.equivalents.lifetime import tenths_until
 from commands.model import RegisterSubscriber, RegOpt
-from migrate.readers.options import options_of
+from migrate.registration_options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT

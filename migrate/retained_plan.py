@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commands.broker.objects import ADMIN_STREAM
+from commands.headers.registry import parse
 from commands.model import Publish
-from commands.parse import parse
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained

@@ -18,7 +18,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
 from migrate.plan import AddSubscription
-from migrate.readers.options import kept_options
+from migrate.registration_options import kept_options
 from rfh2.constants import MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM

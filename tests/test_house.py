@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ EDGE = (
     "migrate/",
 )
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
+
+ROOMS = ["headers", "broker", "qmgr", "mqsc", "links", "explain", "replay", "cli"]
+"""The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
 
 def _modules() -> Iterator[Path]:
@@ -44,6 +48,68 @@ def test_imports_go_one_way(package: str) -> None:
         if name.split(".")[0] in ORDER and name.split(".")[0] not in allowed
     ]
     assert upward == []
+
+
+def _room(name: str) -> str | None:
+    """The room of commands that a module is in; None for one that is in none."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "commands" and len(parts) > 1 and parts[1] in ROOMS else None
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_of_commands_knows_one_above_it(room: str) -> None:
+    upward = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (ROOT / "commands" / room).rglob("*.py")
+        for line, name in _imports(path)
+        if (other := _room(name)) is not None and ROOMS.index(other) > ROOMS.index(room)
+    ]
+    assert upward == []
+
+
+def test_commands_has_no_other_rooms() -> None:
+    folders = {path.name for path in (ROOT / "commands").iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert folders == set(ROOMS)
+
+
+def _folder_graph() -> dict[str, set[str]]:
+    """Which folders the modules of each folder import from; what a package re-exports from its top is no import."""
+    folder_of = {}
+    for path in _modules():
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        folder_of[name] = str(path.relative_to(ROOT).parent)
+    graph: dict[str, set[str]] = {}
+    for path in _modules():
+        here = str(path.relative_to(ROOT).parent)
+        if path.name == "__init__.py" and here in ORDER:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                there = folder_of.get(name if name in folder_of else node.module)
+                if there is not None and there != here:
+                    graph.setdefault(here, set()).add(there)
+    return graph
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    graph = _folder_graph()
+    # TopologicalSorter names the circle in its error.
+    list(TopologicalSorter(graph).static_order())
+
+
+def test_nobody_subclasses_the_topic_space() -> None:
+    spies = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        if any(isinstance(base, ast.Name) and base.id == "TopicSpace" for base in node.bases)
+    ]
+    assert spies == []
 
 
 def test_the_core_knows_no_world() -> None:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from commands.headers.response import Warned
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from rfh2.errors import CommandError
 from rfh2.frozen import quick
 from streams.operations import Operation
 from streams.subscriptions import Subscription
-
-Tags = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """One topic of a command that was not done; the rest was (guide 6.7.6)."""
-
-    reason: int
-    tags: Tags = ()
 
 
 @quick

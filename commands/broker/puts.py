@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from commands.headers.response import Completion
 from rfh2.frozen import quick
 from rfh2.message import Message
 
@@ -18,14 +19,6 @@ class PutKind(StrEnum):
     PUBLICATION = "publication"
     RESPONSE = "response"
     DEADLETTER = "deadletter"
-
-
-class Completion(StrEnum):
-    """How a command ended (guide 6.7.6)."""
-
-    OK = "ok"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 @quick

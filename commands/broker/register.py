@@ -15,8 +15,9 @@ from commands.broker import identity_sets
 from commands.broker.authority import Action
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.identity import Wanted, by_identity, by_name, named_twin, variable_user
-from commands.broker.plan import Plan, Warned, not_authorized, warnings_or_error
+from commands.broker.plan import Plan, not_authorized, warnings_or_error
 from commands.broker.stream_names import stream_of
+from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.constants import (
     MQRC_DURABILITY_NOT_ALLOWED,

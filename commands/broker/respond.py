@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commands.broker.identifiers import Origin
-from commands.broker.plan import Tags, Warned
-from commands.broker.puts import Completion
 from commands.broker.stream_names import name_without_stream
 from commands.headers.registry import FAMILIES, family_of
-from commands.headers.response import Reply
+from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import RegOpt
 from rfh2.constants import (
     MQMT_REPLY,

@@ -14,7 +14,7 @@ from typing import Final
 from commands.broker.authority import Action
 from commands.broker.context import Context, Place, Semantics
 from commands.broker.identity import Wanted, addressed, variable_user
-from commands.broker.plan import Plan, Warned, not_authorized, warnings_or_error
+from commands.broker.plan import Plan, not_authorized, warnings_or_error
 from commands.broker.register import (
     full_pattern,
     full_topic,
@@ -25,6 +25,7 @@ from commands.broker.register import (
     subscriber_prefix,
 )
 from commands.broker.stream_names import check_stream, stream_of
+from commands.headers.response import Warned
 from commands.model import (
     Command,
     DeletePublication,

@@ -21,8 +21,8 @@ from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM,
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandText, Pair, command_text, is_response
 from commands.explain.suggestions import suggestion
+from commands.headers.registry import parse
 from commands.model import Command
-from commands.parse import parse
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,

@@ -7,8 +7,8 @@ from typing import Any
 
 from commands.explain.command_text import command_text, is_response
 from commands.explain.problems import command_problems
+from commands.headers.registry import parse
 from commands.model import Command, Publish, PubOpt
-from commands.parse import parse
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.explain.describe import described

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from commands.broker.plan import Tags
 from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
 from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
-from commands.headers.response import Reply, reason_text
+from commands.headers.response import Reply, Tags, reason_text
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt

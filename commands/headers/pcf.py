@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from commands.broker.plan import Tags
 from commands.headers.mqrfh import publisher_of
 from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
 from commands.headers.publication import Content, Telling, Told, frame_of_body
-from commands.headers.response import Reply
+from commands.headers.response import Reply, Tags
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt

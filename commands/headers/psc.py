@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.broker.plan import Tags
-from commands.broker.puts import Completion
 from commands.headers.psc_commands import ALL_TAGS, parse_psc
 from commands.headers.psc_folder import split_psc
 from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
-from commands.headers.response import Reply
+from commands.headers.response import Completion, Reply, Tags
 from commands.headers.user_folders import data_text, extensions_folder, user_folder
 from commands.headers.xml_text import has_room_for, in_xml
 from commands.model import Command, Publish, PubOpt

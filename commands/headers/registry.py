@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.headers import message_properties, mqrfh, pcf, psc
-from commands.headers.psc_folder import split_psc
+from commands.headers.psc_commands import parse_psc
+from commands.headers.psc_folder import psc_leaves, split_psc
 from commands.headers.publication import Content, Telling, Told, frame_before
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
@@ -130,3 +131,18 @@ _SUPPRESS_REPLYTO: Final = 0x0800_0000
 def _put_options(command: Publish) -> int:
     options = sum(_PUT_OPTIONS.get(option, 0) for option in set(command.options))
     return options | (_SUPPRESS_REPLYTO if command.anonymous else 0)
+
+
+def parse(message: Message) -> Command:
+    """The command that *message* carries in an MQRFH2, an MQRFH or PCF.
+
+    Raises DecodeError where it carries none or what carries it is broken; CommandError where it breaks a rule of its
+    command (guide 6.7; wire formats 2.5).
+    """
+    # The usual message by the shortest way: an MQRFH2 in front whose psc folder takes no closer look is the command,
+    # whatever stands behind it.
+    if message.headers and isinstance(first := message.headers[0], Rfh2):
+        leaves = psc_leaves(first)
+        if leaves is not None:
+            return parse_psc(leaves)
+    return FAMILIES[family_of(message)].parse(message)

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from commands.broker.plan import Tags, Warned
-from commands.broker.puts import Completion
 from rfh2.constants import MQRC_NONE, REASON_NAMES
+
+Tags = tuple[tuple[str, str], ...]
+"""Names of properties with their values, as a response repeats them."""
+
+
+class Completion(StrEnum):
+    """How a command ended (guide 6.7.6)."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """One topic of a command that was not done; the rest was (guide 6.7.6)."""
+
+    reason: int
+    tags: Tags = ()
 
 
 @dataclass(frozen=True, slots=True)

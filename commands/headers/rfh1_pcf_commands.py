@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from commands.broker.plan import Tags
 from commands.headers.psc_commands import check_fields, distinct
+from commands.headers.response import Tags
 from commands.model import (
     Command,
     DeletePublication,

@@ -13,11 +13,12 @@ import logging
 from dataclasses import replace
 from typing import Final
 
-from commands.broker.broker import Arrival, Broker
+from commands.broker.core import Arrival, BrokerCore
 from commands.broker.dead_letter import dead_letter
 from commands.broker.identifiers import Origin
-from commands.broker.puts import Completion, Outgoing, PutKind
+from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
+from commands.headers.response import Completion
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog
 from commands.qmgr.publication_cache import Again
 from commands.qmgr.store.errors import MessageRefusedError, QueueError
@@ -65,7 +66,7 @@ class Deliverer:
     def __init__(
         self,
         unit: UnitOfWork,
-        broker: Broker,
+        broker: BrokerCore,
         told: set[str] | None = None,
         backlog: Backlog | None = None,
     ) -> None:
@@ -77,7 +78,7 @@ class Deliverer:
         self._owing = unit.owed if self._routes is None and backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
 
-    def is_of(self, unit: UnitOfWork, broker: Broker) -> bool:
+    def is_of(self, unit: UnitOfWork, broker: BrokerCore) -> bool:
         """Whether it was made for these two."""
         return self._unit is unit and self._broker is broker
 

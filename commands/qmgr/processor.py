@@ -25,11 +25,12 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from commands.broker.authority import GroupsOf, RecordedAuthority, no_groups
-from commands.broker.broker import Arrival, Broker, Outcome
 from commands.broker.budget import Budget
+from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.broker.puts import Completion, Outgoing, Put
+from commands.broker.puts import Outgoing, Put
 from commands.broker.selection import selects
+from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
@@ -122,7 +123,7 @@ class Processor:
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._committed = committed
         self._groups_of = groups_of
-        self._broker: Broker | None = None
+        self._broker: BrokerCore | None = None
         self._space: TopicSpace | None = None
         self._repeats: Repeats | None = None
         self._version = -1
@@ -337,7 +338,7 @@ class Processor:
         self._carry_out(unit, broker, arrival, outcome, batch, is_told=reason is not None)
         batch.suspect = message
 
-    def _loaded(self, unit: UnitOfWork) -> Broker:
+    def _loaded(self, unit: UnitOfWork) -> BrokerCore:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
             if self._link is None:
@@ -350,9 +351,7 @@ class Processor:
             self._space = space
             self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
-            self._broker = Broker(
-                self._store.name, objects=objects, space=space, authority=authority, meter=self._guard.meter
-            )
+            self._broker = BrokerCore(objects, space, authority=authority, meter=self._guard.meter)
             self._repeats = (
                 Repeats(self._broker, effects=True)
                 if self._may_repeat(objects, isinstance(unit, PutsRemotely))
@@ -415,13 +414,13 @@ class Processor:
         self._carry_out(unit, broker, arrival, outcome, batch)
         self._version = unit.state_version
 
-    def _delivering(self, unit: UnitOfWork, broker: Broker) -> Deliverer:
+    def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
         deliverer = self._deliverer
         if deliverer is None or not deliverer.is_of(unit, broker):
             deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
         return deliverer
 
-    def _repeat(self, unit: UnitOfWork, broker: Broker, arrival: Arrival, again: Again, batch: _Batch) -> None:
+    def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: Again, batch: _Batch) -> None:
         size_bytes = sum(map(len, again.bodies))
         self._guard.meter.changed(len(again.bodies))
         self._guard.meter.made(size_bytes)
@@ -437,7 +436,7 @@ class Processor:
     def _carry_out(
         self,
         unit: UnitOfWork,
-        broker: Broker,
+        broker: BrokerCore,
         arrival: Arrival,
         outcome: Outcome,
         batch: _Batch,
@@ -499,7 +498,7 @@ class Processor:
             self._committed(self.tally)
 
 
-def input_queues(broker: Broker) -> tuple[str, ...]:
+def input_queues(broker: BrokerCore) -> tuple[str, ...]:
     """The queues that the queued interface reads now: none where PSMODE keeps it from running (guide 6.3)."""
     if broker.objects.qmgr.psmode != "ENABLED":
         return ()

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.identifiers import message_id
-from commands.broker.puts import Completion, Outgoing, Put, PutKind
+from commands.broker.puts import Outgoing, Put, PutKind
+from commands.headers.response import Completion
 from commands.model import Publish
 from rfh2.chain import decoder_of
 from rfh2.errors import DecodeError
@@ -108,7 +109,7 @@ class Repeats:
     effects: whether what the broker changes counts, and not the puts alone.
     """
 
-    def __init__(self, broker: Broker, effects: bool = False) -> None:
+    def __init__(self, broker: BrokerCore, effects: bool = False) -> None:
         self._effects = effects
         self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
         self._kept: dict[Likeness, Kept] = {}

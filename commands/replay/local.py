@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from commands.broker.broker import Broker, Outcome
+from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.puts import Completion, Put, PutKind
+from commands.broker.puts import Put, PutKind
+from commands.headers.registry import parse
+from commands.headers.response import Completion
 from commands.model import Command
-from commands.parse import parse
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

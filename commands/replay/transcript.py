@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commands.broker.broker import Outcome
-from commands.broker.puts import Completion, Put, PutKind
+from commands.broker.core import Outcome
+from commands.broker.puts import Put, PutKind
+from commands.headers.response import Completion
 from rfh2.captured import CapturedMessage
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError

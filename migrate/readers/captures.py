@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.headers.psc_folder import split_psc
+from commands.headers.registry import parse
 from commands.model import (
     Command,
     DeregisterPublisher,
@@ -31,7 +32,6 @@ from commands.model import (
     RegisterPublisher,
     RegOpt,
 )
-from commands.parse import parse
 from commands.replay import natural_queue
 from migrate.legacy_state import (
     Item,
@@ -46,7 +46,7 @@ from migrate.legacy_state import (
 )
 from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
-from migrate.readers.options import options_of
+from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.constants import MQAT_BROKER

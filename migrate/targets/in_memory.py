@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from commands.broker.broker import Broker
 from commands.broker.objects import kind_of
 from commands.broker.selection import selects
+from commands.mqsc.broker import Broker
 from migrate.plan import AddSubscription, KeepRetained, Plan
 from migrate.target import Target, copied
 from streams.topic_space import TopicSpace

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.core import Arrival, Outcome
 from commands.broker.selection import selects
+from commands.mqsc.broker import Broker
 from migrate.plan import Plan, Store
 from migrate.target import Target, copied
 from rfh2.captured import CapturedMessage

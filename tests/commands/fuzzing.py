@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final
 
 from commands.explain.reading import explained
-from commands.parse import parse
+from commands.headers.registry import parse
 from rfh2 import (
     CapturedMessage,
     CommandError,

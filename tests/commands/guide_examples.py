@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from commands.broker.broker import Broker
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage, iso
 from rfh2.constants import MQAT_BROKER, MQMT_REPLY, MQMT_REQUEST, MQRO_PASS_CORREL_ID
 from rfh2.message import decode

@@ -21,10 +21,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from commands.broker.broker import Broker, Outcome
+from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import Put, PutKind
 from commands.mqsc import Administration, Answer, execute, parse
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.message import Message, decode, encode

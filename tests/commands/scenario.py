@@ -19,10 +19,12 @@ from typing import Any
 from lxml import etree
 
 from commands.broker.authority import Action
-from commands.broker.broker import Broker, Outcome
 from commands.broker.context import Semantics
+from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
-from commands.broker.puts import Completion, Put, PutKind
+from commands.broker.puts import Put, PutKind
+from commands.headers.response import Completion
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import Header

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import Broker
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
+from commands.mqsc.broker import Broker
 from migrate import strmqbrk, visibility
 from migrate.assemble import assemble
 from migrate.plan import Plan, PlanOptions

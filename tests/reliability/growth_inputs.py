@@ -15,7 +15,7 @@ from commands.explain.equivalents.render import render
 from commands.explain.equivalents.traced_operations import Stage
 from commands.explain.reading import explained
 from commands.explain.view import View, view
-from commands.parse import parse
+from commands.headers.registry import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, QPubSubError, Rfh1, Rfh2, encode

@@ -13,8 +13,8 @@ from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC
 from commands.explain.equivalents.traced_operations import OperationContext
+from commands.headers.registry import parse
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
-from commands.parse import parse
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commands.broker.puts import Completion
 from commands.explain.equivalents.guide_tables import OPTIONS, equivalent_reason
 from commands.explain.equivalents.traced_operations import TracedMessage
+from commands.headers.response import Completion
 from commands.model import Command
 from rfh2.explain.reasons import reason_text
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from commands.broker.puts import Completion
 from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.mqi import command_calls, shown, to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
@@ -16,6 +15,7 @@ from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import OperationContext, TracedMessage
 from commands.explain.reading import command_json
 from commands.explain.sentence import sentence
+from commands.headers.response import Completion
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 

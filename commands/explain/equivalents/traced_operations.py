@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.broker import EPOCH, Arrival, Broker, Outcome
+from commands.broker.core import EPOCH, Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.trace import Trace
 from commands.explain.reading import command_of
 from commands.model import Command
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
 from rfh2.message import Message

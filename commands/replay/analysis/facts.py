@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.broker import EPOCH, Arrival, Outcome
-from commands.broker.puts import Completion, Outgoing, PutKind
+from commands.broker.core import EPOCH, Arrival, Outcome
+from commands.broker.puts import Outgoing, PutKind
 from commands.broker.trace import Copies, Trace
+from commands.headers.response import Completion
 from commands.model import (
     DeletePublication,
     DeregisterSubscriber,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.broker import EPOCH, Arrival, Broker
 from commands.broker.context import Semantics
+from commands.broker.core import EPOCH, Arrival
+from commands.mqsc.broker import Broker
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.tables import Counts, Row, Table, View
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.broker import EPOCH, Arrival
+from commands.broker.core import EPOCH, Arrival
 from commands.replay.differences.deliveries import Deliveries
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import Difference

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.broker import Arrival, Broker, Outcome
 from commands.broker.context import Semantics
+from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.stream_names import name_in_stream
 from commands.broker.trace import Copies, Trace
+from commands.mqsc.broker import Broker
 from commands.replay.differences.subscribers import ForSubscriber, identity_of
 from streams.operations import (
     Delivery,

@@ -5,8 +5,8 @@ The subscription is the same in both versions: what ``Causes`` knows has been as
 
 from __future__ import annotations
 
+from commands.headers.registry import parse
 from commands.model import Command
-from commands.parse import parse
 from commands.replay.differences.commands_compared import Explained, of_publisher
 from commands.replay.differences.model import Change
 from commands.replay.differences.observe import Step

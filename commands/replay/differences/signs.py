@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from commands.broker.broker import Arrival
+from commands.broker.core import Arrival
 from commands.broker.objects import ADMIN_STREAM
 from commands.model import (
     Command,

@@ -24,7 +24,7 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from commands.broker.broker import EPOCH
+from commands.broker.core import EPOCH
 from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.spark.first_pass_filter import Role, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments

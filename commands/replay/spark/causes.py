@@ -14,8 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from commands.broker.broker import Arrival, Outcome
 from commands.broker.context import Semantics
+from commands.broker.core import Arrival, Outcome
 from commands.replay.differences.causes import Cause, Causes
 from commands.replay.differences.observe import Observed, Step
 from commands.replay.differences.subscribers import Key

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from commands.broker.broker import Broker
+from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.replay.spark.replay_setup import Setting
 from rfh2.message import decode, encode

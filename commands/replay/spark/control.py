@@ -24,9 +24,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.broker import Arrival, Broker
+from commands.broker.core import Arrival
 from commands.broker.objects import CONTROL_QUEUE
 from commands.model import DeletePublication, Publish, PubOpt
+from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import subscription_state
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
 from commands.replay.spark.prepare import Prepared

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.explain.reading import explained
+from commands.headers.registry import parse
 from commands.model import Command
-from commands.parse import parse
 from commands.replay.spark.schemas import CAPTURED, DECODED, arrow_schema, check_columns
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError

@@ -11,10 +11,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from commands.broker.broker import EPOCH, Arrival
+from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.parse import parse
 from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
 from commands.replay.spark.rows import columns
 from rfh2.errors import QPubSubError

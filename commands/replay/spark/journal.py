@@ -18,7 +18,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.core import Arrival, Outcome
+from commands.mqsc.broker import Broker
 from commands.qmgr.publication_cache import Again, Repeats
 from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import Setting

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker.broker import EPOCH
+from commands.broker.core import EPOCH
 from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.first_pass_filter import of_control

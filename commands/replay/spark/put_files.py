@@ -18,8 +18,9 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.broker.broker import Arrival
-from commands.broker.puts import Completion, PutKind
+from commands.broker.core import Arrival
+from commands.broker.puts import PutKind
+from commands.headers.response import Completion
 from commands.qmgr.publication_cache import Again
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines

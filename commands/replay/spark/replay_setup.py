@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from commands.broker.broker import EPOCH, Arrival, Broker
 from commands.broker.context import Semantics
+from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR
 from streams.namelists import QUEUE_NAMELIST
 

@@ -22,7 +22,8 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from commands.broker.broker import Arrival, Broker
+from commands.broker.core import Arrival
+from commands.mqsc.broker import Broker
 from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
 from commands.replay.spark.control import Winner
 from commands.replay.spark.journal import Journals, Lookup

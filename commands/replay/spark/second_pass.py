@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
+from commands.mqsc.broker import Broker
 from commands.qmgr.publication_cache import Again
 from commands.replay.spark.journal import Journal, Journals, Replica
 from commands.replay.spark.prepare import Prepared

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker.broker import Arrival
+from commands.broker.core import Arrival
 from commands.qmgr.publication_cache import Again
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import Broker
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.puts import Completion, PutKind
+from commands.broker.puts import PutKind
 from commands.headers.psc_commands import ALL_TAGS
+from commands.headers.response import Completion
 from commands.model import DelOpt, PubOpt, RegOpt
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.mqmd import Mqmd

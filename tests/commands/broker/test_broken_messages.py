@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from commands.broker.broker import Broker
 from commands.broker.puts import PutKind
-from commands.parse import parse
+from commands.headers.registry import parse
+from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.constants import MQMT_REQUEST

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from commands.broker.puts import Put, PutKind
+from commands.headers.registry import parse
 from commands.model import Publish, RegisterSubscriber, RegOpt
-from commands.parse import parse
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_examples import CAPTURES, FIXTURE, SERVICE, files
 from tests.commands.scenario import Answer, Received

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.broker.broker import Broker
 from commands.cli import main
 from commands.cli.console import Console
+from commands.mqsc.broker import Broker
 from commands.mqsc.values import Shown
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_scenarios import Came, GuideScenario, scenarios, told_topic

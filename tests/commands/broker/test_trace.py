@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import Arrival, Broker, Outcome
+from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
 from commands.explain.build import Wanted, command_message
+from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd
 from streams.operations import PublishToTopic, RequestRetained, Rule, Subscribe
 

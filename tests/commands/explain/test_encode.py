@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from commands.cli.encode import command as encode_command
+from commands.headers.registry import parse
 from commands.model import Publish, PubOpt, RegisterSubscriber, RegOpt
-from commands.parse import parse
 from rfh2 import CapturedMessage, Mqmd, decode_pcf
 from rfh2.captures import FORMATS, read_captures
 from rfh2.mqps import COMMANDS

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.headers.registry import parse
 from commands.model import (
     Command,
     DeletePublication,
@@ -17,7 +18,6 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.parse import parse
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode

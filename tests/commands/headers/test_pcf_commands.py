@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import Action
+from commands.headers.registry import parse
 from commands.model import (
     Command,
     DeletePublication,
@@ -20,7 +21,6 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.parse import parse
 from rfh2.constants import MQMT_REQUEST
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.headers.registry import parse
 from commands.model import (
     Command,
     DeletePublication,
@@ -21,7 +22,6 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
-from commands.parse import parse
 from rfh2.errors import CommandError
 from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd

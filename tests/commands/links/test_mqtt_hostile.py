@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
+from commands.headers.registry import parse
 from commands.links.backoff import Backoff
 from commands.links.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.inbound_writer import Putter
@@ -23,7 +24,6 @@ from commands.links.mqtt.escaping import MAX_BYTES, escaped, unescaped, why_not_
 from commands.links.mqtt.packets import Packet, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
 from commands.links.retained import usable
-from commands.parse import parse
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd, Rfh1, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until

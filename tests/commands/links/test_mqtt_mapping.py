@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.headers.registry import parse
 from commands.links.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.message_for_tree import ForTree, clearing, for_tree, publishing
 from commands.links.mqtt.filters import Filters, FilterTree
 from commands.links.mqtt.packets import FENCE, Packet, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, selects, why_not_topic
 from commands.links.retained import as_operation, differences
-from commands.parse import parse
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, RetainedPublication

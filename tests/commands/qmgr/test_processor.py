@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from commands.broker.broker import Arrival
+from commands.broker.core import Arrival
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
 from commands.qmgr.backlog import Backlog

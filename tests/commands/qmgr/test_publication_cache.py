@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import Arrival, Broker
 from commands.broker.context import Semantics
+from commands.broker.core import Arrival
 from commands.broker.puts import Put
 from commands.explain.build import Wanted, command_message
+from commands.mqsc.broker import Broker
 from commands.qmgr import publication_cache
 from commands.qmgr.publication_cache import Again, Repeats
 from commands.replay.workload import Knobs, Workload, setup_script

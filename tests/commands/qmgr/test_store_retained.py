@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import Broker
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Put
+from commands.mqsc.broker import Broker
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE

@@ -12,7 +12,8 @@ pytest.importorskip("numpy")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.broker.broker import EPOCH, Arrival, Broker
+from commands.broker.core import EPOCH, Arrival
+from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Turn, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import Setting

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from commands.broker.objects import CONTROL_QUEUE
 from commands.cli import main
 from commands.cli.generate import command as generate
+from commands.headers.registry import parse
 from commands.model import Command, DeregisterSubscriber, Publish, RegisterSubscriber
-from commands.parse import parse
 from commands.replay import LocalReplay
 from commands.replay.workload import Knobs, Workload, WorkloadError, setup_script
 from commands.replay.workload.seeded_random import Zipf, draws

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from commands.broker.broker import EPOCH
+from commands.broker.core import EPOCH
+from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.parse import parse
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.first_pass_filter import Role, Roles

@@ -17,18 +17,15 @@ from commands.broker.copies import copies
 from commands.broker.dead_letter import dead_letter, is_wanted
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Ids, Origin
-from commands.broker.objects import Objects, QueueManager
-from commands.broker.plan import Plan, Warned
-from commands.broker.puts import Completion, Outgoing, Put, PutKind
+from commands.broker.objects import Objects
+from commands.broker.plan import Plan
+from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
-from commands.broker.selection import selects
 from commands.broker.trace import Trace, Tracer
 from commands.broker.translate import translate
-from commands.headers.registry import is_command
+from commands.headers.registry import is_command, parse
+from commands.headers.response import Completion, Warned
 from commands.model import Command
-from commands.mqsc import run_setup
-from commands.parse import parse
-from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.frozen import quick
@@ -36,7 +33,7 @@ from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
 from streams.patterns import written_topic
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import WildcardScheme
 from streams.topic_space import TopicSpace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -120,59 +117,37 @@ class _Work:
     tracer: Tracer | None = None
 
 
-class Broker:
-    """A queue manager's queued publish/subscribe interface, in memory.
+class BrokerCore:
+    """A queue manager's queued publish/subscribe interface, on objects and a topic space in memory.
 
-    setup: MQSC text, run first. semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5).
-    objects, space, authority: given by an edge that keeps them elsewhere. rfh2_wildcards: the scheme of MQRFH2
-    commands; WebSphere MQ version 6's own broker had CHAR for all (guide 2.5.1.1). meter: of what each command takes;
-    None where nothing is limited. Raises QPubSubError where *setup* fails.
+    semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5). authority: of the objects'
+    records where none is given. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own broker had
+    CHAR for all (guide 2.5.1.1). meter: of what each command takes; None where nothing is limited.
     """
 
     def __init__(
         self,
-        qmgr: str,
-        setup: str = "",
+        objects: Objects,
+        space: TopicSpace,
         semantics: str = "v7",
-        *,
-        objects: Objects | None = None,
-        space: TopicSpace | None = None,
         authority: Authority | None = None,
+        *,
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
         meter: Meter | None = None,
     ) -> None:
+        self.objects, self.space = objects, space
         self.rfh2_wildcards = rfh2_wildcards
         self._meter = meter
-        self.objects = objects if objects is not None else Objects(QueueManager(qmgr))
         self.semantics = Semantics(semantics)
-        self.space = space if space is not None else TopicSpace(self.objects.topics, selects, self.semantics.value)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
-        self._now = EPOCH
-        # What the setup defines begins to run out when the first message comes: no clock is read here.
-        self._not_begun: tuple[Subscription, ...] = ()
-        if setup:
-            run_setup(setup, self.objects, self.space, EPOCH)
-            self._not_begun = tuple(s for s in self.space.subscriptions() if s.expires_at is not None)
+        # What was defined at EPOCH, before there was a clock, begins to run out when the first message comes.
+        lasting = (s for s in self.space.subscriptions() if s.expires_at is not None)
+        self._not_begun = tuple(s for s in lasting if s.created == EPOCH)
 
     @property
     def qmgr(self) -> str:
         """The queue manager's name."""
         return self.objects.qmgr.name
-
-    def handle(self, message: CapturedMessage) -> list[Put]:
-        """Process one captured message and return its puts; a message without a time comes when the last one came.
-
-        The identifiers of puts are made from ``seq``. A message with a ``seq`` that was handled before is processed
-        like any other; its puts then repeat identifiers.
-        """
-        return self.replay(message)[1]
-
-    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
-        """The same, with what the message came to."""
-        now = message.time if message.time is not None else self._now
-        arrival = Arrival(message.seq, now, message.queue, message.md, message.body, message.user)
-        outcome = self.process(arrival)
-        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
 
     def process(self, arrival: Arrival, reading: Reading | None = None) -> Outcome:
         """Process one message: the effects have been applied to the topic space when this returns.
@@ -188,7 +163,6 @@ class Broker:
         return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
 
     def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
-        self._now = arrival.now
         if self._not_begun:
             self._begin(arrival.now)
         origin = Origin.of(self.qmgr, arrival.now)
