@@ -57,7 +57,7 @@ def test_time_grows_in_proportion_up_to_half_a_megabyte(name: str) -> None:
 
 
 def squared(size: int) -> None:
-    for _ in range(size // 512):
+    for _ in range(size // 128):
         sum(range(size // 8))
 
 
