@@ -2,8 +2,8 @@
 
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import read_sources
 from migrate.target import Target
 
-__all__ = ["LegacyState", "Phase", "Plan", "PlanOptions", "Target", "Tool", "fingerprint", "read_sources"]
+__all__ = ["LegacyState", "MigrationPlan", "Phase", "PlanOptions", "Target", "Tool", "fingerprint", "read_sources"]

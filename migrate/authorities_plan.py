@@ -15,7 +15,7 @@ from commands.broker.authority import Action, RecordedAuthority
 from commands.broker.objects import AuthorityRecord, is_object_name
 from migrate.draft import Draft
 from migrate.ledger import Severity
-from migrate.legacy_state import Authority, Key
+from migrate.legacy_state import Key, LegacyAuthority
 from migrate.plan import AddSubscription, KeepRetained
 from rfh2.mqmd import name_of
 from streams.namelists import DEFAULT_STREAM
@@ -38,7 +38,7 @@ def plan_authorities(draft: Draft) -> None:
     check_subscribers(draft)
 
 
-def _plan_one(draft: Draft, key: Key, authority: Authority) -> None:
+def _plan_one(draft: Draft, key: Key, authority: LegacyAuthority) -> None:
     given = set(_expanded(authority.authorities)) - set(authority.removed)
     if authority.object_type != "QUEUE":
         if authority.object_type == "TOPIC" and authority.profile not in draft.objects.topics:
@@ -75,7 +75,7 @@ def _expanded(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _grant(
-    draft: Draft, key: Key, authority: Authority, object_type: str, profile: str, words: set[str]
+    draft: Draft, key: Key, authority: LegacyAuthority, object_type: str, profile: str, words: set[str]
 ) -> AuthorityRecord:
     record = AuthorityRecord(object_type, profile, authority.entity_type, authority.entity)
     before = draft.objects.authorities.get(record.name, record)

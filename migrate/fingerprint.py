@@ -34,7 +34,7 @@ def combined(digests: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReadingDifference:
     """What changed from one reading to a later one: labels of items that came, and how many of each kind went."""
 
     added: tuple[str, ...]
@@ -49,11 +49,11 @@ def labelled(state: LegacyState) -> list[tuple[str, str]]:
     return [(digest(item), item.label) for _, item in state.items()]
 
 
-def difference(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> Difference:
+def difference(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> ReadingDifference:
     """What *after* has that *before* has not, and the other way round; each in its own order."""
     before, after = list(before), list(after)
     were, are = Counter(d for d, _ in before), Counter(d for d, _ in after)
-    return Difference(_beyond(after, were), _beyond(before, are))
+    return ReadingDifference(_beyond(after, were), _beyond(before, are))
 
 
 def _beyond(items: Iterable[tuple[str, str]], others: Counter[str]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class Fate:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _LedgerEntry:
     item: Item
     becomes: str | None = None
     reported: bool = False
@@ -70,7 +70,7 @@ class Ledger:
     """The items of one state, and what has been said of each so far."""
 
     def __init__(self, state: LegacyState) -> None:
-        self._entries: dict[Key, _Entry] = {key: _Entry(item) for key, item in state.items()}
+        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(item) for key, item in state.items()}
 
     def becomes(self, key: Key, what: str) -> None:
         """The item is *what* in the new state."""
@@ -116,7 +116,7 @@ def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
     return counts
 
 
-def _fate(key: Key, entry: _Entry) -> Fate:
+def _fate(key: Key, entry: _LedgerEntry) -> Fate:
     verdict = Verdict.REPORTED if entry.reported else Verdict.CHANGED if entry.changed else Verdict.MIGRATED
     becomes = "" if entry.reported else entry.becomes or ""
     return Fate(key, entry.item.label, str(entry.item.source), verdict, becomes, tuple(entry.reasons))

@@ -234,7 +234,7 @@ class AclEntry(Item):
         return f"ACL entry of {whose} on {self.topic or 'the root'}"
 
 
-class Authority(Item):
+class LegacyAuthority(Item):
     """What a user or a group may do with a queue or another object (setmqaut, SET AUTHREC).
 
     authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again.
@@ -334,7 +334,7 @@ class LegacyState(Frozen):
     retained: tuple[LegacyRetained, ...] = ()
     publishers: tuple[Publisher, ...] = ()
     acl: tuple[AclEntry, ...] = ()
-    authorities: tuple[Authority, ...] = ()
+    authorities: tuple[LegacyAuthority, ...] = ()
     principals: tuple[Principal, ...] = ()
     attributes: tuple[StanzaAttribute, ...] = ()
     flow_inputs: tuple[FlowInput, ...] = ()
@@ -369,7 +369,7 @@ FIELD_OF_KIND: Final = {
         (LegacyRetained, "retained"),
         (Publisher, "publishers"),
         (AclEntry, "acl"),
-        (Authority, "authorities"),
+        (LegacyAuthority, "authorities"),
         (Principal, "principals"),
         (StanzaAttribute, "attributes"),
         (FlowInput, "flow_inputs"),

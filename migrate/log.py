@@ -20,7 +20,7 @@ from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, Phase, Plan, Step, Store, Tool
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
 from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat
 from streams.topic_objects import TopicObject
@@ -72,12 +72,12 @@ def retrieved(state: LegacyState, how: str = "the sources") -> Iterator[str]:
             yield one_line(f"\tNot read: {item.source}: {printable(item.text)}")
 
 
-def reading(plan: Plan) -> Iterator[str]:
+def reading(plan: MigrationPlan) -> Iterator[str]:
     """What was found, and what is to become of it."""
     return map(one_line, _reading(plan))
 
 
-def applying(plan: Plan) -> Iterator[str]:
+def applying(plan: MigrationPlan) -> Iterator[str]:
     """What is done, step by step; topic objects for access control lists from the last to the first, as guide 8.4."""
     return map(one_line, _applying(plan))
 
@@ -88,7 +88,7 @@ def one_line(text: str) -> str:
     return indent + "".join(c if c.isprintable() else "." for c in text[len(indent) :])
 
 
-def _reading(plan: Plan) -> Iterator[str]:
+def _reading(plan: MigrationPlan) -> Iterator[str]:
     fates = {fate.key: fate for fate in plan.fates}
     yield from _places(plan, fates)
     yield from _subscriptions(plan, fates)
@@ -101,7 +101,7 @@ def _reading(plan: Plan) -> Iterator[str]:
     yield "All publish/subscribe state has been read"
 
 
-def _applying(plan: Plan) -> Iterator[str]:
+def _applying(plan: MigrationPlan) -> Iterator[str]:
     if plan.phase is Phase.REHEARSE:
         yield "Rehearsal: nothing is changed; these are the steps of a real run"
     else:
@@ -117,7 +117,7 @@ def _applying(plan: Plan) -> Iterator[str]:
             yield from step_lines(step)
 
 
-def closing(plan: Plan, seconds: float | None = None) -> Iterator[str]:
+def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     """How it ended."""
     counts = plan.counts
     total = sum(counts.values())
@@ -165,7 +165,7 @@ def broker_topic(stream: str, topic: str, product: Product) -> str:
     return f"{STREAM_TOPICS}{stream}/{topic}" if product is Product.WMB else topic
 
 
-def _places(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _places(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
     for field, word in (("streams", "Streams"), ("sub_points", "Subscription points")):
         items = getattr(plan.state, field)
         if not items:
@@ -177,7 +177,7 @@ def _places(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
         yield f"{word}: end ({len(items)})"
 
 
-def _subscriptions(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _subscriptions(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
     items = plan.state.subscriptions
     yield "Subscriptions: start"
     before: str | None = None
@@ -205,7 +205,7 @@ def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
         yield f"\tName: {printable(item.name)}"
 
 
-def _topics(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _topics(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
     """Every topic that has a list or a subscription, the root first, as a broker lists its topics."""
     product = plan.state.product
     entries: dict[str, list[tuple[Key, AclEntry]]] = defaultdict(list)
@@ -226,7 +226,7 @@ def _topics(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
     yield f"Topics: end ({len(order)})"
 
 
-def _retained(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _retained(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
     items = plan.state.retained
     yield "Retained publications: start"
     for number, item in enumerate(items, 1):
@@ -240,7 +240,7 @@ def _place(item: LegacyRetained) -> str:
     return f"at subscription point {item.sub_point}" if item.sub_point else "at the default subscription point"
 
 
-def _others(plan: Plan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _others(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
     told = {"stream", "sub_point", "subscription", "retained", "acl"}
     if plan.tool is Tool.STRMQBRK and not plan.state.acl:
         told.discard("acl")

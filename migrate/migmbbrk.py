@@ -15,11 +15,11 @@ from migrate.acl import FILE_NAME, plan_acl
 from migrate.attributes import migrated_attributes
 from migrate.authorities_plan import check_subscribers, plan_authorities
 from migrate.draft import Draft
-from migrate.fingerprint import Difference, fingerprint
+from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, is_marker, marker_of, moment
-from migrate.plan import AddSubscription, Phase, Plan, PlanOptions, Step, Tool
+from migrate.plan import AddSubscription, MigrationPlan, Phase, PlanOptions, Step, Tool
 from migrate.relations import plan_relations
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
@@ -47,10 +47,10 @@ def plan(
     now: datetime,
     phase: Phase,
     *,
-    since_initial: Difference | None = None,
+    since_initial: ReadingDifference | None = None,
     again: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Plan:
+) -> MigrationPlan:
     """What migmbbrk will do in *phase*. now: UTC. since_initial: what has changed since the initial phase, if known.
 
     again: -z, run although a run was completed. Raises MigrationError where the completion phase has no initial one
@@ -94,7 +94,7 @@ def plan(
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
     draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
     topics = known_topics(draft)
-    return Plan(
+    return MigrationPlan(
         Tool.MIGMBBRK,
         phase,
         draft.qmgr,
@@ -197,7 +197,7 @@ def _check_denied_wildcards(draft: Draft) -> None:
                 break
 
 
-def _tell_difference(draft: Draft, found: Difference) -> None:
+def _tell_difference(draft: Draft, found: ReadingDifference) -> None:
     shown = [f"new: {label}" for label in found.added[:10]] + [f"gone: {label}" for label in found.removed[:10]]
     count = len(found.added) + len(found.removed)
     more = f"; and {count - len(shown)} more" if count > len(shown) else ""

@@ -94,7 +94,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MigrationPlan:
     """All that will be done, and what becomes of every item of *state*.
 
     options: as the log shows them. warnings: what concerns the migration as a whole. security: the security command

@@ -16,7 +16,7 @@ from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, marker_of, moment
 from migrate.old_wildcards import by_characters, note_schemes
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.relations import check_parent, plan_relations, planned_parent
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
@@ -40,7 +40,7 @@ def plan(
     *,
     rehearse: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Plan:
+) -> MigrationPlan:
     """What strmqbrk will do. now: UTC. progress: called with how many more items are settled.
 
     Raises MigrationError where -p names another parent than the recorded one, and, unless this is a rehearsal, where
@@ -74,7 +74,7 @@ def plan(
     if not draft.objects.qmgr.deadq:
         draft.warn("the queue manager has no dead-letter queue", "P30")
     topics = known_topics(draft)
-    return Plan(
+    return MigrationPlan(
         Tool.STRMQBRK,
         Phase.REHEARSE if rehearse else Phase.COMPLETE,
         draft.qmgr,

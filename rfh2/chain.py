@@ -22,7 +22,7 @@ from rfh2.constants import (
 from rfh2.dlh import decode_dlh
 from rfh2.layouts import MQDLH
 from rfh2.mqmd import name_of
-from rfh2.prologue import STEPPED_OVER, Kind, decode_stepped
+from rfh2.prologue import STEPPED_OVER, HeaderKind, decode_stepped
 from rfh2.rfh2 import FIXED_LENGTH, STRUC_ID, decode_rfh2
 
 
@@ -63,10 +63,16 @@ DECODERS: dict[str, Decoder] = {
 DECODERS |= {kind.format: partial(decode_stepped, kind) for kind in STEPPED_OVER}
 
 _KINDS = (
-    *(rfh1.KIND, Kind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH})),
-    *(Kind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}), xqh.KIND, mde.KIND, eph.KIND, *STEPPED_OVER),
+    *(rfh1.KIND, HeaderKind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH})),
+    *(
+        HeaderKind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
+        xqh.KIND,
+        mde.KIND,
+        eph.KIND,
+        *STEPPED_OVER,
+    ),
 )
-_BY_STRUC_ID: dict[bytes, tuple[Kind, ...]] = {
+_BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
     each.struc_id.encode(): tuple(kind for kind in _KINDS if kind.struc_id == each.struc_id) for each in _KINDS
 }
 _ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}

@@ -15,9 +15,9 @@ from rfh2.constants import MQENC_NATIVE
 from rfh2.errors import EncodeError
 from rfh2.layouts import MQCFH, MQRFH
 from rfh2.pcf import Pcf, decode_pcf
-from rfh2.prologue import LENGTH, Kind, decode_prologue, prologue_fields
+from rfh2.prologue import LENGTH, HeaderKind, decode_prologue, prologue_fields
 
-KIND: Final = Kind("MQEPH", "EPH ", "MQHEPCF", {1: LENGTH + MQCFH.size})
+KIND: Final = HeaderKind("MQEPH", "EPH ", "MQHEPCF", {1: LENGTH + MQCFH.size})
 
 
 @dataclass(frozen=True, slots=True)

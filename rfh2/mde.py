@@ -9,9 +9,9 @@ from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.constants import MQENC_NATIVE, MQFMT_MD_EXTENSION, MQOL_UNDEFINED
 from rfh2.layouts import MQMDE
 from rfh2.mqmd import Mqmd, identifier
-from rfh2.prologue import Kind, decode_prologue, prologue_fields
+from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
 
-KIND: Final = Kind("MQMDE", "MDE ", MQFMT_MD_EXTENSION, {2: MQMDE.size})
+KIND: Final = HeaderKind("MQMDE", "MDE ", MQFMT_MD_EXTENSION, {2: MQMDE.size})
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ LENGTH: Final = MQRFH.size
 
 
 @dataclass(frozen=True)
-class Kind:
+class HeaderKind:
     """A header by its IBM name. sizes: the least StrucLength of each version, in bytes. reason: for a malformed one."""
 
     name: str
@@ -80,11 +80,11 @@ class Prologue(NamedTuple):
 
 
 STEPPED_OVER: Final = (
-    Kind("MQCIH", "CIH ", "MQCICS", {1: 164, 2: 180}),
-    Kind("MQDH", "DH  ", "MQHDIST", {1: 48}),
-    Kind("MQIIH", "IIH ", "MQIMS", {1: 84}),
-    Kind("MQRMH", "RMH ", "MQHREF", {1: 108}),
-    Kind("MQWIH", "WIH ", "MQHWIH", {1: 120}),
+    HeaderKind("MQCIH", "CIH ", "MQCICS", {1: 164, 2: 180}),
+    HeaderKind("MQDH", "DH  ", "MQHDIST", {1: 48}),
+    HeaderKind("MQIIH", "IIH ", "MQIMS", {1: 84}),
+    HeaderKind("MQRMH", "RMH ", "MQHREF", {1: 108}),
+    HeaderKind("MQWIH", "WIH ", "MQHWIH", {1: 120}),
 )
 _BY_NAME: Final = {kind.name: kind for kind in STEPPED_OVER}
 
@@ -125,7 +125,7 @@ class SteppedHeader:
         return MQRFH.pack(self.order, *fields) + self.rest
 
 
-def decode_prologue(kind: Kind, data: bytes, offset: int, ccsid: int) -> Prologue:
+def decode_prologue(kind: HeaderKind, data: bytes, offset: int, ccsid: int) -> Prologue:
     """The prologue of a header of that kind at *offset* in *data*, all of which, to StrucLength, is there.
 
     ccsid: CodedCharSetId of the *preceding* header. The byte order is read off Version. Raises DecodeError.
@@ -154,7 +154,7 @@ def decode_prologue(kind: Kind, data: bytes, offset: int, ccsid: int) -> Prologu
     return Prologue(version, length, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, order, charset)
 
 
-def prologue_fields(kind: Kind, header: Prologued) -> tuple[bytes | int, ...]:
+def prologue_fields(kind: HeaderKind, header: Prologued) -> tuple[bytes | int, ...]:
     """The values of the fields with which *header* begins, ready to be packed. Raises EncodeError."""
     if header.version not in kind.sizes:
         raise EncodeError(f"{kind.name}: there is no version {header.version}")
@@ -169,7 +169,7 @@ def prologue_fields(kind: Kind, header: Prologued) -> tuple[bytes | int, ...]:
     )
 
 
-def decode_stepped(kind: Kind, data: bytes, offset: int, ccsid: int) -> SteppedHeader:
+def decode_stepped(kind: HeaderKind, data: bytes, offset: int, ccsid: int) -> SteppedHeader:
     """The header of that kind at *offset* in *data*; ccsid: of the *preceding* header. Raises DecodeError."""
     p = decode_prologue(kind, data, offset, ccsid)
     return SteppedHeader(

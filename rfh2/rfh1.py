@@ -27,10 +27,10 @@ from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import maker, quick
 from rfh2.layouts import MQRFH
 from rfh2.name_values import NameValue, parse, write
-from rfh2.prologue import Kind, decode_prologue, prologue_fields
+from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
 
 FIXED_LENGTH: Final = MQRFH.size
-KIND: Final = Kind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
+KIND: Final = HeaderKind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
 
 
 @quick

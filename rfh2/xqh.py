@@ -17,9 +17,9 @@ from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQMD1, MQXQH
 from rfh2.mqmd import Mqmd, characters, decode_mqmd
-from rfh2.prologue import Kind
+from rfh2.prologue import HeaderKind
 
-KIND: Final = Kind("MQXQH", "XQH ", MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
+KIND: Final = HeaderKind("MQXQH", "XQH ", MQFMT_XMIT_Q_HEADER, {1: MQXQH.size + MQMD1.size})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from streams.char_wildcards import (
 )
 from streams.index import SubscriptionIndex
 from streams.mapping import (
-    Finding,
-    Severity,
+    PrefixFinding,
+    PrefixSeverity,
     StreamTopic,
     check_prefix_collisions,
     check_stream_addition,
@@ -101,11 +101,12 @@ __all__ = [
     "Delivery",
     "DeliveryPersistence",
     "Effect",
-    "Finding",
     "MessageDelivery",
     "Namelist",
     "Operation",
     "Pattern",
+    "PrefixFinding",
+    "PrefixSeverity",
     "ProxySubscriptions",
     "Publication",
     "PublicationFormat",
@@ -119,7 +120,6 @@ __all__ = [
     "RetainedPublications",
     "RetainedStored",
     "Scope",
-    "Severity",
     "StreamTopic",
     "Subscribe",
     "Subscription",

@@ -66,7 +66,7 @@ def sub_point_prefix(sub_point: str | None, namelist: Namelist, topic_objects: T
     return None
 
 
-class Severity(StrEnum):
+class PrefixSeverity(StrEnum):
     """How much a finding matters: an error makes the change wrong, a warning wants a person's judgement."""
 
     ERROR = "error"
@@ -74,11 +74,11 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PrefixFinding:
     """One thing found when asked whether a stream or a subscription point can be added or deleted."""
 
     code: str
-    severity: Severity
+    severity: PrefixSeverity
     text: str
 
 
@@ -89,12 +89,12 @@ def check_stream_addition(
     topic_objects: TopicObjects,
     subscriptions: Iterable[Subscription] = (),
     retained_topics: Iterable[str] = (),
-) -> list[Finding]:
+) -> list[PrefixFinding]:
     """What guide 6.5.4 asks for before a stream works: queue, topic object, WILDCARD(BLOCK), namelist, own prefix.
 
     queues: the names of the local queues. subscriptions, retained_topics: what there is already, anywhere.
     """
-    findings: list[Finding] = []
+    findings: list[PrefixFinding] = []
     if stream not in queues:
         findings.append(_error("no-queue", f"there is no local queue {stream}"))
     if stream in queue_namelist:
@@ -122,9 +122,9 @@ def check_stream_deletion(
     messages_on_queue: int,
     queue_namelist: Namelist,
     topic_objects: TopicObjects,
-) -> list[Finding]:
+) -> list[PrefixFinding]:
     """What guide 6.5.5 asks for before a stream is deleted: no subscriptions left, no messages left on its queue."""
-    findings: list[Finding] = []
+    findings: list[PrefixFinding] = []
     if stream == DEFAULT_STREAM:
         findings.append(_error("default-stream", "the default stream cannot be deleted"))
     if stream not in queue_namelist:
@@ -144,12 +144,12 @@ def check_sub_point_addition(
     topic_objects: TopicObjects,
     subscriptions: Iterable[Subscription] = (),
     retained_topics: Iterable[str] = (),
-) -> list[Finding]:
+) -> list[PrefixFinding]:
     """What guide 6.5.6 asks before a subscription point is added: is it there already, is its name or string taken.
 
     subscriptions, retained_topics: what there is already, anywhere.
     """
-    findings: list[Finding] = []
+    findings: list[PrefixFinding] = []
     if sub_point_prefix(sub_point, namelist, topic_objects) is not None:
         findings.append(_error("already-defined", f"subscription point {sub_point} is defined already"))
         return findings
@@ -173,7 +173,7 @@ def check_prefix_collisions(
     topic_objects: TopicObjects,
     subscriptions: Iterable[Subscription],
     retained_topics: Iterable[str],
-) -> list[Finding]:
+) -> list[PrefixFinding]:
     """Who else is in the part of the topic space that *owner* (a stream or a subscription point) is to have (6.1).
 
     The prefixes of streams and subscription points have to be unique and none inside another; ordinary subscriptions
@@ -181,7 +181,7 @@ def check_prefix_collisions(
     """
     if not prefix:
         return []
-    findings: list[Finding] = []
+    findings: list[PrefixFinding] = []
     for other in topic_objects:
         if other.name == owner or not other.topic_string:
             continue
@@ -208,9 +208,9 @@ def _lies_within(prefix: str, subscription: Subscription) -> bool:
     return is_within(prefix, subscription.topic_string)
 
 
-def _error(code: str, text: str) -> Finding:
-    return Finding(code, Severity.ERROR, text)
+def _error(code: str, text: str) -> PrefixFinding:
+    return PrefixFinding(code, PrefixSeverity.ERROR, text)
 
 
-def _warning(code: str, text: str) -> Finding:
-    return Finding(code, Severity.WARNING, text)
+def _warning(code: str, text: str) -> PrefixFinding:
+    return PrefixFinding(code, PrefixSeverity.WARNING, text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rfh2.terminal_escape import visible
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
-from streams.topic_prefixes import Place
+from streams.topic_prefixes import TopicPrefix
 from streams.topic_strings import SEPARATOR, is_within
 
 
@@ -22,7 +22,7 @@ class Outline:
     label: str
     topic_string: str
     objects: list[TopicObject] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[TopicPrefix] = field(default_factory=list)
     subscriptions: list[Subscription] = field(default_factory=list)
     retained: bool = False
     children: list[Outline] = field(default_factory=list)
@@ -48,14 +48,14 @@ def outline(
     retained_topics: Iterable[str],
     under: str = "",
     depth: int | None = None,
-    places: Iterable[Place] = (),
+    places: Iterable[TopicPrefix] = (),
 ) -> Outline:
     """The tree of everything at and below topic string *under*, at most *depth* levels deep.
 
     places: the streams and subscription points to mark; each is where a topic object is.
     What lies deeper is counted in ``hidden`` of the node above it. Children are in order of their labels.
     """
-    root = _Node()
+    root = _OutlineNode()
     for topic_object in objects:
         if topic_object.topic_string:
             root.add(topic_object.topic_string, topic_object, under, depth)
@@ -80,14 +80,14 @@ def marks(node: Outline) -> list[tuple[str, str]]:
     return [(kind, visible(text)) for kind, text in out]
 
 
-class _Node:
+class _OutlineNode:
     """A level while the tree is being built; ``here`` has None for a retained publication."""
 
     __slots__ = ("children", "here", "hidden")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
-        self.here: list[TopicObject | Place | Subscription | None] = []
+        self.children: dict[str, _OutlineNode] = {}
+        self.here: list[TopicObject | TopicPrefix | Subscription | None] = []
         self.hidden = 0
 
     @property
@@ -98,7 +98,7 @@ class _Node:
     def add(
         self,
         topic_string: str,
-        thing: TopicObject | Place | Subscription | None,
+        thing: TopicObject | TopicPrefix | Subscription | None,
         under: str,
         depth: int | None,
         counts: bool = True,
@@ -109,14 +109,14 @@ class _Node:
         levels = rest.split(SEPARATOR)[1:]
         node = self
         for level in levels[:depth]:
-            node = node.children.setdefault(level, _Node())
+            node = node.children.setdefault(level, _OutlineNode())
         if len(levels[:depth]) < len(levels):
             node.hidden += counts
         else:
             node.here.append(thing)
 
 
-def _outlined(root: _Node, under: str) -> Outline:
+def _outlined(root: _OutlineNode, under: str) -> Outline:
     # A topic may have thousands of levels, and be a chain of as many nodes: hence no recursion, and no topic string is
     # spelt out for a level that is only on the way to another.
     top = _shown(root, under, under)
@@ -136,12 +136,12 @@ def _outlined(root: _Node, under: str) -> Outline:
     return top
 
 
-def _shown(node: _Node, label: str, topic_string: str) -> Outline:
+def _shown(node: _OutlineNode, label: str, topic_string: str) -> Outline:
     return Outline(
         label,
         topic_string,
         [thing for thing in node.here if isinstance(thing, TopicObject)],
-        [thing for thing in node.here if isinstance(thing, Place)],
+        [thing for thing in node.here if isinstance(thing, TopicPrefix)],
         [thing for thing in node.here if isinstance(thing, Subscription)],
         None in node.here,
         hidden=node.hidden,

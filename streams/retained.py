@@ -22,11 +22,11 @@ from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import LevelWalk, TopicPattern
 
 
-class _Node:
+class _TopicNode:
     __slots__ = ("children", "retained")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node] = {}
+        self.children: dict[str, _TopicNode] = {}
         self.retained: RetainedPublication | None = None
 
 
@@ -36,7 +36,7 @@ class RetainedPublications:
     __slots__ = ("_by_topic", "_expiries", "_root")
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = _TopicNode()
         self._by_topic: dict[str, RetainedPublication] = {}
         # (expires_at, topic string), with entries of publications since replaced, which are skipped.
         self._expiries: list[tuple[datetime, str]] = []
@@ -51,7 +51,7 @@ class RetainedPublications:
         for level in retained.topic_string.split(SEPARATOR):
             below = node.children.get(level)
             if below is None:
-                below = node.children[level] = _Node()
+                below = node.children[level] = _TopicNode()
             node = below
         before = node.retained
         node.retained = retained
@@ -124,7 +124,7 @@ class RetainedPublications:
 
     def _topic_walk(self, pattern: TopicPattern) -> Iterator[RetainedPublication]:
         walk = LevelWalk(pattern)
-        stack: list[tuple[_Node, int]] = [(self._root, walk.start)]
+        stack: list[tuple[_TopicNode, int]] = [(self._root, walk.start)]
         while stack:
             node, state = stack.pop()
             if node.retained is not None and walk.is_whole(state):
@@ -146,7 +146,7 @@ class RetainedPublications:
 
     def _char_walk(self, pattern: CharPattern) -> Iterator[RetainedPublication]:
         *whole, begun = pattern.literal_prefix.split(SEPARATOR)
-        node: _Node | None = self._root
+        node: _TopicNode | None = self._root
         for level in whole:
             node = node.children.get(level) if node is not None else None
         if node is None:
@@ -158,7 +158,7 @@ class RetainedPublications:
                         yield retained
 
 
-def _subtree(node: _Node) -> Iterator[RetainedPublication]:
+def _subtree(node: _TopicNode) -> Iterator[RetainedPublication]:
     stack = [node]
     while stack:
         node = stack.pop()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from streams.mapping import Finding, Severity, stream_topic
+from streams.mapping import PrefixFinding, PrefixSeverity, stream_topic
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
 from streams.topic_objects import TopicObjects, Wildcard
 from streams.topic_strings import at_and_above
@@ -23,7 +23,7 @@ _ROOTED: Final = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TopicPrefix:
     """Where one stream or subscription point lies. name: of the stream, or of the point, which is its topic string."""
 
     kind: str
@@ -34,21 +34,23 @@ class Place:
         return f"{self.kind} {self.name}"
 
 
-def places(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> list[Place]:
+def places(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> list[TopicPrefix]:
     """Every named stream and subscription point that has a topic string, in the order of the namelists."""
     found = []
     for name in streams.names if streams is not None else ():
         topic_string = stream_topic(name, topic_objects).prefix
         if topic_string:
-            found.append(Place(STREAM, name, topic_string))
+            found.append(TopicPrefix(STREAM, name, topic_string))
     for name in sub_points.names if sub_points is not None else ():
         topic_object = topic_objects.get(name)
         if name != DEFAULT_SUB_POINT and topic_object is not None and topic_object.topic_string:
-            found.append(Place(SUB_POINT, topic_object.topic_string, topic_object.topic_string))
+            found.append(TopicPrefix(SUB_POINT, topic_object.topic_string, topic_object.topic_string))
     return found
 
 
-def collisions(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> list[Finding]:
+def collisions(
+    streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects
+) -> list[PrefixFinding]:
     """What keeps streams and subscription points from being apart, as things stand (guide 6.1, 6.5.4, 6.5.6).
 
     A stream without a topic object or without a topic string, whose topics are among those of the default stream; a
@@ -56,7 +58,7 @@ def collisions(streams: Namelist | None, sub_points: Namelist | None, topic_obje
     other; a place whose publications wildcards reach from outside.
     """
     found = [*_homeless(streams, sub_points, topic_objects)]
-    at: dict[str, list[Place]] = {}
+    at: dict[str, list[TopicPrefix]] = {}
     for place in places(streams, sub_points, topic_objects):
         at.setdefault(place.topic_string, []).append(place)
     lengths = sorted(set(map(len, at)), reverse=True)
@@ -74,7 +76,9 @@ def collisions(streams: Namelist | None, sub_points: Namelist | None, topic_obje
     return found
 
 
-def _homeless(streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects) -> Iterator[Finding]:
+def _homeless(
+    streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects
+) -> Iterator[PrefixFinding]:
     for name in streams.names if streams is not None else ():
         if name in _ROOTED:
             continue
@@ -90,5 +94,5 @@ def _homeless(streams: Namelist | None, sub_points: Namelist | None, topic_objec
             yield _warning("no-sub-point", f"{why}: there is no such subscription point")
 
 
-def _warning(code: str, text: str) -> Finding:
-    return Finding(code, Severity.WARNING, text)
+def _warning(code: str, text: str) -> PrefixFinding:
+    return PrefixFinding(code, PrefixSeverity.WARNING, text)

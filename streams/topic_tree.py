@@ -34,13 +34,13 @@ _STEPS: Final = 4
 _FREE_STEPS: Final = 256
 
 
-class _Node:
+class _PatternNode:
     __slots__ = ("children", "here", "more", "plus", "tail")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node] | None = None
-        self.plus: _Node | None = None
-        self.more: _Node | None = None
+        self.children: dict[str, _PatternNode] | None = None
+        self.plus: _PatternNode | None = None
+        self.more: _PatternNode | None = None
         self.here: Holding = None
         self.tail: Holding = None
 
@@ -54,10 +54,10 @@ class TopicTree:
     __slots__ = ("_inner", "_root", "has_patterns")
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = _PatternNode()
         self.has_patterns = False
         # The patterns with a '#' before their end, by where they end; True for the tail.
-        self._inner: dict[tuple[_Node, bool], TopicPattern] = {}
+        self._inner: dict[tuple[_PatternNode, bool], TopicPattern] = {}
 
     def is_empty(self) -> bool:
         """Whether nothing is held, and no node is left over."""
@@ -82,7 +82,7 @@ class TopicTree:
         """Take a subscription out again. Raises KeyError where it is not under this pattern."""
         levels = pattern.levels
         is_tail = levels[-1] == MULTI_LEVEL
-        path: list[tuple[_Node, str]] = []
+        path: list[tuple[_PatternNode, str]] = []
         node = self._root
         for level in levels[:-1] if is_tail else levels:
             below = _peek(node, level)
@@ -113,10 +113,10 @@ class TopicTree:
         # What a publication on a new topic costs, so each attribute is read once, and the node that is reached by
         # literal levels alone, mostly the only one, is not put in a list.
         found: list[Subscription | Several] = []
-        literal: _Node | None = self._root
-        nodes: list[_Node] = []
+        literal: _PatternNode | None = self._root
+        nodes: list[_PatternNode] = []
         for level in levels:
-            following: list[_Node] = []
+            following: list[_PatternNode] = []
             if literal is not None:
                 tail, children, plus = literal.tail, literal.children, literal.plus
                 if tail is not None:
@@ -148,8 +148,8 @@ class TopicTree:
     def _match_revisiting(self, topic_string: str, levels: list[str]) -> list[Subscription | Several]:
         # Nodes hash by identity; a dict is a set that keeps its order.
         tails: dict[int, Subscription | Several] = {}
-        nodes: dict[_Node, None] = {self._root: None}
-        staying: dict[_Node, None] = {}
+        nodes: dict[_PatternNode, None] = {self._root: None}
+        staying: dict[_PatternNode, None] = {}
         steps_left = _FREE_STEPS + _STEPS * len(levels) * len(self._inner)
         for level in [*levels, None]:
             for node in list(nodes):
@@ -164,7 +164,7 @@ class TopicTree:
                     tails[id(node.tail)] = node.tail
             if level is None:
                 break
-            following: dict[_Node, None] = {}
+            following: dict[_PatternNode, None] = {}
             for node in nodes:
                 child = node.children.get(level) if node.children is not None else None
                 if child is not None:
@@ -182,10 +182,10 @@ class TopicTree:
                 found.append(held)
         return found
 
-    def _child(self, node: _Node, level: str) -> _Node:
+    def _child(self, node: _PatternNode, level: str) -> _PatternNode:
         below = _peek(node, level)
         if below is None:
-            below = _Node()
+            below = _PatternNode()
             if level == SINGLE_LEVEL:
                 node.plus = below
             elif level == MULTI_LEVEL:
@@ -196,7 +196,7 @@ class TopicTree:
                 node.children[level] = below
         return below
 
-    def _drop(self, node: _Node, level: str) -> None:
+    def _drop(self, node: _PatternNode, level: str) -> None:
         if level == SINGLE_LEVEL:
             node.plus = None
         elif level == MULTI_LEVEL:
@@ -207,7 +207,7 @@ class TopicTree:
                 node.children = None
 
 
-def _peek(node: _Node, level: str) -> _Node | None:
+def _peek(node: _PatternNode, level: str) -> _PatternNode | None:
     if level == SINGLE_LEVEL:
         return node.plus
     if level == MULTI_LEVEL:

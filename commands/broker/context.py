@@ -35,7 +35,7 @@ class Semantics(StrEnum):
     V6 = "v6"
 
 
-class Place(StrEnum):
+class InputQueueKind(StrEnum):
     """What the queue is on which a command arrived."""
 
     CONTROL = "control"
@@ -73,11 +73,11 @@ class Context:
         return self.objects.qmgr.name
 
     @property
-    def place(self) -> Place:
+    def place(self) -> InputQueueKind:
         """Which kind of queue the command came to (guide 6.7.7, 3079)."""
         if self.queue == CONTROL_QUEUE:
-            return Place.CONTROL
-        return Place.STREAM if self.is_stream(self.queue) else Place.OTHER
+            return InputQueueKind.CONTROL
+        return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER
 
     def is_stream(self, queue: str) -> bool:
         """Whether publications are taken from *queue* (guide 6.1)."""

@@ -12,13 +12,13 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import Context, Place, Semantics
+from commands.broker.context import Context, InputQueueKind, Semantics
 from commands.broker.copies import copies
 from commands.broker.dead_letter import dead_letter, is_wanted
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
-from commands.broker.plan import Plan
+from commands.broker.plan import CommandPlan
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.trace import Trace, Tracer
@@ -173,12 +173,12 @@ class BrokerCore:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
             work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
-            if work.context.place is Place.OTHER:
+            if work.context.place is InputQueueKind.OTHER:
                 return Outcome()
             return self._undecodable(work, error)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
-        if work.context.place is Place.OTHER and not _is_command(message):
+        if work.context.place is InputQueueKind.OTHER and not _is_command(message):
             return Outcome()
         expired = self.space.expire(arrival.now)
         work.effects += expired
@@ -256,7 +256,7 @@ class BrokerCore:
         outcome = Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
         return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
 
-    def _apply(self, work: _Work, plan: Plan) -> list[Delivery]:
+    def _apply(self, work: _Work, plan: CommandPlan) -> list[Delivery]:
         deliveries: list[Delivery] = []
         now, tracer = work.arrival.now, work.tracer
         for operation in plan.operations:
@@ -302,7 +302,7 @@ class BrokerCore:
         work.lost += forwarder.lost
 
     def _respond(
-        self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: Plan | None = None
+        self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: CommandPlan | None = None
     ) -> bool:
         """Put the response, if one is due and can go anywhere; whether it was put."""
         context = work.context

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from commands.broker.identifiers import Origin, fitting
 from commands.broker.objects import DEFAULT_STREAM
-from commands.headers.publication import Content, Telling, Told
+from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, tell
 from commands.model import Command
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
@@ -37,7 +37,7 @@ class Forwarder:
         self._qmgr, self._now, self._origin, self._command = fitting(qmgr, 48), now, origin, command
         self._contents: dict[int, Content] = {}
         self._header_contents: dict[int, Content] = {}
-        self._made: dict[tuple[int, Telling], tuple[Told, bytes]] = {}
+        self._made: dict[tuple[int, DeliveryForm], tuple[RenderedPublication, bytes]] = {}
         self.lost: list[str] = []
 
     def forward(
@@ -58,7 +58,7 @@ class Forwarder:
         mqmd = self._descriptor(delivery, told.message.mqmd, msg_id, queue_default)
         return Message(mqmd, told.message.headers, told.message.body), body
 
-    def _told(self, delivery: Delivery, telling: Telling) -> tuple[Told, bytes]:
+    def _told(self, delivery: Delivery, telling: DeliveryForm) -> tuple[RenderedPublication, bytes]:
         publication, message = delivery.publication, delivery.publication.message
         # What is retained was published by another command.
         command = None if delivery.from_retained else self._command
@@ -71,7 +71,7 @@ class Forwarder:
                 key = (header, telling, mqmd.coded_char_set_id, *reply_to)
                 told, head = _header_told(key, lambda: self._header_content(id(publication), key, command))
                 again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
-                return Told(again, told.lost), head + message.body
+                return RenderedPublication(again, told.lost), head + message.body
         content = self._contents.get(id(publication))
         if content is None:
             content = self._contents[id(publication)] = content_of(message, command)
@@ -127,12 +127,12 @@ _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 
 # A header, what is told of it, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
-_Key = tuple[Rfh1 | Rfh2, Telling, int, str, str]
-_HEADERS_TOLD: dict[_Key, tuple[Told, bytes]] = {}
+_Key = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
+_HEADERS_TOLD: dict[_Key, tuple[RenderedPublication, bytes]] = {}
 _MOST_HEADERS = 2048
 
 
-def _header_told(key: _Key, content: Callable[[], Content]) -> tuple[Told, bytes]:
+def _header_told(key: _Key, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
     """What becomes of a message's only header, and its bytes. content: reads it, where it is not known yet.
 
     A program puts the same header again and again with other data behind it: what is told is kept.
@@ -178,14 +178,16 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
-def telling_of(deliveries: Sequence[Delivery]) -> Telling:
+def telling_of(deliveries: Sequence[Delivery]) -> DeliveryForm:
     """What the subscriber of these deliveries is to be told."""
     first = deliveries[0]
     subscription, options = first.subscription, first.subscription.options
     topics = tuple(remove_prefix(subscription.prefix, delivery.topic_string) for delivery in deliveries)
     if subscription.format is PublicationFormat.PROPERTIES:
-        return Telling(subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained)
-    return Telling(
+        return DeliveryForm(
+            subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained
+        )
+    return DeliveryForm(
         subscription.format,
         topics,
         sub_point=subscription.sub_point,

@@ -29,7 +29,7 @@ from streams.subscriptions import PublicationFormat, Subscription, WildcardSchem
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SubscriptionQuery:
     """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
 
     topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
@@ -96,7 +96,7 @@ def _named(context: Context, name: str, stream: str | None) -> Subscription | No
     return space.by_name(name, stream)
 
 
-def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
+def by_identity(context: Context, wanted: SubscriptionQuery) -> list[Subscription]:
     """The subscriptions that fit *wanted* and that its sender may change, in the order of registration.
 
     Raises CommandError 3151 (version 6: 3078) where some fit but all belong to other users.
@@ -111,7 +111,7 @@ def by_identity(context: Context, wanted: Wanted) -> list[Subscription]:
     return own
 
 
-def named_twin(context: Context, wanted: Wanted) -> Subscription | None:
+def named_twin(context: Context, wanted: SubscriptionQuery) -> Subscription | None:
     """A named subscription of this user with the same traditional identity, topic and filter."""
     for subscription in _fitting(context, wanted):
         if subscription.name is not None and subscription.user == context.user:
@@ -119,11 +119,13 @@ def named_twin(context: Context, wanted: Wanted) -> Subscription | None:
     return None
 
 
-def _fitting(context: Context, wanted: Wanted) -> list[Subscription]:
+def _fitting(context: Context, wanted: SubscriptionQuery) -> list[Subscription]:
     return [s for s in context.space.by_identity(wanted.destination.key, wanted.topic) if wanted.fits(s)]
 
 
-def addressed(context: Context, name: str | None, wanted: Wanted, everything: bool = False) -> list[Subscription]:
+def addressed(
+    context: Context, name: str | None, wanted: SubscriptionQuery, everything: bool = False
+) -> list[Subscription]:
     """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
 
     everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user tells which.
@@ -148,7 +150,7 @@ def addressed(context: Context, name: str | None, wanted: Wanted, everything: bo
     return []
 
 
-def _meant(context: Context, fitting: list[Subscription], wanted: Wanted) -> list[Subscription]:
+def _meant(context: Context, fitting: list[Subscription], wanted: SubscriptionQuery) -> list[Subscription]:
     """VariableUserId says which subscription is meant, else the user id does (guide 6.7.2, VariableUserId)."""
     if wanted.variable_user:
         fitting = [s for s in fitting if s.options.variable_user_id] or fitting

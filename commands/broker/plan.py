@@ -14,7 +14,7 @@ from streams.subscriptions import Subscription
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CommandPlan:
     """The operations of one command, in order.
 
     full: the subscription whose attributes FullResp asks for, as it will be, or as it was when it goes.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from commands.broker import identity_sets
 from commands.broker.authority import Action
 from commands.broker.context import Context, Destination, Semantics
-from commands.broker.identity import Wanted, by_identity, by_name, named_twin, variable_user
-from commands.broker.plan import Plan, not_authorized, warnings_or_error
+from commands.broker.identity import SubscriptionQuery, by_identity, by_name, named_twin, variable_user
+from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
 from commands.broker.stream_names import stream_of
 from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
@@ -70,7 +70,7 @@ class _Request:
     owner: str | None
 
 
-def register(command: RegisterSubscriber, context: Context) -> Plan:
+def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
     """The operations of a RegSub: one Subscribe or AlterSubscription a topic. Raises CommandError."""
     correl_as_id = command.has(RegOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
@@ -107,7 +107,7 @@ def register(command: RegisterSubscriber, context: Context) -> Plan:
         operations.append(_one(request, named, context))
     warnings = warnings_or_error(refused, bool(operations) or ignored)
     full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None  # type: ignore[union-attr]
-    return Plan(tuple(operations), warnings, full)
+    return CommandPlan(tuple(operations), warnings, full)
 
 
 def _check_may_put(destination: Destination, context: Context) -> None:
@@ -193,7 +193,7 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Ope
     if named is not None:
         return _alter(request, named, _moved(request, named, context), context)
     command = request.command
-    wanted = Wanted(
+    wanted = SubscriptionQuery(
         request.destination,
         request.topic,
         command.filter or "",
@@ -225,7 +225,7 @@ def _owner(destination: Destination, context: Context) -> str | None:
     return next((other.user for other in others if not other.options.variable_user_id), None)
 
 
-def _existing(context: Context, wanted: Wanted, owner: str | None) -> Subscription | None:
+def _existing(context: Context, wanted: SubscriptionQuery, owner: str | None) -> Subscription | None:
     if context.semantics is Semantics.V6:
         if owner is not None:
             raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {owner}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from commands.broker.identifiers import Origin
 from commands.broker.stream_names import name_without_stream
-from commands.headers.registry import FAMILIES, family_of
+from commands.headers.registry import HEADER_FORMATS, header_format_of
 from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import RegOpt
 from rfh2.constants import (
@@ -51,7 +51,7 @@ def response(
     """
     asked = full is not None and completion is not Completion.ERROR
     says = Reply(completion, answers, attributes(full) if full is not None and asked else ())
-    made = FAMILIES[family_of(command)].reply(command, says)
+    made = HEADER_FORMATS[header_format_of(command)].reply(command, says)
     return replace(made, mqmd=_descriptor(command.mqmd, made.mqmd, msg_id, priority, persistence, origin))
 
 

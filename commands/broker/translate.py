@@ -12,9 +12,9 @@ from itertools import product
 from typing import Final
 
 from commands.broker.authority import Action
-from commands.broker.context import Context, Place, Semantics
-from commands.broker.identity import Wanted, addressed, variable_user
-from commands.broker.plan import Plan, not_authorized, warnings_or_error
+from commands.broker.context import Context, InputQueueKind, Semantics
+from commands.broker.identity import SubscriptionQuery, addressed, variable_user
+from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
 from commands.broker.register import (
     full_pattern,
     full_topic,
@@ -65,11 +65,11 @@ from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
 
-def translate(command: Command, context: Context) -> Plan:
+def translate(command: Command, context: Context) -> CommandPlan:
     """The operations that carry out *command*. Raises CommandError: then nothing is to be done (guide 6.7.6)."""
-    wanted = Place.CONTROL if command.on_control_queue else Place.STREAM
+    wanted = InputQueueKind.CONTROL if command.on_control_queue else InputQueueKind.STREAM
     if context.place is not wanted:
-        place = "the control queue" if wanted is Place.CONTROL else "a stream queue"
+        place = "the control queue" if wanted is InputQueueKind.CONTROL else "a stream queue"
         why = f"{command.word} belongs on {place}, not on {context.queue}"
         raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
     if isinstance(command, Publish):
@@ -82,10 +82,10 @@ def translate(command: Command, context: Context) -> Plan:
         return _request_update(command, context)
     if isinstance(command, DeletePublication):
         return _delete(command, context)
-    return Plan()  # RegPub and DeregPub do nothing, successfully (guide 7.5)
+    return CommandPlan()  # RegPub and DeregPub do nothing, successfully (guide 7.5)
 
 
-def _publish(command: Publish, context: Context) -> Plan:
+def _publish(command: Publish, context: Context) -> CommandPlan:
     check_stream(command, context)
     correl_as_id = command.has(PubOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
@@ -117,10 +117,10 @@ def _publish(command: Publish, context: Context) -> Plan:
         operations.append(
             PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), destination.key if own else None)
         )
-    return Plan(tuple(operations), warnings_or_error(refused, bool(operations)))
+    return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 
-def _delete(command: DeletePublication, context: Context) -> Plan:
+def _delete(command: DeletePublication, context: Context) -> CommandPlan:
     check_stream(command, context)
     operations = []
     refused: list[Warned] = []
@@ -131,10 +131,10 @@ def _delete(command: DeletePublication, context: Context) -> Plan:
             refused.append(not_authorized(topic))
             continue
         operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream))
-    return Plan(tuple(operations), warnings_or_error(refused, bool(operations)))
+    return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 
-def _deregister(command: DeregisterSubscriber, context: Context) -> Plan:
+def _deregister(command: DeregisterSubscriber, context: Context) -> CommandPlan:
     found, failures = _named(command, context) if command.sub_name is not None else _by_combination(command, context)
     operations: dict[bytes, Unsubscribe | AlterSubscription] = {}
     for topic, selector, subscription in found:
@@ -146,7 +146,7 @@ def _deregister(command: DeregisterSubscriber, context: Context) -> Plan:
         raise failures[0]
     done = tuple(operations.values())
     full = done[0].subscription if done and command.has(RegOpt.FULL_RESP) else None
-    return Plan(done, tuple(Warned(e.reason, e.tags) for e in failures), full)
+    return CommandPlan(done, tuple(Warned(e.reason, e.tags) for e in failures), full)
 
 
 _Found = list[tuple[str | None, str | None, Subscription]]
@@ -254,7 +254,7 @@ def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubsc
     return AlterSubscription(replace(subscription, identities=left, exclusive=False), send_retained=False)
 
 
-def _request_update(command: RequestUpdate, context: Context) -> Plan:
+def _request_update(command: RequestUpdate, context: Context) -> CommandPlan:
     topic = command.topics[0]
     if is_metatopic(topic) and context.semantics is Semantics.V7:
         raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
@@ -268,10 +268,10 @@ def _request_update(command: RequestUpdate, context: Context) -> Plan:
     subscription = found[0]
     if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
-    return Plan((RequestRetained(subscription),))
+    return CommandPlan((RequestRetained(subscription),))
 
 
-def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> Wanted:
+def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> SubscriptionQuery:
     correl_as_id = command.has(RegOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
         raise no_correl_id("RegOpt")
@@ -280,7 +280,7 @@ def _wanted(command: DeregisterSubscriber | RequestUpdate, context: Context) -> 
     prefix = subscriber_prefix(stream, command.sub_point, context)
     for topic in command.topics:
         full_pattern(prefix, topic, scheme)
-    return Wanted(
+    return SubscriptionQuery(
         destination,
         None,
         sub_point=command.sub_point or "",

@@ -10,7 +10,7 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.reading import Reading, tell_problems
-from commands.replay.analysis import LocalAnalysis, Report
+from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
@@ -93,7 +93,7 @@ def command(
 
 def _here(
     console: Console, source: Path, form: str, script: str, semantics: str, output: Path | None
-) -> tuple[Report, int]:
+) -> tuple[AnalysisReport, int]:
     if output is not None:
         try:
             from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
@@ -123,7 +123,7 @@ def _analysed(console: Console, messages: Iterable[CapturedMessage], script: str
 
 def _on_spark(
     console: Console, source: Path, form: str, script: str, semantics: str, output: Path | None, master: str | None
-) -> tuple[Report, int]:
+) -> tuple[AnalysisReport, int]:
     try:
         from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.analysing import analyse, check  # noqa: PLC0415

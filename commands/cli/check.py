@@ -13,7 +13,7 @@ import click
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
-from commands.links.checking.findings import Finding
+from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
 from commands.links.config import QueuesConfig, exposed_secrets, read_config
@@ -64,23 +64,23 @@ def command(
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
 
 
-def _of_files(store: QueueManagerStore) -> list[Finding]:
+def _of_files(store: QueueManagerStore) -> list[CheckResult]:
     if not store.is_open_to_others:
         return []
     why = "any user of this machine can read or change messages in it"
-    return [Finding(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
+    return [CheckResult(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
 
 
-def _tell(console: Console, finding: Finding) -> None:
+def _tell(console: Console, finding: CheckResult) -> None:
     console.data(f"{'ok  ' if finding.ok else 'MISSING'} {finding.subject}: {finding.what}")
     for line in finding.mend:
         console.data(f"        {line}")
 
 
-def _findings(places: Places, state: LoadedState) -> Iterator[Finding]:
+def _findings(places: Places, state: LoadedState) -> Iterator[CheckResult]:
     _, subscriptions, _ = state
     if places.queues is None:
-        yield Finding(f"queue manager {places.qmgr}", True, f"embedded, with {len(subscriptions)} subscriptions")
+        yield CheckResult(f"queue manager {places.qmgr}", True, f"embedded, with {len(subscriptions)} subscriptions")
     else:
         yield from _of_mq(places, places.queues, places.config.queues, state, queues=True)
     topics = places.topics
@@ -101,7 +101,7 @@ def _findings(places: Places, state: LoadedState) -> Iterator[Finding]:
 
 def _of_mq(
     places: Places, address: Address, config: QueuesConfig, state: LoadedState, queues: bool
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     objects, subscriptions, _ = state
     user = address.user or config.user or getpass.getuser()
     with closing(MqCheck(address, config, user)) as check:

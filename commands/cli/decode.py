@@ -12,23 +12,23 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import capture_files, records
 from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
-from commands.explain.view import View, problem_lines, view
+from commands.explain.view import MessageView, problem_lines, view
 from rfh2.captures import CaptureRecord
-from rfh2.explain.annotate import Paint, Role
+from rfh2.explain.annotate import Paint, TextRole
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Problem, json_line
 from rfh2.explain.problems import of_record
 from rfh2.terminal_escape import visible
 
-_COLOURS: Final[dict[Role, dict[str, Any]]] = {
-    Role.TITLE: {"bold": True},
-    Role.OFFSET: {"fg": "bright_black"},
-    Role.BYTES: {"fg": "bright_black"},
-    Role.FIELD: {"fg": "cyan"},
-    Role.VALUE: {"bold": True},
-    Role.MEANING: {"fg": "green"},
-    Role.ERROR: {"fg": "red", "bold": True},
-    Role.WARNING: {"fg": "yellow"},
+_COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
+    TextRole.TITLE: {"bold": True},
+    TextRole.OFFSET: {"fg": "bright_black"},
+    TextRole.BYTES: {"fg": "bright_black"},
+    TextRole.FIELD: {"fg": "cyan"},
+    TextRole.VALUE: {"bold": True},
+    TextRole.MEANING: {"fg": "green"},
+    TextRole.ERROR: {"fg": "red", "bold": True},
+    TextRole.WARNING: {"fg": "yellow"},
 }
 
 _HELP_EPILOG: Final = """\b
@@ -71,7 +71,7 @@ def command(
     With --json, the object of a message holds all of it: "qpubsub encode" makes the captured message of it again, byte
     for byte, or with what you edited. Whole numbers beyond 2^53 are strings, for many programs round them.
     """
-    how = View(_paint(console), None if all_bytes else 256, brief)
+    how = MessageView(_paint(console), None if all_bytes else 256, brief)
     tally = _Tally()
     for record in records(files, form):
         if as_json:
@@ -119,12 +119,12 @@ def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> bytes:
     return json_line(form)
 
 
-def _view(record: CaptureRecord, how: View, tally: _Tally, explain: bool) -> Iterable[str]:
+def _view(record: CaptureRecord, how: MessageView, tally: _Tally, explain: bool) -> Iterable[str]:
     title = f"{record.source}, message {record.index + 1}"
     if record.message is None:
         problems = [_unreadable(record)]
         tally.count(problems)
-        return [how.paint(Role.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
+        return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
     found = explained(record.message)
     tally.count(found.problems)
     lines = list(view(found.partial, title, found.command, found.problems, how))

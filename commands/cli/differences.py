@@ -11,7 +11,7 @@ import click
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.reading import Reading, tell_problems
-from commands.replay.differences import Difference, Report
+from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
@@ -25,7 +25,7 @@ _BATCH_ROWS: Final = 10_000
 
 
 class _Sink(Protocol):
-    def add(self, difference: Difference) -> None: ...
+    def add(self, difference: PutDifference) -> None: ...
 
     def close(self) -> None: ...
 
@@ -90,7 +90,7 @@ def command(
     return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
 
 
-def _here(console: Console, source: Path, form: str, script: str, output: Path | None) -> tuple[Report, int]:
+def _here(console: Console, source: Path, form: str, script: str, output: Path | None) -> tuple[DifferenceReport, int]:
     reading = Reading(console, source, form)
     try:
         report = _compared(console, reading.messages(), script, output)
@@ -100,7 +100,9 @@ def _here(console: Console, source: Path, form: str, script: str, output: Path |
     return report, reading.problems
 
 
-def _compared(console: Console, messages: Iterable[CapturedMessage], script: str, output: Path | None) -> Report:
+def _compared(
+    console: Console, messages: Iterable[CapturedMessage], script: str, output: Path | None
+) -> DifferenceReport:
     differences = LocalDifferences(script)
     with ExitStack() as stack:
         advance = stack.enter_context(console.progress("messages compared"))
@@ -122,7 +124,7 @@ def _compared(console: Console, messages: Iterable[CapturedMessage], script: str
 
 def _on_spark(
     console: Console, source: Path, form: str, script: str, output: Path | None, master: str | None
-) -> tuple[Report, int]:
+) -> tuple[DifferenceReport, int]:
     try:
         from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.comparison import check, compare  # noqa: PLC0415
@@ -144,7 +146,7 @@ class _Lines:
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
 
-    def add(self, difference: Difference) -> None:
+    def add(self, difference: PutDifference) -> None:
         self._file.write(difference.model_dump_json().encode() + b"\n")
 
     def close(self) -> None:
@@ -163,9 +165,9 @@ class _Rows:
             raise click.ClickException(f"Parquet needs pyarrow: {how_to_install('parquet')}") from error
         self._table_of = table_of
         self._writer = parquet.ParquetWriter(path, DIFFERENCES)
-        self._held: list[Difference] = []
+        self._held: list[PutDifference] = []
 
-    def add(self, difference: Difference) -> None:
+    def add(self, difference: PutDifference) -> None:
         self._held.append(difference)
         if len(self._held) >= _BATCH_ROWS:
             self._write()

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from commands.cli.console import Console, ExitCode
 from commands.cli.inputs import STDIN
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
@@ -219,7 +219,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
     )
     time: datetime | None = given["time"]
     return command_message(
-        Wanted(
+        CommandSpec(
             word,
             given["topics"],
             given["options"],

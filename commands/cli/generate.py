@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from commands.cli.console import Console, ExitCode
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.captures.jsonl import clause
@@ -45,7 +45,7 @@ _HELP: Final = {
 
 
 def _knobs(function: Callable[..., Any]) -> Callable[..., Any]:
-    for name, field in reversed(Knobs.model_fields.items()):
+    for name, field in reversed(WorkloadOptions.model_fields.items()):
         function = _option(name, field)(function)
     return function
 
@@ -82,7 +82,7 @@ def command(
     are numbers from 0 to 1.
     """
     try:
-        workload = Workload(Knobs(**knobs))
+        workload = Workload(WorkloadOptions(**knobs))
     except ValidationError as error:
         raise click.UsageError(clause(error)) from error
     chosen = form or _by_name(target)

@@ -23,7 +23,7 @@ from commands.cli.console import Console
 from commands.cli.fixed_file import FixedFile, read_fixed
 from commands.links.opening import Link
 from commands.qmgr.store.permissions import private
-from commands.qmgr.tally import Tally
+from commands.qmgr.tally import ProcessorTally
 from rfh2.captured import iso
 
 STATUS_FILE: Final = "run.status"
@@ -60,9 +60,9 @@ class Journal(logging.Handler):
         self._file: FixedFile | None = None
         self._started = datetime.now(UTC)
         self._written = 0.0
-        self._then: tuple[float, Tally] = (time.monotonic(), Tally())
+        self._then: tuple[float, ProcessorTally] = (time.monotonic(), ProcessorTally())
         self._rates: dict[str, float] = {}
-        self._tally = self._told = Tally()
+        self._tally = self._told = ProcessorTally()
         self._waiting: dict[str, Any] | None = None
         self._link: Link | None = None
         self._link_told: dict[str, Any] | None = None
@@ -106,7 +106,7 @@ class Journal(logging.Handler):
             self._errors.pop()
         self._errors.append(event)
 
-    def batch(self, tally: Tally) -> None:
+    def batch(self, tally: ProcessorTally) -> None:
         """What was done so far, after each commit; the same again while there is nothing to do."""
         self._waiting = None
         if tally != self._tally:

@@ -15,7 +15,7 @@ from commands.broker.selection import selects
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.cli.users import current_user, groups_of
-from commands.mqsc import Administration, Answer, Statement, Tally, echo, execute, statements
+from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import UnitQueues, keep
 from commands.mqsc.script import lines_of
@@ -42,7 +42,7 @@ def command(console: Console, qmgr: str, home: Path, script: Path, as_json: bool
     the exit code is then 1. What is printed is committed.
     """
     lines, batch = _lines(console, script)
-    tally = Tally()
+    tally = ScriptTally()
     with QueueManagerStore.open(home, qmgr) as store:
         if not as_json:
             console.data(f"Starting MQSC for queue manager {store.name}.")

@@ -15,7 +15,7 @@ from commands.broker.puts import PutKind
 from commands.cli.console import Console, ExitCode
 from commands.cli.reading import Reading
 from commands.replay import LocalReplay, OutOfOrderError
-from commands.replay.local import Counts
+from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import told
 from rfh2.captured import CapturedMessage
@@ -138,7 +138,7 @@ def command(
     return _sum_up(console, replay.counts, reading.problems, target)
 
 
-def _sum_up(console: Console, counts: Counts, problems: int, target: Path) -> ExitCode:
+def _sum_up(console: Console, counts: ReplayCounts, problems: int, target: Path) -> ExitCode:
     for queue, passed in sorted(counts.passed_over.items()):
         console.say(f"{passed} messages on {queue or 'no queue'} passed over: a broker does not read it")
     made = f"{counts.puts[PutKind.PUBLICATION]} publications, {counts.puts[PutKind.RESPONSE]} responses"

@@ -29,7 +29,7 @@ from commands.links.opening import Link, Places
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.tally import Tally
+from commands.qmgr.tally import ProcessorTally
 
 _log = logging.getLogger("qpubsub.run")
 
@@ -207,7 +207,7 @@ def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> 
             return True
 
 
-def _sum(tally: Tally) -> str:
+def _sum(tally: ProcessorTally) -> str:
     return (
         f"{tally.commands} commands ({tally.errors} in error): {tally.publications} publications, "
         f"{tally.responses} responses, {tally.dead_letters} dead letters"

@@ -33,7 +33,7 @@ _RFH1_ONLY: Final = ("StreamName",)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CommandSpec:
     """What a person asks for.
 
     word: the command. topics, options: in order. tags: further tags of psc by name (``QName``, ``SubName``); those
@@ -68,7 +68,7 @@ class Wanted:
         return {name: values for name, values in (("mcd", self.mcd), ("jms", self.jms), ("usr", self.usr)) if values}
 
 
-def command_message(wanted: Wanted) -> CapturedMessage:
+def command_message(wanted: CommandSpec) -> CapturedMessage:
     """The captured message with the command that *wanted* asks for.
 
     Nothing is checked but what has no bytes: a message that a queue manager refuses can be made, to see it refused.
@@ -92,7 +92,7 @@ def command_message(wanted: Wanted) -> CapturedMessage:
     )
 
 
-def _pairs(wanted: Wanted, not_taken: tuple[str, ...]) -> list[tuple[str, str]]:
+def _pairs(wanted: CommandSpec, not_taken: tuple[str, ...]) -> list[tuple[str, str]]:
     option = _OPTION_TAGS.get(wanted.word, "RegOpt")
     pairs = [("Command", wanted.word)]
     pairs += [(option, word) for word in wanted.options]
@@ -105,14 +105,14 @@ def _pairs(wanted: Wanted, not_taken: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _rfh2(wanted: Wanted) -> Header:
+def _rfh2(wanted: CommandSpec) -> Header:
     folders = [Folder.of(write("psc", _pairs(wanted, _RFH1_ONLY)))]
     folders += [Folder.of(folder_text(name, values)) for name, values in wanted.folders.items()]
     described = _described(wanted)
     return Rfh2(tuple(folders), *described, order=wanted.order)
 
 
-def _rfh1(wanted: Wanted) -> Header:
+def _rfh1(wanted: CommandSpec) -> Header:
     _no_folders(wanted, "an MQRFH")
     pairs = [(_mqps(tag), value) for tag, value in _pairs(wanted, _RFH2_ONLY)]
     encoding, ccsid, fmt = _described(wanted)
@@ -120,7 +120,7 @@ def _rfh1(wanted: Wanted) -> Header:
     return blank.with_pairs(pairs)
 
 
-def _pcf(wanted: Wanted) -> Pcf:
+def _pcf(wanted: CommandSpec) -> Pcf:
     """The command as PCF; data stands behind its parameters."""
     _no_folders(wanted, "PCF")
     parameters: list[Parameter] = []
@@ -144,7 +144,7 @@ def _number(tag: str, value: str) -> int:
         raise EncodeError(f"{tag}: {value!r} is not a number, as PCF has it") from error
 
 
-def _no_folders(wanted: Wanted, kind: str) -> None:
+def _no_folders(wanted: CommandSpec, kind: str) -> None:
     for name in wanted.folders:
         raise EncodeError(f"{kind} has no {name} folder")
 
@@ -153,12 +153,12 @@ def _mqps(tag: str) -> str:
     return f"MQPS{tag}s" if tag.endswith("Opt") else f"MQPS{tag}"
 
 
-def _described(wanted: Wanted) -> tuple[int, int, str]:
+def _described(wanted: CommandSpec) -> tuple[int, int, str]:
     """Encoding, CodedCharSetId and Format of the data."""
     return _ENCODINGS[wanted.order], wanted.ccsid, wanted.format if wanted.data else ""
 
 
-def _data(wanted: Wanted) -> bytes:
+def _data(wanted: CommandSpec) -> bytes:
     codec = text_codec(wanted.ccsid, _ENCODINGS[wanted.order])
     if codec is None:
         raise EncodeError(f"CCSID {wanted.ccsid} is not known")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from commands.headers.property_names import BY_MQPS, BY_PCF
 from commands.headers.psc_commands import ALL_TAGS as BY_PSC
 from commands.headers.psc_folder import split_psc
-from commands.headers.registry import family_of
+from commands.headers.registry import header_format_of
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write
@@ -24,7 +24,7 @@ from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 
 
-class Pair(NamedTuple):
+class TagAndText(NamedTuple):
     """A tag of psc, a name of an MQRFH or a parameter of PCF, with its value. number: the parameter, 0 elsewhere.
 
     tag: psc's word for it where it has one. known: whether it is IBM's. offset: from the start of the first header.
@@ -38,16 +38,16 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandText:
+class CommandPairs:
     """What a message says as a command. offset: of the folder, string or PCF. second: of a second psc, if any."""
 
     message: Message
     holder: Rfh2 | Rfh1 | Pcf
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TagAndText, ...]
     offset: int
     second: int | None = None
 
-    def without(self, culprits: Sequence[Pair]) -> Message:
+    def without(self, culprits: Sequence[TagAndText]) -> Message:
         """The message with some of its pairs left out, and none but the first psc folder."""
         left_out = frozenset(culprits)
         kept = [at for at, pair in enumerate(self.pairs) if pair not in left_out]
@@ -66,13 +66,13 @@ class CommandText:
         return replace(self.message, headers=headers)
 
 
-def command_text(message: Message) -> CommandText | None:
+def command_text(message: Message) -> CommandPairs | None:
     """The command's text in the header, or the PCF, that holds it; None where there is none.
 
     None too where the text is not well formed: that is the business of whoever reads folders and strings.
     """
     try:
-        match family_of(message):
+        match header_format_of(message):
             case PublicationFormat.RFH1:
                 return _of_string(message)
             case PublicationFormat.PCF:
@@ -85,7 +85,7 @@ def command_text(message: Message) -> CommandText | None:
 def is_response(message: Message) -> bool:
     """Whether a message is a broker's response: its pscr folder stands first, and a psc behind it is the command's."""
     try:
-        match family_of(message):
+        match header_format_of(message):
             case PublicationFormat.RFH1:
                 header = message.rfh1
                 return header is not None and [name for name, _ in header.pairs()][:1] == ["MQPSCompCode"]
@@ -98,7 +98,7 @@ def is_response(message: Message) -> bool:
     return names[:1] == ["pscr"]
 
 
-def _of_folder(message: Message) -> CommandText | None:
+def _of_folder(message: Message) -> CommandPairs | None:
     header = message.rfh2
     if header is None:
         return None
@@ -107,11 +107,11 @@ def _of_folder(message: Message) -> CommandText | None:
         return None
     leaves = [element for element in elements(found[0]) if element.depth == 1]
     known = BY_PSC | {"Command"}
-    pairs = tuple(Pair(leaf.tag, leaf.text or "", leaf.offset, leaf.tag in known) for leaf in leaves)
-    return CommandText(message, header, pairs, found[0].offset, found[1].offset if len(found) > 1 else None)
+    pairs = tuple(TagAndText(leaf.tag, leaf.text or "", leaf.offset, leaf.tag in known) for leaf in leaves)
+    return CommandPairs(message, header, pairs, found[0].offset, found[1].offset if len(found) > 1 else None)
 
 
-def _of_string(message: Message) -> CommandText | None:
+def _of_string(message: Message) -> CommandPairs | None:
     header = message.rfh1
     if header is None:
         return None
@@ -119,21 +119,21 @@ def _of_string(message: Message) -> CommandText | None:
     for name, value, at in header.name_values():
         known = BY_MQPS.get(name)
         tag = "Command" if name == MQPS_COMMAND else known.tag if known is not None else name
-        pairs.append(Pair(tag, value, header.offset + at, known is not None or name == MQPS_COMMAND))
-    return CommandText(message, header, tuple(pairs), header.offset)
+        pairs.append(TagAndText(tag, value, header.offset + at, known is not None or name == MQPS_COMMAND))
+    return CommandPairs(message, header, tuple(pairs), header.offset)
 
 
-def _of_pcf(message: Message) -> CommandText | None:
+def _of_pcf(message: Message) -> CommandPairs | None:
     at = message.body_offset
     pcf = decode_pcf(message.body, message.body_ccsid, at)
-    return CommandText(message, pcf, tuple(_parameters(pcf, at + MQCFH.size)), at)
+    return CommandPairs(message, pcf, tuple(_parameters(pcf, at + MQCFH.size)), at)
 
 
-def _parameters(pcf: Pcf, at: int) -> Iterator[Pair]:
+def _parameters(pcf: Pcf, at: int) -> Iterator[TagAndText]:
     for parameter in pcf.parameters:
         known = BY_PCF.get(parameter.parameter)
         tag = str(parameter.parameter) if known is None else known.tag
-        yield Pair(tag, _text(parameter), at, known is not None, parameter.parameter)
+        yield TagAndText(tag, _text(parameter), at, known is not None, parameter.parameter)
         at += parameter.length
 
 

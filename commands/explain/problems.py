@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import Final
 
 from commands.broker.authority import RecordedAuthority
-from commands.broker.context import Context, Place
+from commands.broker.context import Context, InputQueueKind
 from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.broker.translate import translate
-from commands.explain.command_text import CommandText, Pair, command_text, is_response
+from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
 from commands.explain.suggestions import suggestion
 from commands.headers.registry import parse
 from commands.model import Command
@@ -112,11 +112,11 @@ def _folders_are_sound(message: Message) -> bool:
     return True
 
 
-def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
+def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
     if text.second is not None:
         why = _answered("a second psc folder", MQRC_RFH_DUPLICATE_PARM)
         yield problem("second-psc", text.second, why, reason=MQRC_RFH_DUPLICATE_PARM)
-    culprits: list[Pair] = []
+    culprits: list[TagAndText] = []
     while len(culprits) < MOST_REFUSALS:
         message = text.without(culprits)
         try:
@@ -138,7 +138,7 @@ def _problems(text: CommandText, partial: PartialMessage) -> Iterator[Problem]:
     yield problem("more-refusals", text.offset, why)
 
 
-def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | None:
+def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> TagAndText | None:
     """The pair of *left*, those that *message* still has, that an error is about; None for one that is missing."""
     tags = dict(error.tags)
     if "ErrorPos" in tags and (now := command_text(message)) is not None:
@@ -154,7 +154,7 @@ def _blamed(error: CommandError, left: list[Pair], message: Message) -> Pair | N
     return None
 
 
-def _refusal(error: CommandError, found: Pair | None, text: CommandText) -> Problem:
+def _refusal(error: CommandError, found: TagAndText | None, text: CommandPairs) -> Problem:
     at = text.offset if found is None else found.offset
     code = _code(error, found, text)
     meant = None if found is None else suggestion(code, found)
@@ -162,7 +162,7 @@ def _refusal(error: CommandError, found: Pair | None, text: CommandText) -> Prob
     return problem(code, at, _answered(why, error.reason), reason=error.reason)
 
 
-def _code(error: CommandError, found: Pair | None, text: CommandText) -> str:
+def _code(error: CommandError, found: TagAndText | None, text: CommandPairs) -> str:
     reason = error.reason
     named = isinstance(text.holder, Pcf) or any(pair.tag == "Command" for pair in text.pairs)
     if reason in _UNKNOWN_COMMAND:
@@ -188,8 +188,8 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
     context = _context(message, belongs, partial)
     if captured.queue not in ("", belongs):
         place = replace(context, queue=captured.queue).place
-        if place not in (context.place, Place.OTHER):
-            where = "the control queue" if context.place is Place.CONTROL else "a stream queue"
+        if place not in (context.place, InputQueueKind.OTHER):
+            where = "the control queue" if context.place is InputQueueKind.CONTROL else "a stream queue"
             why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
             text = command_text(partial.message)
             yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from commands.explain.command_text import Pair
+from commands.explain.command_text import TagAndText
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from rfh2.mqps import COMMANDS, MQPS_COMMAND
@@ -17,7 +17,7 @@ _MQPS: Final = "MQPS"
 _OPTIONS: Final = {"RegOpt": REGISTRATION.bits, "PubOpt": PUBLICATION.bits, "DelOpt": DELETE.bits}
 
 
-def suggestion(code: str, pair: Pair) -> str | None:
+def suggestion(code: str, pair: TagAndText) -> str | None:
     """The word that *pair*, for which a problem of *code* was found, may have meant; None where nothing is near."""
     if code == "unknown-option" and pair.tag in _OPTIONS:
         known: Iterable[str] = _OPTIONS[pair.tag]

@@ -9,14 +9,14 @@ from commands.explain.response_text import response_sentence
 from commands.explain.sentence import sentence
 from commands.model import Command
 from rfh2.captured import iso
-from rfh2.explain.annotate import Paint, Role, annotate, chain, layout_lines
+from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.terminal_escape import visible
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MessageView:
     """How a message is shown. body_limit: bytes of the body, None for all. brief: no fields, only what they come to."""
 
     paint: Paint
@@ -25,7 +25,7 @@ class View:
 
 
 def view(
-    partial: PartialMessage, title: str, command: Command | None, problems: list[Problem], how: View
+    partial: PartialMessage, title: str, command: Command | None, problems: list[Problem], how: MessageView
 ) -> Iterator[str]:
     """The lines of the view of one message."""
     paint = how.paint
@@ -34,13 +34,13 @@ def view(
     where += [f"queue manager {captured.qmgr}"] if captured.qmgr else []
     where += [iso(captured.time)] if captured.time is not None else []
     where += [f"user {captured.user}"] if captured.user else []
-    yield paint(Role.TITLE, f"== {visible(title)} ==")
+    yield paint(TextRole.TITLE, f"== {visible(title)} ==")
     if where:
         yield visible(", ".join(where))
     if command is not None:
-        yield paint(Role.VALUE, visible(sentence(command, partial.message)))
+        yield paint(TextRole.VALUE, visible(sentence(command, partial.message)))
     elif (said := response_sentence(partial.message)) is not None:
-        yield paint(Role.VALUE, visible(said))
+        yield paint(TextRole.VALUE, visible(said))
     yield visible(chain(partial))
     if not how.brief:
         yield from layout_lines(annotate(partial, how.body_limit), paint)
@@ -52,7 +52,7 @@ def view(
 def problem_lines(problems: list[Problem], paint: Paint) -> Iterator[str]:
     """One line a problem."""
     for problem in problems:
-        role = Role.ERROR if problem.severity == "error" else Role.WARNING
+        role = TextRole.ERROR if problem.severity == "error" else TextRole.WARNING
         where = f" at MQMD byte {problem.offset}" if problem.part == "mqmd" else f" at byte {problem.offset}"
         if problem.code == "unreadable-record":
             where = ""  # the message says where: not every capture counts in bytes

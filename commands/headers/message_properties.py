@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from commands.headers.psc import with_folders
-from commands.headers.publication import Content, Telling, Told
+from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.user_folders import EXTENSIONS, user_folder
 from commands.headers.xml_text import in_xml
 from rfh2.folders import write
@@ -19,7 +19,7 @@ PROPERTIES: Final = "mqps"
 _PUB_LEVEL: Final = 9
 
 
-def tell(content: Content, telling: Telling) -> Told:
+def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     """The publication with its properties in an MQRFH2; what it had of such folders itself is replaced."""
     own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, EXTENSIONS))
     told = tuple(("Top", in_xml(topic)) for topic in telling.topics)
@@ -31,12 +31,12 @@ def tell(content: Content, telling: Telling) -> Told:
     return with_folders(replace(content, folders=own), (text,), content.stamps)
 
 
-def tell_nothing(content: Content, _telling: Telling) -> Told:
+def tell_nothing(content: Content, _telling: DeliveryForm) -> RenderedPublication:
     """The publication without its header of publish/subscribe; other folders and user pairs stay, in an MQRFH2."""
     _, lost = user_folder(content.user)
     lost = (*lost, *(tag for tag, _ in content.data))
     bare = replace(content, data=())
     if content.folders or content.user:
         told = with_folders(bare, ())
-        return Told(told.message, lost)
-    return Told(content.frame.closed(), lost)
+        return RenderedPublication(told.message, lost)
+    return RenderedPublication(content.frame.closed(), lost)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
-from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
+from commands.headers.publication import Content, DeliveryForm, Pairs, RenderedPublication, frame_around
 from commands.headers.response import Reply, Tags, reason_text
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
@@ -174,7 +174,7 @@ def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
     return tuple((tag, name) for tag, name in (("QMgrName", qmgr), ("QName", queue)) if name)
 
 
-def tell(content: Content, telling: Telling) -> Told:
+def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     """The publication with an MQRFH: one name for each value, quoted where a value needs it.
 
     The string is in the code page in force where that has its characters; else the whole header is in UTF-8, and what
@@ -209,11 +209,11 @@ def tell(content: Content, telling: Telling) -> Told:
     known = isinstance(content.header, Rfh1) or text_codec(frame.ccsid, MQENC_NATIVE) is not None
     if known or _is_ascii(pairs):
         try:
-            return Told(frame.with_header(header.with_pairs(pairs)), lost)
+            return RenderedPublication(frame.with_header(header.with_pairs(pairs)), lost)
         except EncodeError:
             pass
     wide = replace(header, charset=ASCII_FIELDS, string_charset="utf-8", coded_char_set_id=frame.ccsid_behind)
-    return Told(frame.with_header(wide.with_pairs(pairs), ccsid=_UTF8), lost)
+    return RenderedPublication(frame.with_header(wide.with_pairs(pairs), ccsid=_UTF8), lost)
 
 
 def _is_ascii(pairs: Iterable[tuple[str, str]]) -> bool:

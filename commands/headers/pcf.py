@@ -12,7 +12,7 @@ from typing import Final
 
 from commands.headers.mqrfh import publisher_of
 from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
-from commands.headers.publication import Content, Telling, Told, frame_of_body
+from commands.headers.publication import Content, DeliveryForm, RenderedPublication, frame_of_body
 from commands.headers.response import Reply, Tags
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
@@ -190,7 +190,7 @@ def content(message: Message, command: Publish | None) -> Content:
     return replace(found, pub_time=command.pub_time, seq_num=command.seq_num, publisher=publisher)
 
 
-def tell(content: Content, telling: Telling) -> Told:
+def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     """The publication as PCF; a body that it had follows the parameters."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
@@ -218,4 +218,4 @@ def tell(content: Content, telling: Telling) -> Told:
         lost_here.append("Format, Encoding and CodedCharSetId of the data")
     pcf = Pcf(COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
     fmt = frame.mqmd.format if not frame.before and frame.mqmd.format in FORMATS else FORMAT
-    return Told(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))
+    return RenderedPublication(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))

@@ -7,7 +7,7 @@ from typing import Final
 
 from commands.headers.psc_commands import ALL_TAGS, parse_psc
 from commands.headers.psc_folder import split_psc
-from commands.headers.publication import Content, Pairs, Telling, Told, frame_around
+from commands.headers.publication import Content, DeliveryForm, Pairs, RenderedPublication, frame_around
 from commands.headers.response import Completion, Reply, Tags
 from commands.headers.user_folders import data_text, extensions_folder, user_folder
 from commands.headers.xml_text import has_room_for, in_xml
@@ -117,7 +117,7 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
     )
 
 
-def tell(content: Content, telling: Telling) -> Told:
+def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte."""
     pairs = [("Command", Publish.word)]
     if telling.is_retained:
@@ -133,7 +133,7 @@ def tell(content: Content, telling: Telling) -> Told:
     return replace(told, lost=(*told.lost, *lost)) if lost else told
 
 
-def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> Told:
+def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> RenderedPublication:
     """The publication with an MQRFH2 of these folders and its own; the data of an MQRFH or of PCF goes into mqpse.
 
     stamps: PubTime and SeqNum, where they are to go there too.
@@ -149,4 +149,4 @@ def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -
         header = Rfh2((), *described, _UTF8, frame.order, frame.charset)
     charset = _charset(header)
     header = header.with_folders((*(Folder.of(text, charset) for text in all_texts), *content.folders))
-    return Told(content.frame.with_header(header), (*lost_user, *lost_data))
+    return RenderedPublication(content.frame.with_header(header), (*lost_user, *lost_data))

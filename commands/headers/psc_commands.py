@@ -41,15 +41,15 @@ from rfh2.errors import CommandError
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionWords:
     """One option tag as one command takes it: its words, and the reason that answers any other."""
 
     words: Mapping[str, StrEnum]
     reason: int
 
 
-def _options(reason: int, *words: StrEnum) -> Options:
-    return Options({word.value: word for word in words}, reason)
+def _options(reason: int, *words: StrEnum) -> OptionWords:
+    return OptionWords({word.value: word for word in words}, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Rules:
     make: Callable[[Mapping[str, Any]], Command]
     once: Mapping[str, str]
     repeated: Mapping[str, str]
-    options: Mapping[str, Options]
+    options: Mapping[str, OptionWords]
 
 
 def _model(model: type[BaseModel]) -> Callable[[Mapping[str, Any]], Any]:

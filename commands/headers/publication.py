@@ -1,8 +1,8 @@
 """What a publication says, apart from how its header says it, and its place among the message's headers.
 
 A subscriber is told about a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). So each family reads its
-header into ``Content`` and writes one of a ``Content`` and a ``Telling``; what has no place in the format is named in
-``Told.lost``.
+header into ``Content`` and writes one of a ``Content`` and a ``DeliveryForm``; what has no place in the format is named
+in ``RenderedPublication.lost``.
 
                 MQRFH2                        MQRFH                          PCF
     user pairs  folder usr                    as they are                    lost
@@ -32,7 +32,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Telling:
+class DeliveryForm:
     """What one subscriber is to be told, beside the publication itself.
 
     topics: without the prefix of a stream or subscription point; several under version 6's semantics only. stream: its
@@ -137,7 +137,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RenderedPublication:
     """A publication in a subscriber's format. Of the descriptor only what describes the body counts.
 
     lost: what had no place in the format, for people.

@@ -10,7 +10,7 @@ from typing import Final
 from commands.headers import message_properties, mqrfh, pcf, psc
 from commands.headers.psc_commands import parse_psc
 from commands.headers.psc_folder import psc_leaves, split_psc
-from commands.headers.publication import Content, Telling, Told, frame_before
+from commands.headers.publication import Content, DeliveryForm, RenderedPublication, frame_before
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
 from rfh2.errors import DecodeError, QPubSubError
@@ -27,21 +27,21 @@ _RFH2, _RFH1, _PCF = PublicationFormat.RFH2, PublicationFormat.RFH1, Publication
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class HeaderFormat:
     """How one header carries commands and responses."""
 
     parse: Callable[[Message], Command]
     reply: Callable[[Message, Reply], Message]
 
 
-FAMILIES: Final = {
-    _RFH2: Family(psc.parse, psc.reply),
-    _RFH1: Family(mqrfh.parse, mqrfh.reply),
-    _PCF: Family(pcf.parse, pcf.reply),
+HEADER_FORMATS: Final = {
+    _RFH2: HeaderFormat(psc.parse, psc.reply),
+    _RFH1: HeaderFormat(mqrfh.parse, mqrfh.reply),
+    _PCF: HeaderFormat(pcf.parse, pcf.reply),
 }
 
 # How a publication is told in each format that a subscriber may have.
-TELLERS: Final[dict[PublicationFormat, Callable[[Content, Telling], Told]]] = {
+TELLERS: Final[dict[PublicationFormat, Callable[[Content, DeliveryForm], RenderedPublication]]] = {
     _RFH2: psc.tell,
     _RFH1: mqrfh.tell,
     _PCF: pcf.tell,
@@ -50,7 +50,7 @@ TELLERS: Final[dict[PublicationFormat, Callable[[Content, Telling], Told]]] = {
 }
 
 
-def family_of(message: Message) -> PublicationFormat:
+def header_format_of(message: Message) -> PublicationFormat:
     """The header that holds the command of *message*: of several the first that has one; MQRFH2 where there is none.
 
     A message that could not be decoded belongs to the family that its Format announces.
@@ -76,7 +76,7 @@ def family_of(message: Message) -> PublicationFormat:
 
 def is_command(message: Message) -> bool:
     """Whether *message* is meant for a broker, sound or not: it bears a command's mark."""
-    family = family_of(message)
+    family = header_format_of(message)
     if family is _PCF:
         return pcf.is_command(message)
     if family is _RFH1:
@@ -91,10 +91,10 @@ def content_of(message: Message, command: Command | None = None) -> Content:
 
     command: what ``parse`` made of it, where that is known.
     """
-    family = family_of(message)
+    family = header_format_of(message)
     if command is None:
         with suppress(QPubSubError):
-            command = FAMILIES[family].parse(message)
+            command = HEADER_FORMATS[family].parse(message)
     publish = command if isinstance(command, Publish) else None
     found: Content | None = None
     if family is _PCF:
@@ -113,7 +113,7 @@ def content_of(message: Message, command: Command | None = None) -> Content:
     return replace(found, put_options=options) if options else found
 
 
-def tell(content: Content, telling: Telling) -> Told:
+def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     """The publication as *telling* asks for it."""
     keep = telling.keep_pcf and content.form is _PCF
     return TELLERS[_PCF if keep else telling.format](content, telling)
@@ -145,4 +145,4 @@ def parse(message: Message) -> Command:
         leaves = psc_leaves(first)
         if leaves is not None:
             return parse_psc(leaves)
-    return FAMILIES[family_of(message)].parse(message)
+    return HEADER_FORMATS[header_format_of(message)].parse(message)

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.puts import Outgoing, PutKind
-from commands.headers.publication import Telling
+from commands.headers.publication import DeliveryForm
 from commands.headers.registry import content_of, tell
 from rfh2.constants import MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
@@ -63,7 +63,7 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
     """The message for *queue* that stands for this publication, put in the moment in which it is published."""
     publication = operation.publication
     published = publication.message.mqmd
-    told = tell(content_of(publication.message), Telling(PublicationFormat.PROPERTIES, (operation.topic_string,)))
+    told = tell(content_of(publication.message), DeliveryForm(PublicationFormat.PROPERTIES, (operation.topic_string,)))
     headers = list(told.message.headers)
     at = next(at for at, header in enumerate(headers) if isinstance(header, Rfh2))
     header = headers[at]

@@ -9,7 +9,7 @@ from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionS
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
 from commands.mqsc.parser import parse, statements
-from commands.mqsc.session import Tally, echo, run_setup
+from commands.mqsc.session import ScriptTally, echo, run_setup
 
 __all__ = [
     "Administration",
@@ -23,8 +23,8 @@ __all__ = [
     "MqscError",
     "NoMessages",
     "QueueAdmin",
+    "ScriptTally",
     "Statement",
-    "Tally",
     "Value",
     "echo",
     "execute",

@@ -41,7 +41,7 @@ _TREE_LIFE: Final = "topics at which nothing is take no room here, and leave the
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ObjectFamily:
     """One kind of definition that has a name: where it is kept, how one is made, what is said of it."""
 
     kind: ObjectKind
@@ -61,7 +61,7 @@ def _topics(objects: Objects) -> Mapping[str, TopicObject]:
 
 _QUEUE_WORDS: Final = (answers.QUEUE_CREATED, answers.QUEUE_CHANGED, answers.QUEUE_DELETED, answers.QUEUE_DISPLAY)
 
-TOPIC: Final = Family(
+TOPIC: Final = ObjectFamily(
     attributes.TOPIC,
     "topic",
     lambda name: TopicObject(name, ""),
@@ -72,11 +72,11 @@ TOPIC: Final = Family(
     answers.TOPIC_DISPLAY,
     required=("TOPICSTR", "topic_string"),
 )
-QLOCAL: Final = Family(attributes.QLOCAL, "qlocal", LocalQueue, lambda objects: objects.queues, *_QUEUE_WORDS)
-QALIAS: Final = Family(
+QLOCAL: Final = ObjectFamily(attributes.QLOCAL, "qlocal", LocalQueue, lambda objects: objects.queues, *_QUEUE_WORDS)
+QALIAS: Final = ObjectFamily(
     attributes.QALIAS, "qalias", lambda name: AliasQueue(name, ""), lambda objects: objects.aliases, *_QUEUE_WORDS
 )
-NAMELIST: Final = Family(
+NAMELIST: Final = ObjectFamily(
     attributes.NAMELIST,
     "namelist",
     Namelist,
@@ -89,7 +89,7 @@ NAMELIST: Final = Family(
 FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "NAMELIST": NAMELIST}
 
 
-def define(command: Command, administration: Administration, family: Family) -> Answer:
+def define(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
     """DEFINE: a new object, or with REPLACE an old one made anew."""
     name = _name(command, family)
     existing = _existing(administration.objects, family, name)
@@ -104,7 +104,7 @@ def define(command: Command, administration: Administration, family: Family) -> 
     return done(family.created, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
 
 
-def alter(command: Command, administration: Administration, family: Family) -> Answer:
+def alter(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
     """ALTER: the attributes that the command names."""
     name = _name(command, family)
     existing = _existing(administration.objects, family, name)
@@ -116,7 +116,7 @@ def alter(command: Command, administration: Administration, family: Family) -> A
     return done(family.changed, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
 
 
-def delete(command: Command, administration: Administration, family: Family) -> Answer:
+def delete(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
     """DELETE; of a queue with messages only with PURGE, of what queued publish/subscribe is using not at all."""
     name = _name(command, family)
     objects = administration.objects
@@ -144,7 +144,7 @@ def delete(command: Command, administration: Administration, family: Family) -> 
     return done(family.deleted, *changes, cleared=cleared, notes=notes)
 
 
-def display(command: Command, administration: Administration, families: Iterable[Family]) -> Answer:
+def display(command: Command, administration: Administration, families: Iterable[ObjectFamily]) -> Answer:
     """DISPLAY of one object or, by a generic name, of many; of several families for DISPLAY QUEUE."""
     if command.name is None:
         raise answers.missing_keyword(command.target)
@@ -199,13 +199,13 @@ def clear_queue(command: Command, administration: Administration) -> Answer:
     return done(answers.QUEUE_CLEARED, cleared=administration.queues.clear(name))
 
 
-def _name(command: Command, family: Family) -> str:
+def _name(command: Command, family: ObjectFamily) -> str:
     if command.name is None:
         raise answers.missing_keyword(family.kind.word)
     return object_name(command.name.text, topic=family is TOPIC)
 
 
-def _existing(objects: Objects, family: Family, name: str) -> Any:
+def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:
     """The object of this name and kind. Raises AMQ8151 where the name is a queue of another kind."""
     found = family.of(objects).get(name)
     if found is None and family in (QLOCAL, QALIAS):
@@ -215,7 +215,7 @@ def _existing(objects: Objects, family: Family, name: str) -> Any:
     return found
 
 
-def _settings(command: Command, family: Family, words: frozenset[str]) -> Settings:
+def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> Settings:
     if command.keyword("REPLACE") and command.keyword("NOREPLACE"):
         raise MqscError("AMQ8411", "Duplicate Keyword Error.")
     kind = command.keyword("TYPE")
@@ -224,7 +224,7 @@ def _settings(command: Command, family: Family, words: frozenset[str]) -> Settin
     return read_settings(command, family.kind, words)
 
 
-def _pattern(command: Command, objects: Objects, family: Family, name: str) -> Any:
+def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str) -> Any:
     """What the attributes that DEFINE does not give are taken from. A topic string is never taken from LIKE."""
     like = command.keyword("LIKE")
     if like is None:
@@ -257,7 +257,7 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     return notes
 
 
-def _cannot_change(family: Family, name: str) -> MqscError:
+def _cannot_change(family: ObjectFamily, name: str) -> MqscError:
     keyword, _ = family.required
     return answers.failed(f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first.")
 
@@ -266,7 +266,7 @@ def _ignored(settings: Settings) -> tuple[str, ...]:
     return (f"without effect here: {' '.join(settings.ignored)}",) if settings.ignored else ()
 
 
-def _row(administration: Administration, family: Family, definition: Any) -> dict[str, Shown]:
+def _row(administration: Administration, family: ObjectFamily, definition: Any) -> dict[str, Shown]:
     row: dict[str, Shown] = {family.kind.names: definition.name}
     if family.kind.type_word:
         row["TYPE"] = family.kind.type_word
@@ -293,6 +293,6 @@ def _takes_authority(command: Command) -> bool:
     return keyword is None or bool(flag("YES", "NO").read(keyword))
 
 
-def _records_of(name: str, family: Family, objects: Objects) -> list[AuthorityRecord]:
+def _records_of(name: str, family: ObjectFamily, objects: Objects) -> list[AuthorityRecord]:
     object_type = {"qlocal": "QUEUE", "qalias": "QUEUE"}.get(family.stored_as, family.kind.word)
     return [r for r in objects.authorities.values() if (r.object_type, r.profile) == (object_type, name)]

@@ -96,14 +96,14 @@ def _refresh_qmgr(command: Command, _administration: Administration) -> Answer:
     return Answer(True, None, "No links to other queue managers are kept up: there is nothing to refresh.")
 
 
-def _of_families(act: Callable[[Command, Administration, definitions.Family], Answer]) -> dict[str, Handler]:
-    def bound(family: definitions.Family) -> Handler:
+def _of_families(act: Callable[[Command, Administration, definitions.ObjectFamily], Answer]) -> dict[str, Handler]:
+    def bound(family: definitions.ObjectFamily) -> Handler:
         return lambda command, administration: act(command, administration, family)
 
     return {word: bound(family) for word, family in definitions.FAMILIES.items()}
 
 
-def _display(*families: definitions.Family) -> Handler:
+def _display(*families: definitions.ObjectFamily) -> Handler:
     return partial(definitions.display, families=families)
 
 

@@ -15,7 +15,7 @@ from typing import Final, cast
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import CommandText, lines_of, split_script
+from commands.mqsc.script import ScriptCommand, lines_of, split_script
 
 VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "SET")
 # Right in IBM MQ, and about things that the bridge does not have: channels, listeners, clusters, logs.
@@ -42,7 +42,7 @@ def syntax_error(segment: str, *detail: str) -> MqscError:
     return MqscError(SYNTAX_ERROR, what, (segment.strip(), *detail))
 
 
-def _statement(number: int, written: CommandText) -> Statement:
+def _statement(number: int, written: ScriptCommand) -> Statement:
     try:
         if written.unfinished:
             raise MqscError(UNEXPECTED_END, "Unexpected end of input in MQSC.")

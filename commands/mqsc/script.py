@@ -22,7 +22,7 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
-class CommandText:
+class ScriptCommand:
     """One command as it was written and as it reads once joined.
 
     line: the number of its first line, from 1. source: its lines, unchanged. text: the command, continuations joined.
@@ -40,7 +40,7 @@ def lines_of(text: str) -> Iterable[str]:
     return _LINE_END.split(text.removeprefix("\ufeff"))
 
 
-def split_script(lines: Iterable[str]) -> Iterator[CommandText]:
+def split_script(lines: Iterable[str]) -> Iterator[ScriptCommand]:
     """The commands of a script, in order, up to its end or to END; each as soon as its last line is there."""
     for command in _joined(lines):
         if command.text.strip().upper() in _LAST_WORDS:
@@ -48,7 +48,7 @@ def split_script(lines: Iterable[str]) -> Iterator[CommandText]:
         yield command
 
 
-def _joined(lines: Iterable[str]) -> Iterator[CommandText]:
+def _joined(lines: Iterable[str]) -> Iterator[ScriptCommand]:
     start, source, joined, mark = 0, list[str](), "", ""
     for number, ended in enumerate(lines, 1):
         raw = ended.rstrip("\r\n")
@@ -64,10 +64,10 @@ def _joined(lines: Iterable[str]) -> Iterator[CommandText]:
         if not mark:
             yield from _split_at_semicolons(start, tuple(source), joined)
     if mark:
-        yield CommandText(start, tuple(source), joined, unfinished=True)
+        yield ScriptCommand(start, tuple(source), joined, unfinished=True)
 
 
-def _split_at_semicolons(line: int, source: tuple[str, ...], text: str) -> Iterator[CommandText]:
+def _split_at_semicolons(line: int, source: tuple[str, ...], text: str) -> Iterator[ScriptCommand]:
     begin, quote = 0, ""
     for position, character in enumerate(text):
         if quote:
@@ -76,7 +76,7 @@ def _split_at_semicolons(line: int, source: tuple[str, ...], text: str) -> Itera
             quote = character
         elif character == ";":
             if text[begin:position].strip():
-                yield CommandText(line, source if not begin else (text[begin:position],), text[begin:position])
+                yield ScriptCommand(line, source if not begin else (text[begin:position],), text[begin:position])
             begin = position + 1
     if text[begin:].strip():
-        yield CommandText(line, source if not begin else (text[begin:],), text[begin:])
+        yield ScriptCommand(line, source if not begin else (text[begin:],), text[begin:])

@@ -26,7 +26,7 @@ from streams.topic_space import TopicSpace
 
 
 @dataclass(slots=True)
-class Tally:
+class ScriptTally:
     """How a script went. syntax_errors: statements that are no command; failed: commands that could not be done."""
 
     read: int = 0

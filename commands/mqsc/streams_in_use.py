@@ -10,7 +10,7 @@ from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE, Objects
 from commands.mqsc.administration import Administration
-from streams.mapping import Finding, check_stream_addition, check_stream_deletion, check_sub_point_addition
+from streams.mapping import PrefixFinding, check_stream_addition, check_stream_deletion, check_sub_point_addition
 from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.subscriptions import Subscription
 from streams.topic_prefixes import collisions
@@ -50,13 +50,13 @@ def namelist_notes(before: Namelist | None, after: Namelist, administration: Adm
     return tuple(dict.fromkeys(found))
 
 
-def collisions_of(objects: Objects, instead: Namelist | None = None) -> list[Finding]:
+def collisions_of(objects: Objects, instead: Namelist | None = None) -> list[PrefixFinding]:
     """Where streams and subscription points get in each other's way. instead: what one of the two lists is to be."""
     lists = {**objects.namelists, **({instead.name: instead} if instead is not None else {})}
     return collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics)
 
 
-def topic_notes(before: list[Finding], objects: Objects) -> tuple[str, ...]:
+def topic_notes(before: list[PrefixFinding], objects: Objects) -> tuple[str, ...]:
     """What a change to topic objects has come to. before: ``collisions_of`` then."""
     return tuple(_texts(finding for finding in collisions_of(objects) if finding not in before))
 
@@ -103,5 +103,5 @@ def _there_already(administration: Administration) -> tuple[tuple[Subscription, 
     return space.subscriptions(), [kept.topic_string for kept in space.retained_publications()]
 
 
-def _texts(findings: Iterable[Finding]) -> Iterator[str]:
+def _texts(findings: Iterable[PrefixFinding]) -> Iterator[str]:
     return (finding.text for finding in findings)

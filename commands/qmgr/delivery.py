@@ -20,7 +20,7 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.response import Completion
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog
-from commands.qmgr.publication_cache import Again
+from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.errors import MessageRefusedError, QueueError
 from commands.qmgr.store.port import Owes, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
@@ -95,7 +95,7 @@ class Deliverer:
             return self._refused(put, refusal, arrival)
         return put
 
-    def deliver_again(self, again: Again, arrival: Arrival) -> list[Outgoing | None]:
+    def deliver_again(self, again: CachedPuts, arrival: Arrival) -> list[Outgoing | None]:
         """Put the publications of *again*, all for this queue manager; what ``deliver`` says of those refused."""
         put, now = self._unit.put, arrival.now
         refused: list[Outgoing | None] = []

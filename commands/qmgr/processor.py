@@ -36,9 +36,9 @@ from commands.qmgr.delivery import Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
 from commands.qmgr.linked_space import LinkedTopicSpace
-from commands.qmgr.publication_cache import Again, Repeats
+from commands.qmgr.publication_cache import CachedPuts, PublicationCache
 from commands.qmgr.store.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
-from commands.qmgr.tally import Tally
+from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import StoreError
@@ -71,7 +71,7 @@ class _Batch:
     suspect: a message, now done, that ended a processor or took long to read; nothing comes after it.
     """
 
-    tally: Tally = field(default_factory=Tally)
+    tally: ProcessorTally = field(default_factory=ProcessorTally)
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
     suspect: StoredMessage | None = None
@@ -110,7 +110,7 @@ class Processor:
         record: Callable[[Put], None] | None = None,
         batch: int = BATCH,
         groups_of: GroupsOf = no_groups,
-        committed: Callable[[Tally], None] | None = None,
+        committed: Callable[[ProcessorTally], None] | None = None,
         link: TopicLink | None = None,
         longest_pause_s: float = LONGEST_PAUSE_S,
         budget: Budget | None = None,
@@ -125,14 +125,14 @@ class Processor:
         self._groups_of = groups_of
         self._broker: BrokerCore | None = None
         self._space: TopicSpace | None = None
-        self._repeats: Repeats | None = None
+        self._repeats: PublicationCache | None = None
         self._version = -1
         self._deliverer: Deliverer | None = None
         self._told: set[str] = set()
         self._unrecorded: deque[Put] = deque()
         self._pays = False  # whether the next unit of work tries what is owed
         self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
-        self.tally = Tally()
+        self.tally = ProcessorTally()
 
     def start(self) -> None:
         """What a queue manager's start does: non-persistent retained publications are gone (guide 8.5)."""
@@ -317,7 +317,7 @@ class Processor:
     def _discarded(self, message: StoredMessage, error: UndeliverableError, batch: _Batch) -> None:
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
-        batch.tally.add(Tally(commands=1, errors=1, discarded=1))
+        batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
 
     def _set_aside(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: _Batch
@@ -353,7 +353,7 @@ class Processor:
             authority = RecordedAuthority(objects, self._groups_of)
             self._broker = BrokerCore(objects, space, authority=authority, meter=self._guard.meter)
             self._repeats = (
-                Repeats(self._broker, effects=True)
+                PublicationCache(self._broker, effects=True)
                 if self._may_repeat(objects, isinstance(unit, PutsRemotely))
                 else None
             )
@@ -398,7 +398,7 @@ class Processor:
         broker, arrival = self._loaded(unit), self._arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
 
-        def work() -> Outcome | Again:
+        def work() -> Outcome | CachedPuts:
             if reading is not None or self._repeats is None:
                 return broker.process(arrival, reading)
             return self._repeats.process(arrival)
@@ -406,7 +406,7 @@ class Processor:
         outcome = self._guard.work_out(message, reading, work)
         if reading is not None:
             batch.suspect = message
-        if isinstance(outcome, Again):
+        if isinstance(outcome, CachedPuts):
             self._repeat(unit, broker, arrival, outcome, batch)
             return
         for retained in unit.save_effects(outcome.effects):
@@ -420,7 +420,7 @@ class Processor:
             deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
         return deliverer
 
-    def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: Again, batch: _Batch) -> None:
+    def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: _Batch) -> None:
         size_bytes = sum(map(len, again.bodies))
         self._guard.meter.changed(len(again.bodies))
         self._guard.meter.made(size_bytes)

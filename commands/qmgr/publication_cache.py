@@ -56,12 +56,12 @@ _MOST_SEEN: Final = 200_000
 # A put takes about 400 bytes here, so that all take some tens of megabytes at most.
 _ROOM: Final = 65_536
 
-Likeness = tuple[str, str | None, bytes, bytes]
+CacheKey = tuple[str, str | None, bytes, bytes]
 """What messages that are alike have in common; the last item is the header."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheEntry:
     """What the puts of publications that are alike have in common; each tuple has one item a put.
 
     topics, matches: on what was published, and the subscriptions of each. cuts: the descriptor before the MsgId, from
@@ -78,10 +78,10 @@ class Kept:
     heads: tuple[bytes, ...]
 
 
-class Again(NamedTuple):
+class CachedPuts(NamedTuple):
     """The puts of one more publication like one before. mds, bodies: of each put."""
 
-    kept: Kept
+    kept: CacheEntry
     mds: list[bytes]
     bodies: list[bytes]
 
@@ -103,7 +103,7 @@ class Again(NamedTuple):
             )
 
 
-class Repeats:
+class PublicationCache:
     """The publications that one broker has seen more than once.
 
     effects: whether what the broker changes counts, and not the puts alone.
@@ -112,7 +112,7 @@ class Repeats:
     def __init__(self, broker: BrokerCore, effects: bool = False) -> None:
         self._effects = effects
         self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
-        self._kept: dict[Likeness, Kept] = {}
+        self._kept: dict[CacheKey, CacheEntry] = {}
         self._room = _ROOM
         self._seen: set[int] = set()
         self._stamp = (datetime.min, b"")
@@ -122,9 +122,9 @@ class Repeats:
         """How many more puts can be kept before all are forgotten."""
         return self._room
 
-    def process(self, arrival: Arrival) -> Outcome | Again:
+    def process(self, arrival: Arrival) -> Outcome | CachedPuts:
         """What a message comes to that does not look at what is retained: as ``Broker.process``, or the puts alone."""
-        key = likeness(arrival)
+        key = cache_key(arrival)
         if key is None or (self._effects and self._space.is_due(arrival.now)):
             return self._broker.process(arrival)
         kept = self._kept.get(key)
@@ -145,14 +145,14 @@ class Repeats:
                 return self._process(arrival, key)
         return self._again(kept, arrival, arrival.body[len(key[3]) :])
 
-    def _again(self, kept: Kept, arrival: Arrival, data: bytes) -> Again:
+    def _again(self, kept: CacheEntry, arrival: Arrival, data: bytes) -> CachedPuts:
         ident = message_id(self._qmgr, arrival.seq, 0)[:-3]
         stamp = self._stamp_of(arrival.now)
         # Few publications have more than a thousand subscribers.
         counted = _COUNTED if len(kept.cuts) <= len(_COUNTED) else _counted(len(kept.cuts))
         join = b"".join
         mds = [join((a, ident, n, b, stamp, c)) for (a, b, c), n in zip(kept.cuts, counted, strict=False)]
-        return Again(kept, mds, [head + data for head in kept.heads])
+        return CachedPuts(kept, mds, [head + data for head in kept.heads])
 
     def _stamp_of(self, now: datetime) -> bytes:
         at, stamp = self._stamp
@@ -161,7 +161,7 @@ class Repeats:
             self._stamp = now, stamp
         return stamp
 
-    def _process(self, arrival: Arrival, key: Likeness) -> Outcome:
+    def _process(self, arrival: Arrival, key: CacheKey) -> Outcome:
         """The whole way, and what it came to is kept where it will serve again."""
         outcome = self._broker.trace(arrival)
         kept = self._known(arrival, outcome, key)
@@ -174,7 +174,7 @@ class Repeats:
             self._room -= cost
         return outcome
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: Likeness) -> Kept | None:
+    def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> CacheEntry | None:
         """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
@@ -195,7 +195,7 @@ class Repeats:
             told = put.kind is PutKind.PUBLICATION and put.body.endswith(data)
             if not told or md[_ID] != message_id(self._qmgr, arrival.seq, n) or md[_STAMP] != stamp:
                 return None
-        return Kept(
+        return CacheEntry(
             topics,
             matches,
             tuple(put.qmgr for put in puts),
@@ -207,7 +207,7 @@ class Repeats:
         )
 
 
-def likeness(arrival: Arrival) -> Likeness | None:
+def cache_key(arrival: Arrival) -> CacheKey | None:
     """What a message has in common with those that are like it; None where it is no command, at first sight."""
     md, body = arrival.md, arrival.body
     order = _ORDERS.get(body[4:8])
@@ -252,7 +252,7 @@ def _heads(puts: tuple[Outgoing, ...], size: int) -> Iterator[bytes]:
         yield head
 
 
-def _cost(kept: Kept) -> int:
+def _cost(kept: CacheEntry) -> int:
     return len(kept.cuts) + 2
 
 

@@ -9,7 +9,7 @@ from commands.broker.puts import PutKind
 
 
 @dataclass(slots=True)
-class Tally:
+class ProcessorTally:
     """What a processor has done since it started, or in one unit of work."""
 
     commands: int = 0
@@ -24,7 +24,7 @@ class Tally:
         """Name and count, in order."""
         return {name: getattr(self, name) for name in _NAMES}
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: ProcessorTally) -> None:
         """Count what *other* counted as well."""
         for name in _NAMES:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -39,4 +39,4 @@ class Tally:
             self.dead_letters += 1
 
 
-_NAMES: Final = tuple(field.name for field in fields(Tally))
+_NAMES: Final = tuple(field.name for field in fields(ProcessorTally))

@@ -23,7 +23,7 @@ DEFAULT_QMGR = "QM1"
 
 
 @dataclass(slots=True)
-class Counts:
+class ReplayCounts:
     """What a replay came to. passed_over: messages on queues that a broker does not read, by queue."""
 
     messages: int = 0
@@ -43,7 +43,7 @@ class LocalReplay:
         self._setup, self._semantics = setup, semantics
         self._brokers: dict[str, Broker] = {}
         self._last = -1
-        self.counts = Counts()
+        self.counts = ReplayCounts()
 
     def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
         """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.publication_cache import Again
+from commands.qmgr.publication_cache import CachedPuts
 
 SCHEMA: Final = pa.schema(
     [
@@ -65,7 +65,7 @@ class PutColumns:
                 column.append(value)
             self._bytes += len(put.body)
 
-    def add_again(self, seq: int, again: Again) -> None:
+    def add_again(self, seq: int, again: CachedPuts) -> None:
         """The puts of publication *seq*, which is like one before."""
         kept, count = again.kept, len(again.mds)
         seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
@@ -106,7 +106,7 @@ class PutsParquet:
         if self._held.is_full:
             self._take()
 
-    def add_again(self, seq: int, again: Again) -> None:
+    def add_again(self, seq: int, again: CachedPuts) -> None:
         """The puts of a publication like one before."""
         self._held.add_again(seq, again)
         if self._held.is_full:

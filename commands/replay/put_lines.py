@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from commands.broker.puts import Outgoing, Put
-from commands.qmgr.publication_cache import Again
+from commands.qmgr.publication_cache import CachedPuts
 
 
 class PutLines:
@@ -24,7 +24,7 @@ class PutLines:
         for n, put in enumerate(puts):
             self.write(Put.of(seq, n, put))
 
-    def add_again(self, seq: int, again: Again) -> None:
+    def add_again(self, seq: int, again: CachedPuts) -> None:
         """The puts of a publication like one before."""
         for put in again.puts(seq):
             self.write(put)

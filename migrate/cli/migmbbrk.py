@@ -20,9 +20,9 @@ from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, retrieved, running
-from migrate.fingerprint import Difference, difference, labelled
+from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import read_sources
 from migrate.runbooks import collective_runbook
 from migrate.target import Target
@@ -251,12 +251,12 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
     return before.state
 
 
-def _since_initial(state: LegacyState, store: QueueManagerStore | None) -> Difference | None:
+def _since_initial(state: LegacyState, store: QueueManagerStore | None) -> ReadingDifference | None:
     before = None if store is None else embedded.initial_items(store)
     return None if before is None else difference(before, labelled(state))
 
 
-def _write_security(directory: Path, plan: Plan) -> None:
+def _write_security(directory: Path, plan: MigrationPlan) -> None:
     """A new security command file; one that a person may have worked on keeps its contents under another name."""
     path = directory / FILE_NAME
     text = "".join(f"{line}\n" for line in plan.security)

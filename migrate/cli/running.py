@@ -27,7 +27,7 @@ from migrate import log as lines
 from migrate.cli import choices
 from migrate.ledger import Severity
 from migrate.log import LogWriter
-from migrate.plan import Phase, Plan, Tool
+from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.report import StagedFiles, facts, outline, output_files, report_files
 from migrate.target import Target
 from migrate.targets import embedded
@@ -93,7 +93,12 @@ class Wanted:
 
 
 def carry_out(
-    console: Console, log: MigrationLog, plan: Plan, known: Target, store: QueueManagerStore | None, wanted: Wanted
+    console: Console,
+    log: MigrationLog,
+    plan: MigrationPlan,
+    known: Target,
+    store: QueueManagerStore | None,
+    wanted: Wanted,
 ) -> ExitCode:
     """Apply *plan* to *store*, unless it is a rehearsal or there is none, and report; the verb's exit code.
 
@@ -150,7 +155,7 @@ class _Afterwards:
         return True
 
 
-def _finish_log(log: MigrationLog, plan: Plan) -> None:
+def _finish_log(log: MigrationLog, plan: MigrationPlan) -> None:
     log.write_all(lines.applying(plan))
     log.write_all(lines.closing(plan, time.monotonic() - log.began))
 
@@ -167,7 +172,7 @@ def _print_report(console: Console, found: dict[str, object], as_json: bool) -> 
         raise
 
 
-def tell_errors(console: Console, plan: Plan) -> None:
+def tell_errors(console: Console, plan: MigrationPlan) -> None:
     """Errors go to the terminal as well: each is something that would be lost without a person."""
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:

@@ -16,7 +16,7 @@ from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
 from migrate.cli import choices, running
-from migrate.plan import Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
 from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.source_checks import check_sources
@@ -159,7 +159,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         return running.carry_out(asked.console, log, plan, known, store, wanted)
 
 
-def _runbooks(plan: Plan, asked: _Asked) -> dict[str, str]:
+def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
     """Runbooks for the hierarchy that the sources tell of; none where there is no neighbour."""
     topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}

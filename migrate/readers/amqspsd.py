@@ -30,7 +30,7 @@ from typing import Final
 
 from migrate.legacy_state import BrokerItem, Item, Publisher, Relation, Source, Stream
 from migrate.readers.registrations import Registration, publisher_of, subscription_of
-from migrate.readers.text import Line, lines_of, unread
+from migrate.readers.text import SourceLine, lines_of, unread
 from streams.namelists import DEFAULT_STREAM
 
 _FIELD = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)")
@@ -93,7 +93,7 @@ def read(text: str, file: str) -> Iterator[Item]:
     yield from _end_topic(state)
 
 
-def _line(line: Line, state: _Reading) -> Iterator[Item]:
+def _line(line: SourceLine, state: _Reading) -> Iterator[Item]:
     found = _FIELD.fullmatch(line.text)
     source = Source(file=state.file, position=line.number)
     if state.section == "streams" and found is None:
@@ -129,7 +129,7 @@ def _line(line: Line, state: _Reading) -> Iterator[Item]:
         yield unread(state.file, line.number, line.text, "a field that is not known, or out of place")
 
 
-def _relation(name: str, value: str, source: Source, line: Line, state: _Reading) -> Iterator[Item]:
+def _relation(name: str, value: str, source: Source, line: SourceLine, state: _Reading) -> Iterator[Item]:
     names = [word for word in re.split(r"[,\s]+", value) if word and word.lower() != "none"]
     if name in ("queuemanager", "qmgr", "qmgrname", "broker"):
         yield BrokerItem(source=source, name=value, qmgr=value)

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from commands.mqsc import Command, parse
-from migrate.legacy_state import Authority, Item, Source
-from migrate.readers.text import Line, lines_of, unread
+from migrate.legacy_state import Item, LegacyAuthority, Source
+from migrate.readers.text import SourceLine, lines_of, unread
 
 Entity = Literal["PRINCIPAL", "GROUP"]
 
@@ -48,7 +48,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str, file: str) -> Iterator[Item]:
     """The authorities of *text*, in order."""
-    dumped: dict[str, tuple[str, Line]] = {}
+    dumped: dict[str, tuple[str, SourceLine]] = {}
     for line in lines_of(text):
         if _SET_AUTHREC.match(line.text) or line.text.startswith(("#", "*", "- -", "---")):
             continue
@@ -87,7 +87,7 @@ def _mqsc(text: str, file: str) -> Iterator[Item]:
             yield found
 
 
-def _authrec(command: Command, source: Source) -> Authority | None:
+def _authrec(command: Command, source: Source) -> LegacyAuthority | None:
     def values(word: str) -> tuple[str, ...]:
         keyword = command.keyword(word)
         return () if keyword is None else tuple(value.text for value in keyword.values or ())
@@ -96,7 +96,7 @@ def _authrec(command: Command, source: Source) -> Authority | None:
     entities, object_type, profile = values(entity_type), values("OBJTYPE"), values("PROFILE")
     if len(entities) != 1 or len(object_type) != 1 or len(profile) > 1:
         return None
-    return Authority(
+    return LegacyAuthority(
         source=source,
         object_type=object_type[0].upper(),
         profile=profile[0] if profile else "",
@@ -107,7 +107,7 @@ def _authrec(command: Command, source: Source) -> Authority | None:
     )
 
 
-def _setmqaut(line: Line, file: str) -> Iterator[Item]:
+def _setmqaut(line: SourceLine, file: str) -> Iterator[Item]:
     try:
         words = shlex.split(line.text)[1:]
     except ValueError as error:
@@ -133,7 +133,7 @@ def _setmqaut(line: Line, file: str) -> Iterator[Item]:
         yield unread(file, line.number, line.text, "setmqaut needs -t, -n, and -p or -g")
         return
     for entity_type, entity in entities:
-        yield Authority(
+        yield LegacyAuthority(
             source=Source(file=file, position=line.number),
             object_type=object_type,
             profile=values.get("-n", ""),
@@ -144,7 +144,7 @@ def _setmqaut(line: Line, file: str) -> Iterator[Item]:
         )
 
 
-def _record(dumped: dict[str, tuple[str, Line]], file: str) -> Item:
+def _record(dumped: dict[str, tuple[str, SourceLine]], file: str) -> Item:
     def value(field: str) -> str:
         return dumped[field][0] if field in dumped else ""
 
@@ -153,7 +153,7 @@ def _record(dumped: dict[str, tuple[str, Line]], file: str) -> Item:
     entity_type: Entity = "GROUP" if value("type").lower() == "group" else "PRINCIPAL"
     if object_type is None or not value("profile") or not value("entity") or "authority" not in dumped:
         return unread(file, first.number, first.text, "a record of dmpmqaut that is not complete")
-    return Authority(
+    return LegacyAuthority(
         source=Source(file=file, position=first.number),
         object_type=object_type,
         profile=value("profile"),

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.legacy_state import Item, Unread
-from migrate.readers.text import Line, lines_of, unread
+from migrate.readers.text import SourceLine, lines_of, unread
 from migrate.readers.wmb import Registry
 
 _PROPERTY = re.compile(r"([\w.-]+)\s*=\s*'(.*)'", re.DOTALL)
@@ -41,9 +41,9 @@ def looks_like(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Node:
+class _PropertyNode:
     word: str
-    line: Line
+    line: SourceLine
     properties: dict[str, str] = field(default_factory=dict)
 
 
@@ -51,7 +51,7 @@ def read(text: str, file: str) -> Iterator[Item]:
     """Topics' subscriptions and entries in the order of the listing."""
     registry = Registry(file)
     problems: list[Unread] = []
-    stack: list[_Node] = []
+    stack: list[_PropertyNode] = []
     complete = False
 
     def close_to(indent: int) -> None:
@@ -78,7 +78,7 @@ def read(text: str, file: str) -> Iterator[Item]:
                 problems.append(unread(file, line.number, line.text, "a property of nothing"))
         elif _ELEMENT.fullmatch(line.text):
             close_to(line.indent)
-            stack.append(_Node(line.text, line))
+            stack.append(_PropertyNode(line.text, line))
         elif _OPEN_PROPERTY.fullmatch(line.text):
             problems.append(unread(file, line.number, line.text, "its value has no end: the listing is cut short"))
         else:
@@ -90,7 +90,9 @@ def read(text: str, file: str) -> Iterator[Item]:
     yield from problems
 
 
-def _closed(node: _Node, above: list[_Node], registry: Registry, problems: list[Unread], file: str) -> None:
+def _closed(
+    node: _PropertyNode, above: list[_PropertyNode], registry: Registry, problems: list[Unread], file: str
+) -> None:
     if node.word not in _ELEMENTS:
         return
     topic = next((outer for outer in reversed(above) if outer.word == "Topic"), None)

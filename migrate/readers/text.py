@@ -12,7 +12,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _TAB_COLUMNS = 8
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """One line. number: from 1. text: without what surrounds it. indent: columns of white space before it."""
 
     number: int
@@ -30,13 +30,13 @@ def decoded(data: bytes) -> str:
     return data.decode("latin-1")
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[SourceLine]:
     """The lines that are not blank."""
     for number, raw in enumerate(_LINE_END.split(text), 1):
         stripped = raw.strip()
         if stripped:
             expanded = raw.expandtabs(_TAB_COLUMNS)
-            yield Line(number, stripped, len(expanded) - len(expanded.lstrip()))
+            yield SourceLine(number, stripped, len(expanded) - len(expanded.lstrip()))
 
 
 def unread(file: str, number: int, text: str, why: str) -> Unread:

@@ -7,7 +7,7 @@ from typing import Any
 
 from migrate.known_problems import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
-from migrate.plan import AddSubscription, KeepRetained, Plan
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.report import trees
 from migrate.target import Target
 from rfh2.captured import iso
@@ -15,7 +15,7 @@ from rfh2.captured import iso
 EXAMPLES = 20
 
 
-def facts(plan: Plan, target: Target) -> dict[str, Any]:
+def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
     """Everything that a report says of *plan*; JSON values throughout."""
     counts = plan.counts
     by_kind: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Verdict), 0))
@@ -76,7 +76,7 @@ def _reason(reason: Reason) -> dict[str, Any]:
     return {"severity": str(reason.severity), "text": reason.text, "ids": list(reason.ids)}
 
 
-def _problems(plan: Plan) -> list[dict[str, Any]]:
+def _problems(plan: MigrationPlan) -> list[dict[str, Any]]:
     """The known problems that the plan names, with whom they concern; those that its order keeps away, at the end."""
     concerned: dict[str, list[str]] = defaultdict(list)
     for fate in plan.fates:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.qmgr.store.permissions import make_directory, private
-from migrate.plan import Plan
+from migrate.plan import MigrationPlan
 from migrate.report.html import page
 from migrate.report.text import text
 from migrate.target import Target
@@ -32,7 +32,7 @@ def report_files(found: dict[str, Any]) -> dict[str, bytes]:
     }
 
 
-def output_files(plan: Plan, target: Target, runbooks: Mapping[str, str]) -> dict[str, bytes]:
+def output_files(plan: MigrationPlan, target: Target, runbooks: Mapping[str, str]) -> dict[str, bytes]:
     """Scripts, messages, checklist and *runbooks*, by file name. target: the queue manager as it was before."""
     contents: dict[str, str | bytes] = {**scripts(plan, target), **runbooks}
     return {name: data if isinstance(data, bytes) else data.encode() for name, data in contents.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.log import printable
-from migrate.plan import AddSubscription, KeepRetained, Plan, Store
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store
 from migrate.target import Target
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM
@@ -19,18 +19,18 @@ _WIDTH = 12
 
 
 @dataclass(slots=True)
-class _Node:
-    children: dict[str, _Node] = field(default_factory=dict)
+class _TreeNode:
+    children: dict[str, _TreeNode] = field(default_factory=dict)
     subscriptions: int = 0
     retained: int = 0
     label: str = ""
 
-    def at(self, topic_string: str) -> _Node:
+    def at(self, topic_string: str) -> _TreeNode:
         """The node of *topic_string*, as deep as trees are shown."""
         node = self
         if topic_string:
             for level in topic_string.split("/")[:_DEPTH]:
-                node = node.children.setdefault(level, _Node())
+                node = node.children.setdefault(level, _TreeNode())
         return node
 
     def total(self) -> tuple[int, int]:
@@ -42,24 +42,24 @@ class _Node:
         return subscriptions, retained
 
 
-def before(plan: Plan) -> list[str]:
+def before(plan: MigrationPlan) -> list[str]:
     """Each stream with its own topics, and within it each subscription point."""
-    roots: dict[str, _Node] = {stream.name: _Node() for stream in plan.state.streams}
-    roots.setdefault(DEFAULT_STREAM, _Node())
+    roots: dict[str, _TreeNode] = {stream.name: _TreeNode() for stream in plan.state.streams}
+    roots.setdefault(DEFAULT_STREAM, _TreeNode())
     for subscription in plan.state.subscriptions:
-        root = roots.setdefault(_place(subscription.stream, subscription.sub_point), _Node())
+        root = roots.setdefault(_place(subscription.stream, subscription.sub_point), _TreeNode())
         root.at(_literal(subscription.topic, subscription.scheme)).subscriptions += 1
     for retained in plan.state.retained:
-        roots.setdefault(_place(retained.stream, retained.sub_point), _Node()).at(retained.topic).retained += 1
+        roots.setdefault(_place(retained.stream, retained.sub_point), _TreeNode()).at(retained.topic).retained += 1
     lines = []
     for name, root in sorted(roots.items(), key=lambda item: (item[0] != DEFAULT_STREAM, item[0])):
         lines += [f"{printable(name)}{_counts(root)}", *_children(root, "  ")]
     return lines
 
 
-def after(plan: Plan, target: Target) -> list[str]:
+def after(plan: MigrationPlan, target: Target) -> list[str]:
     """One tree, with the topic objects in it."""
-    root = _Node(label=" SYSTEM.BASE.TOPIC")
+    root = _TreeNode(label=" SYSTEM.BASE.TOPIC")
     objects = {o.name: o for o in target.objects.topics}
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, TopicObject):
@@ -89,7 +89,7 @@ def _literal(topic_string: str, scheme: WildcardScheme) -> str:
         return topic_string
 
 
-def _children(node: _Node, indent: str) -> Iterator[str]:
+def _children(node: _TreeNode, indent: str) -> Iterator[str]:
     shown = sorted(node.children.items(), key=lambda item: (not item[1].label, item[0]))
     for level, child in shown[:_WIDTH]:
         yield f"{indent}{printable(level) or '(empty level)'}{child.label}{_counts(child)}"
@@ -98,7 +98,7 @@ def _children(node: _Node, indent: str) -> Iterator[str]:
         yield f"{indent}... and {len(shown) - _WIDTH} more"
 
 
-def _counts(node: _Node) -> str:
+def _counts(node: _TreeNode) -> str:
     subscriptions, retained = node.total()
     told = [f"{subscriptions} subscriptions"] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
     return f"  ({', '.join(told)})" if told else ""

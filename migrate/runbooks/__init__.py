@@ -3,11 +3,11 @@
 from migrate.runbooks.checklist import checklist
 from migrate.runbooks.cluster import cluster_runbook, collective_runbook
 from migrate.runbooks.hierarchy import hierarchy_runbook
-from migrate.runbooks.topology import Finding, Topology, check_topology, topology_of
+from migrate.runbooks.topology import Topology, TopologyProblem, check_topology, topology_of
 
 __all__ = [
-    "Finding",
     "Topology",
+    "TopologyProblem",
     "check_topology",
     "checklist",
     "cluster_runbook",

@@ -12,17 +12,17 @@ from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
 from migrate.log import printable
-from migrate.plan import Phase, Plan, Tool
+from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.runbooks.markdown import document, in_code, plain
 from streams.namelists import QUEUE_NAMELIST
 
 
-def checklist(plan: Plan, notes: list[str], unloads: dict[str, str]) -> str:
+def checklist(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> str:
     """Markdown. notes: what the files do not do, a line each. unloads: file of retained publications to its queue."""
     return document(_lines(plan, notes, unloads))
 
 
-def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[str]:
+def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> Iterator[str]:
     qmgr = plan.qmgr
     yield f"# Migration of broker {plain(plan.state.broker_name)} to queue manager {plain(qmgr)}"
     yield ""
@@ -41,7 +41,7 @@ def _lines(plan: Plan, notes: list[str], unloads: dict[str, str]) -> Iterator[st
     yield from _problems(plan)
 
 
-def _all(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
+def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
     """Every step, in an order in which each can be done: commands are processed from PSMODE(ENABLED) on."""
     qmgr = plan.qmgr
     yield f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
@@ -83,7 +83,7 @@ def _all(plan: Plan, unloads: dict[str, str]) -> Iterator[str]:
         yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."
 
 
-def _initial_phase(plan: Plan) -> Iterator[str]:
+def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
     """Topic objects alone; the broker and its applications go on (guide 8, 8.2)."""
     yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield from _objects(plan)
@@ -91,7 +91,7 @@ def _initial_phase(plan: Plan) -> Iterator[str]:
     yield f"Review `{SECURITY_COMMANDS}` line by line, and run what is right of it, before the completion phase."
 
 
-def _objects(plan: Plan) -> Iterator[str]:
+def _objects(plan: MigrationPlan) -> Iterator[str]:
     qmgr = plan.qmgr
     yield f"`runmqsc {qmgr} < 1-queues.mqsc`. AMQ8150 for a queue that is there already is as it should be."
     yield f"`runmqsc {qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them."
@@ -102,7 +102,7 @@ def _these(queues: Iterable[str]) -> str:
     return ", ".join(f"`{in_code(queue)}`" for queue in queues)
 
 
-def _by_hand(plan: Plan) -> Iterator[str]:
+def _by_hand(plan: MigrationPlan) -> Iterator[str]:
     reported = [fate for fate in plan.fates if fate.verdict is Verdict.REPORTED and fate.severity is not Severity.INFO]
     if not reported:
         return
@@ -114,7 +114,7 @@ def _by_hand(plan: Plan) -> Iterator[str]:
         yield f"- [ ] {plain(printable(fate.label))} ({plain(fate.source)}): {why}"
 
 
-def _problems(plan: Plan) -> Iterator[str]:
+def _problems(plan: MigrationPlan) -> Iterator[str]:
     named = [known for known in sorted(plan.problem_counts()) if known.startswith("P")]
     if not named:
         return

@@ -43,7 +43,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TopologyProblem:
     """One thing that is wrong. id: of the known problem."""
 
     id: str
@@ -70,20 +70,22 @@ def topology_of(states: Iterable[LegacyState]) -> Topology:
     return Topology(parents, streams, {child: tuple(named) for child, named in claims.items()})
 
 
-def check_topology(topology: Topology) -> list[Finding]:
+def check_topology(topology: Topology) -> list[TopologyProblem]:
     """Two parents, loops, names alike in what identifiers hold of them."""
     found = []
     for child, named in topology.claims.items():
         if len(named) > 1:
-            found.append(Finding("P25", f"{child} has several parents: {', '.join(named)}"))
+            found.append(TopologyProblem("P25", f"{child} has several parents: {', '.join(named)}"))
     for qmgr in topology.parents:
         if _loops(topology, qmgr):
-            found.append(Finding("P25", f"{qmgr} is its own ancestor"))
+            found.append(TopologyProblem("P25", f"{qmgr} is its own ancestor"))
     first: dict[str, str] = {}
     for qmgr in topology.parents:
         other = first.setdefault(qmgr[:_SIGNIFICANT], qmgr)
         if other != qmgr:
-            found.append(Finding("P24", f"{qmgr} and {other} have their first {_SIGNIFICANT} characters in common"))
+            found.append(
+                TopologyProblem("P24", f"{qmgr} and {other} have their first {_SIGNIFICANT} characters in common")
+            )
     return found
 
 

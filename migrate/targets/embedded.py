@@ -32,7 +32,7 @@ from commands.qmgr.store.permissions import make_directory, private, touch
 from commands.qmgr.store.reading import definitions_in
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
-from migrate.plan import AddSubscription, KeepRetained, Plan, Step, Store, Tool
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
 from migrate.target import Target
 from rfh2.errors import MigrationError, StoreError
 from streams.operations import (
@@ -74,7 +74,10 @@ def load(store: QueueManagerStore) -> Target:
 
 
 def apply(
-    store: QueueManagerStore, plan: Plan, progress: Progress | None = None, reports: Mapping[str, bytes] | None = None
+    store: QueueManagerStore,
+    plan: MigrationPlan,
+    progress: Progress | None = None,
+    reports: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Carry *plan* out; returns the directory of its backup, journal and *reports*, which are file names and contents.
 
@@ -162,7 +165,7 @@ def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> 
     _retain(unit, retained)
 
 
-def _new_directory(home: Path, plan: Plan) -> Path:
+def _new_directory(home: Path, plan: MigrationPlan) -> Path:
     make_directory(home / DIRECTORY)
     stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
     for number in range(1000):
@@ -193,7 +196,7 @@ def _back_up(store: QueueManagerStore, directory: Path) -> None:
         raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
 
 
-def _write_journal(directory: Path, plan: Plan) -> None:
+def _write_journal(directory: Path, plan: MigrationPlan) -> None:
     touched: dict[str, list[Any]] = {"definitions": [], "subscriptions": [], "retained": []}
     for step in plan.steps:
         if isinstance(step, Store):

@@ -35,7 +35,7 @@ from commands.mqsc.values import Choice, Names, Number
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, Plan, Store, Tool
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, Tool
 from migrate.publications import is_retain_command, published_again
 from migrate.registration_messages import cannot_register, registrations
 from migrate.runbooks import checklist
@@ -66,7 +66,7 @@ CHECKLIST: Final = "checklist.md"
 _MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
 
 
-def scripts(plan: Plan, target: Target) -> dict[str, str | bytes]:
+def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
     """Name and content of every file. target: the queue manager as it was before."""
     notes: list[str] = []
     before = target.objects.qmgr
@@ -185,7 +185,7 @@ def _value(attribute: Attribute, value: object) -> str | int:
     return Word(shown) if isinstance(attribute.kind, Choice | Number) else str(shown)
 
 
-def _script(plan: Plan, lines: Iterable[str]) -> str:
+def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
     heading = [
         comment(f"{plan.tool}: broker {plan.state.broker_name} to queue manager {plan.qmgr}"),
         comment(f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from state {plan.fingerprint}"),
@@ -193,7 +193,7 @@ def _script(plan: Plan, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (*heading, *lines))
 
 
-def _definitions(plan: Plan, target: Target, notes: list[str], *kinds: type) -> Iterator[str]:
+def _definitions(plan: MigrationPlan, target: Target, notes: list[str], *kinds: type) -> Iterator[str]:
     """What defines the objects of these kinds, the namelist that remembers the migration apart."""
     before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
     for step in plan.steps:
@@ -213,13 +213,13 @@ def _stored(step: Store, before: Definition | None) -> list[str]:
     return alteration_lines(before, step.definition)
 
 
-def _marker(plan: Plan, target: Target) -> Iterator[str]:
+def _marker(plan: MigrationPlan, target: Target) -> Iterator[str]:
     for step in plan.steps:
         if isinstance(step, Store) and is_marker(step.definition):
             yield from _stored(step, target.objects.namelists.get(step.definition.name))
 
 
-def _qmgr(plan: Plan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
+def _qmgr(plan: MigrationPlan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
     """ALTER QMGR: PSMODE, which comes last, or everything else."""
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, QueueManager):
@@ -229,13 +229,13 @@ def _qmgr(plan: Plan, before: QueueManager, *, only_mode: bool) -> Iterator[str]
                 yield from statement("ALTER QMGR", given)
 
 
-def _records(plan: Plan) -> Iterator[AuthorityRecord]:
+def _records(plan: MigrationPlan) -> Iterator[AuthorityRecord]:
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, AuthorityRecord):
             yield step.definition
 
 
-def _authrec(plan: Plan, notes: list[str]) -> Iterator[str]:
+def _authrec(plan: MigrationPlan, notes: list[str]) -> Iterator[str]:
     for record in _records(plan):
         if not record.authorities:
             continue
@@ -250,7 +250,7 @@ def _authrec(plan: Plan, notes: list[str]) -> Iterator[str]:
             notes.append(f"Set authority record {record.name} by hand: {error}")
 
 
-def _setmqaut(plan: Plan) -> Iterator[str]:
+def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
     yield f"# Authorities for queue manager {plan.qmgr}; the same as {AUTHORITIES}: run one of the two."
     for record in _records(plan):
         if not record.authorities or not (record.entity + record.profile).isprintable():
@@ -262,7 +262,9 @@ def _setmqaut(plan: Plan) -> Iterator[str]:
         yield " ".join([*words, form, shlex.quote(record.entity), rights])
 
 
-def _publications(plan: Plan, trial: Trial, notes: list[str]) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
+def _publications(
+    plan: MigrationPlan, trial: Trial, notes: list[str]
+) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
     """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
     carried: list[CapturedMessage] = []
     left: list[CapturedMessage] = []
@@ -280,7 +282,7 @@ def _publications(plan: Plan, trial: Trial, notes: list[str]) -> tuple[list[Capt
     return carried, left
 
 
-def _publication(plan: Plan, step: KeepRetained, seq: int) -> CapturedMessage:
+def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedMessage:
     publication = step.retained.publication
     legacy = plan.state.retained[step.key[1] - 1]
     message = publication.message
@@ -289,7 +291,7 @@ def _publication(plan: Plan, step: KeepRetained, seq: int) -> CapturedMessage:
     return _captured(plan, step, message, seq)
 
 
-def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
+def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
     publication = step.retained.publication
     left = tenths_until(publication.expires_at, plan.now)
     mqmd = replace(message.mqmd, expiry=MQEI_UNLIMITED if left is None else left)
@@ -305,7 +307,7 @@ def _captured(plan: Plan, step: KeepRetained, message: Message, seq: int) -> Cap
 
 
 def _subscriptions(
-    plan: Plan, target: Target, trial: Trial, notes: list[str]
+    plan: MigrationPlan, target: Target, trial: Trial, notes: list[str]
 ) -> tuple[list[str], list[CapturedMessage]]:
     context = OperationContext(plan.qmgr, plan.now)
     kept = RetainedPublications()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from commands.broker.objects import kind_of
 from commands.broker.selection import selects
 from commands.mqsc.broker import Broker
-from migrate.plan import AddSubscription, KeepRetained, Plan
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.target import Target, copied
 from streams.topic_space import TopicSpace
 
 
-def applied(plan: Plan, target: Target) -> Target:
+def applied(plan: MigrationPlan, target: Target) -> Target:
     """*target* after *plan*; what was given stays as it is."""
     objects = copied(target.objects)
     subscriptions = {s.sub_id: s for s in target.subscriptions}

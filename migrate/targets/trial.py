@@ -12,7 +12,7 @@ from dataclasses import replace
 from commands.broker.core import Arrival, Outcome
 from commands.broker.selection import selects
 from commands.mqsc.broker import Broker
-from migrate.plan import Plan, Store
+from migrate.plan import MigrationPlan, Store
 from migrate.target import Target, copied
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CommandError
@@ -25,7 +25,7 @@ from streams.topic_space import TopicSpace
 class Trial:
     """The queue manager as it will be, as far as the commands so far have made it."""
 
-    def __init__(self, plan: Plan, target: Target) -> None:
+    def __init__(self, plan: MigrationPlan, target: Target) -> None:
         objects = copied(target.objects)
         for step in plan.steps:
             if isinstance(step, Store):

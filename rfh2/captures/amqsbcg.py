@@ -26,7 +26,7 @@ from enum import Enum
 from typing import BinaryIO
 
 from rfh2.captures.printed_fields import BYTES, CHARACTERS, NUMBERS, PrintedDescriptor
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition
 from rfh2.captures.text_lines import numbered_lines
 
 _START = re.compile(rb"AMQSBCG\w? - starts here")
@@ -60,7 +60,7 @@ def is_amqsbcg(text: bytes) -> bool:
     return any(pattern.match(text) is not None for pattern in (_START, _GET, _DESCRIPTOR))
 
 
-def read_amqsbcg(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_amqsbcg(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each message of the listing, at the line that says that it was got; where that is not there, at its descriptor.
 
     A listing in which no message begins, and that does not say that the queue is empty either, gives a problem.
@@ -179,7 +179,7 @@ class _Message:
             self._data.clear()
             raise ValueError("more data than any message can have")
 
-    def item(self, reading: Reading) -> Item:
+    def item(self, reading: ReadingPosition) -> Item:
         """The message, or its problem."""
         if self._problem is None:
             try:

@@ -14,7 +14,7 @@ from rfh2.captures.mqmd import read_mqmd, write_mqmd
 from rfh2.captures.parquet import read_parquet, write_parquet
 from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
-from rfh2.captures.record import Item, Reader, Reading, Refusal
+from rfh2.captures.record import Item, Reader, ReadingPosition, Refusal
 
 Writer = Callable[[Iterable[CapturedMessage], BinaryIO, Refusal], int]
 
@@ -22,7 +22,7 @@ _ALL = frozenset({"seq", "time", "qmgr", "queue", "user", "md", "body"})
 _DESCRIBED = frozenset({"md", "body"})
 
 
-def _read_pcap(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def _read_pcap(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     # dpkt takes as long to load as all the rest of this package.
     from rfh2.captures.pcap import read_pcap  # noqa: PLC0415
 

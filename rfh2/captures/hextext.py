@@ -21,7 +21,7 @@ from typing import BinaryIO
 from rfh2.captured import CapturedMessage
 from rfh2.captures.descriptors import split_descriptor
 from rfh2.captures.limits import DEFAULT_BYTES, beyond
-from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading, Refusal
+from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 
 _LIMIT_BYTES = MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES
@@ -31,7 +31,7 @@ _FIRST_OFFSET = re.compile(rb"\s*(0{4,16})(?::\s*|\s+(?=[0-9A-Fa-f]{2}(?:\s|\Z))
 _HOST_ORDER = re.compile(rb"\s*[0-9A-Fa-f]{7} +[0-9A-Fa-f]{4}(?:\s|\Z)")
 
 
-def read_hextext(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_hextext(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each block's message, at the line on which the block begins."""
     block: _Block | None = None
     for number, line in numbered_lines(stream):
@@ -113,7 +113,7 @@ class _Block:
             else:
                 self.data += self._last
 
-    def item(self, reading: Reading) -> Item:
+    def item(self, reading: ReadingPosition) -> Item:
         """The message of the block, or its problem, at the line on which the block begins."""
         if self.why is None and self._repeats:
             self.why = "the dump ends with *, without the offset up to which lines are repeated"

@@ -9,14 +9,14 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import Item, Reading, Refusal
+from rfh2.captures.record import Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 
 # A line written by hand may leave out what the other formats have no place for either.
 _OPTIONAL = frozenset({("seq",), ("queue",)})
 
 
-def read_jsonl(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_jsonl(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each line's message; unknown keys are ignored, empty lines skipped, a missing ``seq`` or ``queue`` filled in."""
     for number, line in numbered_lines(stream):
         if line is None:
@@ -43,7 +43,7 @@ def write_jsonl(messages: Iterable[CapturedMessage], target: BinaryIO, _refused:
     return count
 
 
-def _completed(line: bytes, error: ValidationError, reading: Reading) -> CapturedMessage | None:
+def _completed(line: bytes, error: ValidationError, reading: ReadingPosition) -> CapturedMessage | None:
     if not all(e["type"] == "missing" and e["loc"] in _OPTIONAL for e in error.errors(include_url=False)):
         return None
     given = json.loads(line)

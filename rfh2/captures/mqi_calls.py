@@ -26,8 +26,8 @@ from rfh2.captures.mqi_structures import (
     SPI,
     SPI_REPLY,
     USERID,
-    Call,
-    Found,
+    FoundMessage,
+    MqiCallBytes,
     async_handle_and_reason,
     async_message,
     begins,
@@ -57,12 +57,12 @@ _TRUNCATED = "the application took only the beginning of this message (2079)"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """A message on its way. position: of the packet in which its call begins. time: of the one that completes it."""
 
     position: int
     time: datetime | None
-    found: Found
+    found: FoundMessage
     queue: str
     qmgr: str | None
     user: str | None
@@ -82,7 +82,7 @@ class _Conversation:
 
     queues: dict[int, str] = field(default_factory=dict)  # by ObjectHandle
     opening: str = ""
-    put: tuple[Call, Found, str] | None = None  # that waits for its reply, and its queue
+    put: tuple[MqiCallBytes, FoundMessage, str] | None = None  # that waits for its reply, and its queue
 
 
 class Channel:
@@ -92,11 +92,14 @@ class Channel:
         self._qmgr: str | None = None
         self._user: str | None = None
         self._conversations: dict[int, _Conversation] = {}
-        self._calls: tuple[dict[_CallKey, Call], dict[_CallKey, Call]] = ({}, {})  # begun, of each direction
+        self._calls: tuple[dict[_CallKey, MqiCallBytes], dict[_CallKey, MqiCallBytes]] = (
+            {},
+            {},
+        )  # begun, of each direction
         self._heard: set[int] = set()
         self._said_compressed = False
 
-    def take(self, segment: Segment, direction: int, time: datetime | None) -> Iterator[Sent | Unreadable]:
+    def take(self, segment: Segment, direction: int, time: datetime | None) -> Iterator[SentMessage | Unreadable]:
         """Take the next segment of *direction* (0 or 1), completed at *time*."""
         self._heard.add(direction)
         if segment.control2 & (HEADER_COMPRESSED | MESSAGE_COMPRESSED):
@@ -105,14 +108,14 @@ class Channel:
                 yield Unreadable(segment.position, "the channel compresses its messages")
             return
         if segment.kind not in _SPANNING:
-            self._learn(Call.begun(segment))
+            self._learn(MqiCallBytes.begun(segment))
             return
         calls, key = self._calls[direction], (segment.conversation, segment.kind == ASYNC_MESSAGE)
         call = calls.get(key)
         if begins(segment):
             if call is not None:
                 yield Unreadable(call.first.position, "another call begins before the last segment of this one")
-            call = calls[key] = Call.begun(segment)
+            call = calls[key] = MqiCallBytes.begun(segment)
         elif call is None:
             return  # its beginning was before the capture, or in the bytes whose loss was reported
         else:
@@ -129,19 +132,19 @@ class Channel:
         """Bytes of *direction* are missing: forget what was begun there."""
         self._calls[direction].clear()
 
-    def finish(self) -> Iterator[Sent | Unreadable]:
+    def finish(self) -> Iterator[SentMessage | Unreadable]:
         """Nothing more comes: give the puts whose replies were not captured, and what was begun."""
         for conversation in self._conversations.values():
             yield from self._settled(conversation)
         for call in sorted(self._unfinished(), key=lambda call: call.first.position):
             yield Unreadable(call.first.position, "the capture ends before the last segment of this call")
 
-    def _unfinished(self) -> Iterator[Call]:
+    def _unfinished(self) -> Iterator[MqiCallBytes]:
         for calls in self._calls:
             yield from calls.values()
             calls.clear()
 
-    def _learn(self, call: Call) -> None:
+    def _learn(self, call: MqiCallBytes) -> None:
         """Note names out of segments that hold no message."""
         if call.first.kind == INITIAL_DATA:
             self._qmgr = call.name(48) or self._qmgr
@@ -149,12 +152,12 @@ class Channel:
             # The second is the long user identifier, which older clients do not send.
             self._user = call.name(28, 64) or call.name(4, 12) or self._user
 
-    def _completed(self, call: Call, *, is_answered: bool) -> Iterator[Sent | Unreadable]:
+    def _completed(self, call: MqiCallBytes, *, is_answered: bool) -> Iterator[SentMessage | Unreadable]:
         conversation = self._conversations.setdefault(call.first.conversation, _Conversation())
         try:
             if call.first.kind == MESSAGE_DATA:
                 found = transmitted_message(call)
-                yield Sent(call.first.position, call.time, found, found.queue, found.qmgr, None)
+                yield SentMessage(call.first.position, call.time, found, found.queue, found.qmgr, None)
             elif call.first.kind == ASYNC_MESSAGE:
                 yield from self._asynchronous(call, conversation)
             elif len(call.data) >= API_HEADER_BYTES:
@@ -162,7 +165,9 @@ class Channel:
         except ValueError as error:
             yield Unreadable(call.first.position, str(error))
 
-    def _called(self, call: Call, conversation: _Conversation, *, is_answered: bool) -> Iterator[Sent | Unreadable]:
+    def _called(
+        self, call: MqiCallBytes, conversation: _Conversation, *, is_answered: bool
+    ) -> Iterator[SentMessage | Unreadable]:
         kind = call.first.kind
         comp_code, reason, handle = call.long(4), call.long(8), call.long(12)
         if conversation.put is not None and kind == conversation.put[0].first.kind + _REPLY:
@@ -185,7 +190,9 @@ class Channel:
         elif kind == MQGET_REPLY or (kind == SPI_REPLY and holds_spi_message(call)):
             yield from self._got(call, conversation, reason, handle)
 
-    def _settled(self, conversation: _Conversation, reply: Call | None = None) -> Iterator[Sent | Unreadable]:
+    def _settled(
+        self, conversation: _Conversation, reply: MqiCallBytes | None = None
+    ) -> Iterator[SentMessage | Unreadable]:
         """The put that waits in *conversation*, if any, now that its *reply* is there or will not come."""
         if conversation.put is None:
             return
@@ -196,18 +203,20 @@ class Channel:
             return
         resolved = resolved_queue(reply) if reply is not None else ""
         user = None if _names_user(found.md) else self._user
-        yield Sent(call.first.position, call.time, found, resolved or queue, self._qmgr, user)
+        yield SentMessage(call.first.position, call.time, found, resolved or queue, self._qmgr, user)
 
-    def _got(self, call: Call, conversation: _Conversation, reason: int, handle: int) -> Iterator[Sent | Unreadable]:
+    def _got(
+        self, call: MqiCallBytes, conversation: _Conversation, reason: int, handle: int
+    ) -> Iterator[SentMessage | Unreadable]:
         if reason == _MQRC_TRUNCATED_MSG_FAILED:
             return  # the queue keeps the message
         if reason == _MQRC_TRUNCATED_MSG_ACCEPTED:
             raise ValueError(_TRUNCATED)
         found = got_message(call)
         queue = found.queue or conversation.queues.get(handle, "")
-        yield Sent(call.first.position, call.time, found, queue, self._qmgr, None)
+        yield SentMessage(call.first.position, call.time, found, queue, self._qmgr, None)
 
-    def _asynchronous(self, call: Call, conversation: _Conversation) -> Iterator[Sent]:
+    def _asynchronous(self, call: MqiCallBytes, conversation: _Conversation) -> Iterator[SentMessage]:
         handle, reason = async_handle_and_reason(call)
         if reason == _MQRC_TRUNCATED_MSG_FAILED:
             return
@@ -216,7 +225,7 @@ class Channel:
         found = async_message(call)
         if found is not None:
             queue = found.queue or conversation.queues.get(handle, "")
-            yield Sent(call.first.position, call.time, found, queue, self._qmgr, None)
+            yield SentMessage(call.first.position, call.time, found, queue, self._qmgr, None)
 
 
 def _names_user(md: bytes) -> bool:

@@ -50,7 +50,7 @@ _SPI_IDS = _struc_ids("SPPI", "SPGO")
 
 
 @dataclass(slots=True)
-class Call:
+class MqiCallBytes:
     """The segments of a call so far. time: when the last of them was completed."""
 
     first: Segment
@@ -58,7 +58,7 @@ class Call:
     time: datetime | None = None
 
     @classmethod
-    def begun(cls, segment: Segment) -> Call:
+    def begun(cls, segment: Segment) -> MqiCallBytes:
         """The call that *segment* begins."""
         return cls(segment, bytearray(segment.payload))
 
@@ -76,7 +76,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMessage:
     """A message in a call. queue: as the call names it, or nothing."""
 
     md: bytes
@@ -92,7 +92,7 @@ def begins(segment: Segment) -> bool:
     return segment.is_first or (segment.kind == MESSAGE_DATA and segment.payload[:4] in _MSH_IDS)
 
 
-def ends(segment: Segment, call: Call) -> bool:
+def ends(segment: Segment, call: MqiCallBytes) -> bool:
     """Whether *call* is complete with *segment*."""
     if segment.is_last or segment.kind not in _NOT_CALLS or call.first.is_first:
         return segment.is_last
@@ -103,37 +103,37 @@ def ends(segment: Segment, call: Call) -> bool:
     return at is None or len(call.data) >= at + (descriptor_length(call.data, at) or 0) + _async_length(call)
 
 
-def put_message(call: Call) -> Found:
+def put_message(call: MqiCallBytes) -> FoundMessage:
     """The message in an MQPUT, MQPUT1 or SPI request. Raises ValueError."""
     found, _ = _message(call)
     return found
 
 
-def got_message(call: Call) -> Found:
+def got_message(call: MqiCallBytes) -> FoundMessage:
     """The message in an MQGET or SPI reply, with the queue that its MQGMO resolved to. Raises ValueError."""
     found, options_at = _message(call)
     queue = call.name(options_at + _MQGMO_RESOLVED_Q) if call.first.kind == MQGET_REPLY else ""
-    return Found(found.md, found.body, queue)
+    return FoundMessage(found.md, found.body, queue)
 
 
-def holds_spi_message(call: Call) -> bool:
+def holds_spi_message(call: MqiCallBytes) -> bool:
     """Whether an SPI call is one that puts or gets."""
     return _descriptor_at(call.data) is not None and any(name in call.data for name in _SPI_IDS)
 
 
-def object_name(call: Call) -> str:
+def object_name(call: MqiCallBytes) -> str:
     """ObjectName of the MQOD in *call*, or nothing."""
     at = _structure_at(call, _MQOD_IDS)
     return "" if at is None else call.name(at + _MQOD_OBJECT_NAME)
 
 
-def resolved_queue(reply: Call) -> str:
+def resolved_queue(reply: MqiCallBytes) -> str:
     """ResolvedQName of the MQPMO in *reply*, or nothing."""
     at = _structure_at(reply, _MQPMO_IDS)
     return "" if at is None else reply.name(at + _MQPMO_RESOLVED_Q)
 
 
-def transmitted_message(call: Call) -> Found:
+def transmitted_message(call: MqiCallBytes) -> FoundMessage:
     """The message that a sender channel passes on, with where it is to go. Raises ValueError."""
     at = _MSH_BYTES + _XQH_BYTES
     length = descriptor_length(call.data, at)
@@ -141,15 +141,15 @@ def transmitted_message(call: Call) -> Found:
         raise ValueError("a message between queue managers without its MQXQH and MQMD")
     data = bytes(call.data)
     queue, qmgr = call.name(_MSH_BYTES + 8), call.name(_MSH_BYTES + 56)
-    return Found(data[at : at + length], data[at + length :], queue, qmgr or None)
+    return FoundMessage(data[at : at + length], data[at + length :], queue, qmgr or None)
 
 
-def async_handle_and_reason(call: Call) -> tuple[int, int]:
+def async_handle_and_reason(call: MqiCallBytes) -> tuple[int, int]:
     """ObjectHandle and Reason of an asynchronous message."""
     return call.long(4), call.long(24)
 
 
-def async_message(call: Call) -> Found | None:
+def async_message(call: MqiCallBytes) -> FoundMessage | None:
     """The asynchronous message in *call*, or None where it only says that there is none. Raises ValueError."""
     if len(call.data) < _ASYNC_FIXED_BYTES:
         raise ValueError("the header of an asynchronous message is cut")
@@ -166,10 +166,10 @@ def async_message(call: Call) -> Found | None:
         raise ValueError(f"only {max(0, len(data) - body_at)} of {length} bytes of data were sent")
     padding = len(data) - body_at - length
     body = data[body_at : body_at + length] if 0 < padding < 4 else data[body_at:]
-    return Found(data[at:body_at], body, call.name(_ASYNC_FIXED_BYTES, data[_ASYNC_FIXED_BYTES - 1]))
+    return FoundMessage(data[at:body_at], body, call.name(_ASYNC_FIXED_BYTES, data[_ASYNC_FIXED_BYTES - 1]))
 
 
-def _message(call: Call) -> tuple[Found, int]:
+def _message(call: MqiCallBytes) -> tuple[FoundMessage, int]:
     """The message in *call*, and where the structure behind its MQMD begins. Raises ValueError."""
     data, order = bytes(call.data), call.first.order
     at = _descriptor_at(data)
@@ -186,7 +186,7 @@ def _message(call: Call) -> tuple[Found, int]:
         start, length = _data(data, options_at, order, lengths.get(version, ()))
     if length < 0 or len(data) - start < length:
         raise ValueError(f"{max(0, len(data) - start)} of {length} bytes of data are there")
-    return Found(data[at:options_at], data[start : start + length]), options_at
+    return FoundMessage(data[at:options_at], data[start : start + length]), options_at
 
 
 def _data(data: bytes, options_at: int, order: ByteOrder, known: tuple[int, ...]) -> tuple[int, int]:
@@ -218,7 +218,7 @@ def _descriptor_at(data: bytes | bytearray) -> int | None:
     return next((found.start() for found in candidates if descriptor_length(data, found.start())), None)
 
 
-def _structure_at(call: Call, struc_ids: tuple[bytes, ...]) -> int | None:
+def _structure_at(call: MqiCallBytes, struc_ids: tuple[bytes, ...]) -> int | None:
     found = (call.data.find(struc_id, API_HEADER_BYTES, API_HEADER_BYTES + 4096) for struc_id in struc_ids)
     return next((at for at in found if at >= 0), None)
 
@@ -231,7 +231,7 @@ def _async_descriptor_at(data: bytes | bytearray) -> int | None:
     return next((at for at in range(end, end + 5) if descriptor_length(data, at)), None)
 
 
-def _async_length(call: Call) -> int:
+def _async_length(call: MqiCallBytes) -> int:
     # TotalMsgLength and ActualMsgLength; they differ where the beginning only was sent.
     return max(call.long(28), call.long(32))
 

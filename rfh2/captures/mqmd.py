@@ -19,7 +19,7 @@ from rfh2.captures.descriptors import (
     split_descriptor,
     starts_header,
 )
-from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, Reading, Refusal
+from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.errors import CaptureError
 
 SEPARATOR = b"#@#@#"
@@ -31,7 +31,7 @@ _CHUNK_BYTES = 1 << 20
 _LIMIT_BYTES = MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES + _PROPERTIES_BYTES
 
 
-def read_mqmd(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_mqmd(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each message of *stream*; one without an MQMD is taken as it is."""
     for offset, data in _split(stream):
         if data is None:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from rfh2.captured import CapturedMessage
 from rfh2.captures.jsonl import clause
 from rfh2.captures.limits import beyond
-from rfh2.captures.record import Item, Reading, Refusal
+from rfh2.captures.record import Item, ReadingPosition, Refusal
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError
 
@@ -39,7 +39,7 @@ _GROUP_TIMES = 8
 _TIMES = 100
 
 
-def read_parquet(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_parquet(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each row's message; positions are row numbers from 0. Raises CaptureError where pyarrow is not installed.
 
     A row group that cannot be read is one problem, at its first row that was not given, and the next one follows.
@@ -157,7 +157,7 @@ def _dicts(batch: Any, arrow: Any) -> Iterator[dict[str, Any]]:
         yield dict(zip(columns, values, strict=True))
 
 
-def _message(given: dict[str, Any], reading: Reading, row: int) -> CapturedMessage | CaptureError:
+def _message(given: dict[str, Any], reading: ReadingPosition, row: int) -> CapturedMessage | CaptureError:
     fields = {name: value for name, value in given.items() if name not in ("md", "body")}
     fields["queue"] = fields.get("queue") or ""
     fields["md_hex"], fields["body_hex"] = _hex(given.get("md")), _hex(given["body"])

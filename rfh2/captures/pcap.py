@@ -12,9 +12,9 @@ from datetime import datetime
 from ipaddress import ip_address
 from typing import BinaryIO
 
-from rfh2.captures.mqi_calls import Channel, Sent, Unreadable
+from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
 from rfh2.captures.pcap_packets import Damage, packets
-from rfh2.captures.record import Item, Reading
+from rfh2.captures.record import Item, ReadingPosition
 from rfh2.captures.tcp_flows import Endpoint, Flow, Gap, TcpSegment, UnknownLinkError, tcp_segment
 from rfh2.captures.tsh import OutOfStep, TshStream
 
@@ -23,10 +23,10 @@ _TLS_HANDSHAKE = b"\x16\x03"
 # Connections that were never seen to close; the one that was silent longest makes room.
 _MAX_CONNECTIONS = 65_536
 
-_Found = Sent | Unreadable
+_Found = SentMessage | Unreadable
 
 
-def read_pcap(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_pcap(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each message that was put or got; positions are byte offsets of the packets in which their calls begin."""
     connections: OrderedDict[frozenset[Endpoint], _Connection] = OrderedDict()
     unknown_links: set[int] = set()
@@ -61,7 +61,7 @@ def read_pcap(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
         yield from _items(connection.finish(), reading)
 
 
-def _items(found: Iterator[_Found], reading: Reading) -> Iterator[Item]:
+def _items(found: Iterator[_Found], reading: ReadingPosition) -> Iterator[Item]:
     for one in found:
         if isinstance(one, Unreadable):
             yield one.position, reading.problem(one.position, one.why, "byte")

@@ -35,7 +35,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class CapturedPacket:
     """One captured frame. position: byte offset of its record in the file. link: LINKTYPE_* of the interface."""
 
     position: int
@@ -69,7 +69,7 @@ def is_pcap(head: bytes) -> bool:
     return head[:4] in _PCAP or (head[:4] == _PCAPNG and head[8:12] in _ORDER_MAGIC)
 
 
-def packets(stream: BinaryIO) -> Iterator[Packet | Damage]:
+def packets(stream: BinaryIO) -> Iterator[CapturedPacket | Damage]:
     """Each packet of the pcap or pcapng file *stream*; a ``Damage`` at the end of a file that is cut or broken."""
     source = _Source(stream)
     try:
@@ -111,17 +111,17 @@ class _Source:
         return data
 
 
-def _pcap(source: _Source, order: ByteOrder, ticks: int, header_length: int) -> Iterator[Packet]:
+def _pcap(source: _Source, order: ByteOrder, ticks: int, header_length: int) -> Iterator[CapturedPacket]:
     mark = _mark(order)
     link = struct.unpack(mark + "I", source.read(20)[16:])[0] & 0x0FFFFFFF  # above it: the length of a frame check
     source.begin()
     while header := source.maybe_read(header_length):
         seconds, fraction, captured = struct.unpack_from(mark + "III", header)
-        yield Packet(source.start, _time(seconds * ticks + fraction, ticks), link, source.read(captured))
+        yield CapturedPacket(source.start, _time(seconds * ticks + fraction, ticks), link, source.read(captured))
         source.begin()
 
 
-def _pcapng(source: _Source) -> Iterator[Packet]:
+def _pcapng(source: _Source) -> Iterator[CapturedPacket]:
     interfaces: list[_Interface] = []
     mark, kind_bytes = "", _PCAPNG
     while kind_bytes:
@@ -169,7 +169,7 @@ def _interface(mark: str, body: bytes) -> _Interface:
     return _Interface(link, snap_length, ticks, offset)
 
 
-def _packet(position: int, mark: str, kind: int, body: bytes, interfaces: list[_Interface]) -> Packet:
+def _packet(position: int, mark: str, kind: int, body: bytes, interfaces: list[_Interface]) -> CapturedPacket:
     if kind == _SIMPLE_PACKET:
         if len(body) < 4:
             raise _CutError("a packet block that is too short")
@@ -188,7 +188,7 @@ def _packet(position: int, mark: str, kind: int, body: bytes, interfaces: list[_
     if start + captured > len(body):
         raise _CutError("a packet that is longer than its block")
     time = None if ticks is None else _time(ticks + interface.offset * interface.ticks, interface.ticks)
-    return Packet(position, time, interface.link, body[start : start + captured])
+    return CapturedPacket(position, time, interface.link, body[start : start + captured])
 
 
 def _time(ticks: int, ticks_a_second: int) -> datetime | None:

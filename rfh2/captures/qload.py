@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.printed_fields import BYTES, NUMBERS, SPANS, PrintedDescriptor, printable
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading, Refusal
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError, DecodeError
 
@@ -78,7 +78,7 @@ def is_qload(text: bytes) -> bool:
 _BREAKS = re.compile("[\\x00-\\x1f\\x85\\u2028\\u2029]")
 
 
-def read_qload(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_qload(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """Each message of *stream*, at the line of its first attribute."""
     origin: dict[bytes, str] = {}
     message: _Message | None = None
@@ -181,7 +181,7 @@ class _Message:
             raise ValueError('not a string: " and ~ stand behind a ~, and a " ends it')
         return _ESCAPED.sub(rb"\1", quoted[1])
 
-    def item(self, reading: Reading) -> Item:
+    def item(self, reading: ReadingPosition) -> Item:
         """The message, or its problem."""
         if self._problem is None and not self._has_data:
             self._problem = (self._start, "no data lines: an empty message has one without data")

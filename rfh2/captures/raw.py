@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, Reading, Refusal
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.errors import CaptureError
 
 
-def read_raw(stream: BinaryIO, reading: Reading) -> Iterator[Item]:
+def read_raw(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     """The one message of *stream*, without a descriptor."""
     body = stream.read(MAX_MESSAGE_BYTES + 1)
     if len(body) > MAX_MESSAGE_BYTES:

@@ -15,7 +15,7 @@ from rfh2.captures.detect import HEAD_BYTES, detect
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.limits import Ration, expanded_bytes
 from rfh2.captures.prefixed import prefixed
-from rfh2.captures.record import CaptureRecord, Numbering, Reading
+from rfh2.captures.record import CaptureRecord, Numbering, ReadingPosition
 from rfh2.errors import CaptureError
 
 DefaultQueue = str | Callable[[CapturedMessage], str]
@@ -95,7 +95,7 @@ def _records(
     ration = Ration(bound)
     try:
         chosen, whole = _prepared(stream, source, fmt, ration)
-        for position, found in chosen.reader(whole, Reading(source, numbering, bound)):
+        for position, found in chosen.reader(whole, ReadingPosition(source, numbering, bound)):
             ration.renew()
             if isinstance(found, CaptureError):
                 yield CaptureRecord(source, index, None, found, position)

@@ -56,7 +56,7 @@ class Numbering:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingPosition:
     """What a reader is told beside the bytes: the name for its problems, and where its ``seq`` comes from.
 
     expanded_bytes: how much of a record may be made of data that the capture does not hold.
@@ -98,7 +98,7 @@ Item = tuple[int, CapturedMessage | CaptureError]
 Refusal = Callable[[CapturedMessage, CaptureError], None]
 """What a writer calls for a message that its format cannot hold, when it is not to stop at it."""
 
-Reader = Callable[[BinaryIO, Reading], Iterator[Item]]
+Reader = Callable[[BinaryIO, ReadingPosition], Iterator[Item]]
 
 
 def put_time(md: bytes) -> datetime | None:

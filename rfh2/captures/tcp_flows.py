@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import dpkt
 
-from rfh2.captures.pcap_packets import Packet
+from rfh2.captures.pcap_packets import CapturedPacket
 
 Endpoint = tuple[bytes, int]
 """IP address and port."""
@@ -62,7 +62,7 @@ class UnknownLinkError(Exception):
     """Frames of a link type that is not read here."""
 
 
-def tcp_segment(packet: Packet) -> TcpSegment | None:
+def tcp_segment(packet: CapturedPacket) -> TcpSegment | None:
     """The TCP segment in *packet*, or None for anything else. Raises UnknownLinkError."""
     ip = _network_layer(packet)
     tcp = getattr(ip, "data", None)
@@ -81,7 +81,7 @@ def tcp_segment(packet: Packet) -> TcpSegment | None:
     )
 
 
-def _network_layer(packet: Packet) -> object:
+def _network_layer(packet: CapturedPacket) -> object:
     data = packet.data[:_FRAME_BYTES]
     try:
         if packet.link in _RAW_IP:

@@ -39,7 +39,7 @@ from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.terminal_escape import visible
 
 
-class Role(StrEnum):
+class TextRole(StrEnum):
     """What a piece of the view is, for whoever colours it."""
 
     TITLE = "title"
@@ -52,11 +52,11 @@ class Role(StrEnum):
     WARNING = "warning"
 
 
-Paint = Callable[[Role, str], str]
+Paint = Callable[[TextRole, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnnotatedLine:
     """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none."""
 
     offset: int | None = None
@@ -74,12 +74,12 @@ _ROW = 16
 _TEXT_LINES = 40
 
 
-def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[Line]:
+def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[AnnotatedLine]:
     """The lines of one message: descriptor, headers, body. limit: bytes of the body that are shown, None for all."""
     if partial.mqmd is not None and partial.captured.md is not None:
         mqmd = partial.mqmd
         code = f"{mqmd.order}-endian, {mqmd.charset}"
-        yield Line(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}")
+        yield AnnotatedLine(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}")
         yield from _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
     for located in partial.headers:
         yield from _header(located, partial.captured.body)
@@ -100,38 +100,38 @@ def chain(partial: PartialMessage) -> str:
     return " -> ".join(parts)
 
 
-def layout_lines(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
+def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> Iterator[str]:
     """The lines as text, in columns."""
     for line in lines:
         if line.heading:
             yield ""
-            yield paint(Role.TITLE, visible(line.heading))
+            yield paint(TextRole.TITLE, visible(line.heading))
             continue
         shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
         offset = "" if line.offset is None else f"{line.offset:6}"
         columns = [
-            paint(Role.OFFSET, f"{offset:6}"),
-            paint(Role.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
-            paint(Role.FIELD, f"{visible(line.field):18}"),
-            paint(Role.VALUE, visible(line.value)),
+            paint(TextRole.OFFSET, f"{offset:6}"),
+            paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
+            paint(TextRole.FIELD, f"{visible(line.field):18}"),
+            paint(TextRole.VALUE, visible(line.value)),
         ]
         if line.meaning:
-            columns.append(paint(Role.MEANING, f"[{visible(line.meaning)}]"))
+            columns.append(paint(TextRole.MEANING, f"[{visible(line.meaning)}]"))
         yield " ".join(columns).rstrip()
 
 
-def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[Line]:
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
     fields = read_fields(layout, data, order, charset)
     for (name, at, size, is_text), value in zip(spans_of(layout), fields.values(), strict=True):
         shown = f"'{value}'" if is_text else str(value)
-        yield Line(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+        yield AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
 
 
-def _header(located: Located, body: bytes) -> Iterator[Line]:
+def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:
     header, offset = located.header, located.offset
     order, charset = getattr(header, "order", None), getattr(header, "charset", None)
     code = f", {order}-endian, {charset}" if order and charset else ""
-    yield Line(heading=f"{header.kind} at {offset}: {header.length} bytes{code}")
+    yield AnnotatedLine(heading=f"{header.kind} at {offset}: {header.length} bytes{code}")
     data = body[offset : offset + header.length]
     layout = layout_of(header.kind)
     if layout is None or order is None or charset is None:
@@ -141,7 +141,7 @@ def _header(located: Located, body: bytes) -> Iterator[Line]:
     if isinstance(header, Rfh2):
         at = offset + FIXED_LENGTH
         for folder in header.folders:
-            yield Line(at, body[at : at + 4], "NameValueLength", str(len(folder.data)))
+            yield AnnotatedLine(at, body[at : at + 4], "NameValueLength", str(len(folder.data)))
             yield from _folder(folder)
             at += 4 + len(folder.data)
     elif isinstance(header, Rfh1):
@@ -152,12 +152,12 @@ def _header(located: Located, body: bytes) -> Iterator[Line]:
         yield from _dump(data[layout.size :], offset + layout.size)
 
 
-def _folder(folder: Folder) -> Iterator[Line]:
+def _folder(folder: Folder) -> Iterator[AnnotatedLine]:
     try:
         found = elements(folder)
     except DecodeError as error:
         raw = folder.data.decode(folder.charset, "backslashreplace").rstrip(" \0")
-        yield Line(folder.offset, folder.data, "NameValueData", raw, f"cannot be read: {error.why}")
+        yield AnnotatedLine(folder.offset, folder.data, "NameValueData", raw, f"cannot be read: {error.why}")
         return
     root = ""
     for element in found:
@@ -167,7 +167,7 @@ def _folder(folder: Folder) -> Iterator[Line]:
         others = "".join(f" {key}={value!r}" for key, value in element.attributes if key != "dt")
         field = f"{'  ' * element.depth}{element.tag}{f' ({kind})' if kind else ''}{others}"
         text = element.text
-        yield Line(
+        yield AnnotatedLine(
             element.offset,
             b"",
             field,
@@ -177,7 +177,7 @@ def _folder(folder: Folder) -> Iterator[Line]:
     padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
     if padding:
         data = folder.data[-padding:]
-        yield Line(
+        yield AnnotatedLine(
             folder.offset + len(folder.data) - padding,
             data,
             "",
@@ -186,28 +186,28 @@ def _folder(folder: Folder) -> Iterator[Line]:
         )
 
 
-def _name_values(header: Rfh1) -> Iterator[Line]:
+def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
     try:
         found = header.name_values()
     except DecodeError as error:
         raw = header.data.decode(header.string_charset, "backslashreplace").rstrip(" \0")
-        yield Line(header.offset, header.data, "NameValueString", raw, f"cannot be read: {error.why}")
+        yield AnnotatedLine(header.offset, header.data, "NameValueString", raw, f"cannot be read: {error.why}")
         return
     for name, value, position in found:
-        yield Line(header.offset + position, b"", name, value, tag_meaning("MQRFH", name, value))
+        yield AnnotatedLine(header.offset + position, b"", name, value, tag_meaning("MQRFH", name, value))
 
 
-def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
+def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
     message, rest, offset = partial.message, partial.rest, partial.rest_offset
     if partial.fault is not None:
-        yield Line(heading=f"not decoded, at {offset}: {len(rest)} bytes")
+        yield AnnotatedLine(heading=f"not decoded, at {offset}: {len(rest)} bytes")
         yield from _dump(rest, offset, limit)
         return
     if not rest:
         return
     fmt = name_of(message.body_format)
     what = f"{fmt or 'no Format'}, {encoding_text(message.body_encoding)}"
-    yield Line(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
+    yield AnnotatedLine(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
     pcf = body_pcf(partial)
     if pcf is not None:
         yield from _pcf(pcf, offset)
@@ -217,38 +217,38 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[Line]:
     if text is None:
         known = FORMATS.get(fmt, "")
         if known:
-            yield Line(offset, b"", "", "", known)
+            yield AnnotatedLine(offset, b"", "", "", known)
         yield from _dump(rest, offset, limit)
         return
     shown = text if limit is None else text[:limit]
     for line in shown.splitlines()[: None if limit is None else _TEXT_LINES]:
-        yield Line(None, b"", "", line)
+        yield AnnotatedLine(None, b"", "", line)
     if shown != text:
-        yield Line(None, b"", "", f"… {len(text) - len(shown)} more characters")
+        yield AnnotatedLine(None, b"", "", f"… {len(text) - len(shown)} more characters")
 
 
-def _pcf(pcf: Pcf, offset: int) -> Iterator[Line]:
+def _pcf(pcf: Pcf, offset: int) -> Iterator[AnnotatedLine]:
     kind = TYPE_NAMES.get(pcf.type, "")
-    yield Line(offset, b"", "Type", str(pcf.type), kind)
-    yield Line(offset + 12, b"", "Command", str(pcf.command), COMMAND_NAMES.get(pcf.command, ""))
+    yield AnnotatedLine(offset, b"", "Type", str(pcf.type), kind)
+    yield AnnotatedLine(offset + 12, b"", "Command", str(pcf.command), COMMAND_NAMES.get(pcf.command, ""))
     if pcf.comp_code or pcf.reason:
-        yield Line(offset + 28, b"", "Reason", str(pcf.reason), reason_text(pcf.reason))
+        yield AnnotatedLine(offset + 28, b"", "Reason", str(pcf.reason), reason_text(pcf.reason))
     yield from _parameters(pcf.parameters, offset + MQCFH.size, 1)
 
 
-def _parameters(parameters: Sequence[Parameter], at: int, depth: int) -> Iterator[Line]:
+def _parameters(parameters: Sequence[Parameter], at: int, depth: int) -> Iterator[AnnotatedLine]:
     for parameter in parameters:
         number = parameter.parameter
         field = f"{'  ' * depth}{PARAMETER_NAMES.get(number, number)}"
         if isinstance(parameter, Cfgr):
-            yield Line(at, b"", field)
+            yield AnnotatedLine(at, b"", field)
             inner = sum(member.length for member in parameter.members)
             yield from _parameters(parameter.members, at + parameter.length - inner, depth + 1)
         else:
             value = describe_parameter(parameter)["value"]
             options = PCF_OPTIONS.get(number)
             known = options_text(options, str(value)) if options is not None else ""
-            yield Line(at, b"", field, str(value), known)
+            yield AnnotatedLine(at, b"", field, str(value), known)
         at += parameter.length
 
 
@@ -256,11 +256,11 @@ def _ccsid(ccsid: int) -> str:
     return f"{ccsid} ({ccsid_text(ccsid)})"
 
 
-def _dump(data: bytes, offset: int, limit: int | None = None) -> Iterator[Line]:
+def _dump(data: bytes, offset: int, limit: int | None = None) -> Iterator[AnnotatedLine]:
     shown = data if limit is None else data[:limit]
     for at in range(0, len(shown), _ROW):
         row = shown[at : at + _ROW]
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield Line(offset + at, b"", f"{row.hex(' ', 4):35}", text)
+        yield AnnotatedLine(offset + at, b"", f"{row.hex(' ', 4):35}", text)
     if len(shown) < len(data):
-        yield Line(None, b"", "", f"… {len(data) - len(shown)} more bytes")
+        yield AnnotatedLine(None, b"", "", f"… {len(data) - len(shown)} more bytes")

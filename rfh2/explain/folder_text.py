@@ -32,9 +32,9 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _ElementNode:
     element: Element
-    children: tuple[_Node, ...]
+    children: tuple[_ElementNode, ...]
 
 
 def folder_text(name: str, values: Mapping[str, Any], before: Folder | None = None) -> str:
@@ -63,7 +63,7 @@ def padded(text: str, charset: str, multiple: int = 4) -> bytes:
     return data + blank * (-len(data) % multiple // len(blank))
 
 
-def _tree(folder: Folder | None) -> tuple[_Node, ...]:
+def _tree(folder: Folder | None) -> tuple[_ElementNode, ...]:
     if folder is None:
         return ()
     try:
@@ -73,15 +73,16 @@ def _tree(folder: Folder | None) -> tuple[_Node, ...]:
     return _nodes(flat, 0)
 
 
-def _nodes(flat: Sequence[Element], depth: int) -> tuple[_Node, ...]:
+def _nodes(flat: Sequence[Element], depth: int) -> tuple[_ElementNode, ...]:
     starts = [at for at, element in enumerate(flat) if element.depth == depth]
     ends = [*starts[1:], len(flat)][: len(starts)]
     return tuple(
-        _Node(flat[start], _nodes(flat[start + 1 : end], depth + 1)) for start, end in zip(starts, ends, strict=True)
+        _ElementNode(flat[start], _nodes(flat[start + 1 : end], depth + 1))
+        for start, end in zip(starts, ends, strict=True)
     )
 
 
-def _elements(values: Mapping[str, Any], before: Sequence[_Node], typed: bool) -> Iterator[str]:
+def _elements(values: Mapping[str, Any], before: Sequence[_ElementNode], typed: bool) -> Iterator[str]:
     left = {tag: deque(value if isinstance(value, list) else [value]) for tag, value in values.items()}
     for node in before:
         waiting = left.get(node.element.tag)
@@ -92,7 +93,7 @@ def _elements(values: Mapping[str, Any], before: Sequence[_Node], typed: bool) -
             yield _element(tag, value, None, typed)
 
 
-def _element(tag: str, value: Any, before: _Node | None, typed: bool) -> str:
+def _element(tag: str, value: Any, before: _ElementNode | None, typed: bool) -> str:
     attributes = before.element.attributes if before is not None else ()
     others = tuple((key, text) for key, text in attributes if key.rpartition(":")[2] not in ("dt", "nil"))
     if isinstance(value, dict):

@@ -31,7 +31,7 @@ from streams.selectors.expressions import (
 )
 from streams.selectors.like import check_escapes
 from streams.selectors.names import MQMD_PREFIX, canonical_name, kind_of_name
-from streams.selectors.values import INT64_MAX, Kind, kind_of
+from streams.selectors.values import INT64_MAX, ValueKind, kind_of
 
 Node = Operand | Condition
 OperandT = TypeVar("OperandT", Literal, Operand)
@@ -86,7 +86,7 @@ class Builder(Transformer[Token, Condition]):
 
     def like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
         operand = _operand(node)
-        if _kind(operand) not in (Kind.STRING, None):
+        if _kind(operand) not in (ValueKind.STRING, None):
             raise Refusal(_start(operand), f"LIKE takes a string, not a {_kind(operand)}")
         escape_text = None if escape is None else _unquoted(escape)
         if escape is not None and len(escape_text or "") != 1:
@@ -162,7 +162,7 @@ def _start(node: Node) -> int:
 def _condition(node: Node) -> Condition:
     match node:
         case Literal() | Name():
-            if _kind(node) not in (Kind.BOOLEAN, None):
+            if _kind(node) not in (ValueKind.BOOLEAN, None):
                 raise Refusal(node.at, f"a condition is expected here, not a {_kind(node)}")
             return IsTrue(node)
         case Arithmetic():
@@ -180,25 +180,25 @@ def _operand(node: Node) -> Operand:
 def _number(node: Node | Token) -> Operand:
     assert not isinstance(node, Token)
     operand = _operand(node)
-    if _kind(operand) not in (Kind.NUMBER, None):
+    if _kind(operand) not in (ValueKind.NUMBER, None):
         raise Refusal(operand.at, f"arithmetic takes numbers, not a {_kind(operand)}")
     return operand
 
 
-def _kind(operand: Operand) -> Kind | None:
+def _kind(operand: Operand) -> ValueKind | None:
     match operand:
         case Literal():
             return kind_of(operand.value)
         case Name():
             return kind_of_name(operand.name)
         case Arithmetic():
-            return Kind.NUMBER
+            return ValueKind.NUMBER
 
 
 def _comparison(left: Operand, comparison: Comparison, right: Operand) -> Condition:
     kinds = _kind(left), _kind(right)
     for operand, kind in zip((left, right), kinds, strict=True):
-        if comparison.is_ordering and kind not in (Kind.NUMBER, None):
+        if comparison.is_ordering and kind not in (ValueKind.NUMBER, None):
             raise Refusal(operand.at, f"only numbers are ordered, and this is a {kind}")
     if None not in kinds and kinds[0] is not kinds[1]:
         raise Refusal(right.at, f"a {kinds[1]} cannot be compared with a {kinds[0]}")

@@ -35,7 +35,7 @@ from streams.selectors.expressions import (
     Operator,
 )
 from streams.selectors.like import like_pattern
-from streams.selectors.values import INT64_MAX, INT64_MIN, Kind, Lookup, Truth, Value, kind_of
+from streams.selectors.values import INT64_MAX, INT64_MIN, Lookup, Truth, Value, ValueKind, kind_of
 
 _COMPARISONS: Final[dict[Comparison, Any]] = {
     Comparison.EQUAL: eq,
@@ -87,7 +87,7 @@ def value(operand: Operand, lookup: Lookup) -> Value | None:
 
 def compare(comparison: Comparison, left: Value | None, right: Value | None) -> Truth:
     kind = kind_of(left)
-    if kind is None or kind is not kind_of(right) or (comparison.is_ordering and kind is not Kind.NUMBER):
+    if kind is None or kind is not kind_of(right) or (comparison.is_ordering and kind is not ValueKind.NUMBER):
         return None
     holds: bool = _COMPARISONS[comparison](left, right)
     return holds
@@ -97,7 +97,7 @@ def calculate(
     function: Callable[[Any, Any], int | float], left: Value | None, right: Value | None
 ) -> int | float | None:
     """*function*, one of ARITHMETIC, of two values; NULL where they are no numbers or the result is out of range."""
-    if kind_of(left) is not Kind.NUMBER or kind_of(right) is not Kind.NUMBER:
+    if kind_of(left) is not ValueKind.NUMBER or kind_of(right) is not ValueKind.NUMBER:
         return None
     try:
         result = function(left, right)

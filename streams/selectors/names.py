@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final
 
 from streams.selectors.errors import Refusal
-from streams.selectors.values import Kind
+from streams.selectors.values import ValueKind
 
 MQMD_PREFIX: Final = "Root.MQMD."
 
@@ -32,26 +32,26 @@ MQMD_FIELDS: Final = MappingProxyType(
             *("Report", "MsgType", "Expiry", "Feedback", "Encoding", "CodedCharSetId", "Priority", "Persistence"),
             *("BackoutCount", "PutApplType", "MsgSeqNumber", "Offset", "MsgFlags", "OriginalLength"),
         ),
-        Kind.NUMBER,
+        ValueKind.NUMBER,
     )
-    | dict.fromkeys(("MsgId", "CorrelId", "AccountingToken", "GroupId"), Kind.BYTES)
+    | dict.fromkeys(("MsgId", "CorrelId", "AccountingToken", "GroupId"), ValueKind.BYTES)
     | dict.fromkeys(
         (
             *("Format", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "ApplIdentityData"),
             *("PutApplName", "PutDate", "PutTime", "ApplOriginData"),
         ),
-        Kind.STRING,
+        ValueKind.STRING,
     )
 )
 
 # These are made of several fields, or are not worth what the field is; properties.py works them out.
 DERIVED: Final = MappingProxyType(
     {
-        "JMSMessageID": Kind.STRING,
-        "JMSCorrelationID": Kind.STRING,
-        "JMSDeliveryMode": Kind.STRING,
-        "JMSTimestamp": Kind.NUMBER,
-        "JMSType": Kind.STRING,
+        "JMSMessageID": ValueKind.STRING,
+        "JMSCorrelationID": ValueKind.STRING,
+        "JMSDeliveryMode": ValueKind.STRING,
+        "JMSTimestamp": ValueKind.NUMBER,
+        "JMSType": ValueKind.STRING,
     }
 )
 
@@ -62,9 +62,9 @@ FOLDER_KINDS: Final = MappingProxyType(
             *("jms.Dlv", "jms.Exp", "jms.Pri", "jms.Tms", "jms.Seq"),
             *("mqps.Pub", "mqps.Pbl", "mqpse.Seq", "mqpse.Pfmt"),
         ),
-        Kind.NUMBER,
+        ValueKind.NUMBER,
     )
-    | {"mqps.Ret": Kind.BOOLEAN}
+    | {"mqps.Ret": ValueKind.BOOLEAN}
 )
 
 _SYNONYMS: Final = MappingProxyType(
@@ -147,7 +147,7 @@ def _under_root(text: str, rest: str, at: int) -> str:
     raise Refusal(at, f"{text} is in the message body, which cannot be selected on")
 
 
-def kind_of_name(name: str) -> Kind | None:
+def kind_of_name(name: str) -> ValueKind | None:
     """The kind of value that a canonical name has by definition, or None where each message decides."""
     if name.startswith(MQMD_PREFIX):
         return MQMD_FIELDS[name.removeprefix(MQMD_PREFIX)]

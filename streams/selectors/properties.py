@@ -18,13 +18,13 @@ from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from streams.selectors.names import DERIVED, FOLDER_KINDS, MQMD_FIELDS, MQMD_PREFIX
-from streams.selectors.values import Kind, Lookup, Value
+from streams.selectors.values import Lookup, Value, ValueKind
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
     MQMD_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQMD_FIELDS
 }
-_MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELDS.items() if kind is Kind.STRING)
+_MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELDS.items() if kind is ValueKind.STRING)
 _BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": False, "false": False}
 # MQPER_NOT_PERSISTENT and MQPER_PERSISTENT; jms.Dlv counts from one
 _DELIVERY_MODES: Final = {0: "NON_PERSISTENT", 1: "PERSISTENT"}
@@ -106,10 +106,10 @@ def _followed(values: dict[str, folders.Value], path: str) -> Value | None:
     return None if isinstance(found, dict | list) else found
 
 
-def _typed(value: Value | None, kind: Kind | None) -> Value | None:
+def _typed(value: Value | None, kind: ValueKind | None) -> Value | None:
     if kind is None or not isinstance(value, str):
         return value
-    if kind is Kind.BOOLEAN:
+    if kind is ValueKind.BOOLEAN:
         return _BOOLEANS.get(value.strip())
     try:
         return int(value)

@@ -14,7 +14,7 @@ Lookup = Callable[[str], Value | None]
 Truth = bool | None
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """Only values of one kind can be compared with each other."""
 
     NUMBER = "number"
@@ -29,14 +29,14 @@ INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 
 
-def kind_of(value: Value | None) -> Kind | None:
+def kind_of(value: Value | None) -> ValueKind | None:
     """The kind of *value*; None for NULL, and for NaN, which equals nothing and stands nowhere in the order."""
     if isinstance(value, bool):
-        return Kind.BOOLEAN
+        return ValueKind.BOOLEAN
     if isinstance(value, NUMBER_TYPES):
-        return Kind.NUMBER if value == value else None  # noqa: PLR0124 (NaN is the one value unequal to itself)
+        return ValueKind.NUMBER if value == value else None  # noqa: PLR0124 (NaN is the one value unequal to itself)
     if isinstance(value, str):
-        return Kind.STRING
+        return ValueKind.STRING
     if isinstance(value, bytes):
-        return Kind.BYTES
+        return ValueKind.BYTES
     return None

@@ -16,7 +16,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands import Arrival, Broker, Command, Outcome, parse
-from commands.headers.publication import Telling
+from commands.headers.publication import DeliveryForm
 from commands.headers.registry import content_of, tell
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message, encode
@@ -104,7 +104,7 @@ def test_tell(benchmark: BenchmarkFixture, form: PublicationFormat, to: Publicat
     mqmd, body = PUBLISHED[form]
     message: Message = decode(body, mqmd)
     command = parse(message)
-    telling = Telling(to, (TOPIC,))
+    telling = DeliveryForm(to, (TOPIC,))
 
     def convert() -> bytes:
         return encode(tell(content_of(message, command), telling).message)

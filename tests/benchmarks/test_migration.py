@@ -19,7 +19,7 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.state import subscription_state
 from migrate import strmqbrk
-from migrate.plan import Plan, PlanOptions
+from migrate.plan import MigrationPlan, PlanOptions
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.files import scripts
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> MigrationPlan:
     return strmqbrk.plan(many_subscriptions(COUNT), Target.fresh("QM1"), PlanOptions(), NOW)
 
 
@@ -42,7 +42,7 @@ def seconds(begun: float) -> float:
     return time.perf_counter() - begun
 
 
-def test_planning(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: Plan) -> None:
+def test_planning(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan) -> None:
     state, target = many_subscriptions(COUNT), Target.fresh("QM1")
     took: list[float] = []
 
@@ -68,14 +68,16 @@ def test_planning(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str
         )
 
 
-def test_applying(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: Plan) -> None:
+def test_applying(
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan
+) -> None:
     took: list[float] = []
 
-    def fresh() -> tuple[tuple[QueueManagerStore, Plan], dict[str, object]]:
+    def fresh() -> tuple[tuple[QueueManagerStore, MigrationPlan], dict[str, object]]:
         store = QueueManagerStore.create(tmp_path / str(len(took)), QueueManager("QM1", psmode="COMPAT"))
         return (store, replace(plan, base_version=embedded.load(store).version)), {}
 
-    def carried_out(store: QueueManagerStore, own: Plan) -> None:
+    def carried_out(store: QueueManagerStore, own: MigrationPlan) -> None:
         begun = time.perf_counter()
         embedded.apply(store, own)
         took.append(seconds(begun))
@@ -101,7 +103,9 @@ def test_applying(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str
         )
 
 
-def test_undoing(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: Plan) -> None:
+def test_undoing(
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan
+) -> None:
     took: list[float] = []
 
     def migrated() -> tuple[tuple[QueueManagerStore], dict[str, object]]:
@@ -120,7 +124,7 @@ def test_undoing(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str]
         print(f"\nundo {COUNT:,} subscriptions: {min(took):.1f} s")
 
 
-def test_writing_files(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: Plan) -> None:
+def test_writing_files(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan) -> None:
     target = Target.fresh("QM1")
     took: list[float] = []
 

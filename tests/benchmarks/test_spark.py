@@ -29,7 +29,7 @@ from commands.replay.spark import engine as replay_engine
 from commands.replay.spark.decoded import decoded_batch
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.schemas import CAPTURED, DECODED
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captures import write_captures
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _capture(directory: Path, count: int) -> tuple[Path, str]:
     """A workload in Parquet files, and its setup."""
-    knobs = Knobs(messages=count)
+    knobs = WorkloadOptions(messages=count)
     place = directory / f"{count}"
     if not place.exists():
         partial = directory / f".{count}"

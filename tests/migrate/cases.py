@@ -16,7 +16,7 @@ from migrate.assemble import of_product
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import read_sources
 from migrate.target import Target
 from migrate.targets.files import scripts
@@ -55,7 +55,7 @@ class Case:
             target.objects.put(before.namelist())
         return target
 
-    def plan(self, **options: Any) -> Plan:
+    def plan(self, **options: Any) -> MigrationPlan:
         told = {"parent": self.facts.get("parent"), "accept_unread": self.facts.get("accept_unread", False)}
         given = PlanOptions(**{**told, **options})
         if self.facts["tool"] == "strmqbrk":

@@ -10,9 +10,9 @@ from commands.model import RegOpt
 from migrate.legacy_state import (
     Access,
     AclEntry,
-    Authority,
     BrokerItem,
     FlowInput,
+    LegacyAuthority,
     LegacyRetained,
     LegacyState,
     LegacySubscription,
@@ -154,7 +154,7 @@ states = st.builds(
     ),
     authorities=_some(
         st.builds(
-            Authority,
+            LegacyAuthority,
             source=sources,
             object_type=st.sampled_from(("QUEUE", "TOPIC", "QMGR", "NAMELIST")),
             profile=st.sampled_from(("Sport", DEFAULT_STREAM, "A.*", "bad name?", "")),

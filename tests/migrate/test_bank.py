@@ -14,7 +14,7 @@ from migrate import migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
-from migrate.plan import Phase, Plan, PlanOptions
+from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.readers import read_sources
 from migrate.report.facts import facts
 from migrate.target import Target
@@ -48,11 +48,11 @@ def fx(sources: Path) -> LegacyState:
 
 
 @pytest.fixture(scope="module")
-def hq_plan(hq: LegacyState) -> Plan:
+def hq_plan(hq: LegacyState) -> MigrationPlan:
     return strmqbrk.plan(hq, Target.fresh(bank.HQ), PlanOptions(), NOW)
 
 
-def completed(state: LegacyState) -> tuple[Plan, Target]:
+def completed(state: LegacyState) -> tuple[MigrationPlan, Target]:
     """Both phases of migmbbrk, one after the other."""
     fresh = Target.fresh(bank.FX)
     initial = migmbbrk.plan(state, fresh, PlanOptions(), NOW, Phase.INITIAL)
@@ -74,7 +74,7 @@ def test_everything_is_read(hq: LegacyState, fx: LegacyState) -> None:
     assert (hq.unread, fx.unread) == ((), ())
 
 
-def test_head_office(hq: LegacyState, hq_plan: Plan) -> None:
+def test_head_office(hq: LegacyState, hq_plan: MigrationPlan) -> None:
     counts = hq_plan.counts
     assert sum(counts.values()) == sum(1 for _ in hq.items())
     reported = Counter(fate.key[0] for fate in hq_plan.fates if fate.verdict is Verdict.REPORTED)
@@ -100,7 +100,7 @@ def test_currency_trading(fx: LegacyState) -> None:
     assert len(names) == len({e.topic for e in fx.acl})
 
 
-def test_the_embedded_queue_manager_gets_it_all(hq_plan: Plan, tmp_path: Path) -> None:
+def test_the_embedded_queue_manager_gets_it_all(hq_plan: MigrationPlan, tmp_path: Path) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager(bank.HQ, psmode="COMPAT")) as store:
         target = embedded.load(store)
         plan = strmqbrk.plan(hq_plan.state, target, PlanOptions(), NOW)
@@ -133,7 +133,7 @@ def told_of(subscription: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(subscription[field] for field in ("topic_string", "wildcard", "dest_queue", "user", "format"))
 
 
-def test_who_lacks_authority_is_told(hq_plan: Plan) -> None:
+def test_who_lacks_authority_is_told(hq_plan: MigrationPlan) -> None:
     """No group may browse Risk and Treasury; nobody was granted anything on the default stream."""
     subscriptions = hq_plan.state.subscriptions
     lacking = {
@@ -144,7 +144,7 @@ def test_who_lacks_authority_is_told(hq_plan: Plan) -> None:
     assert lacking == {"Risk", "Treasury", bank.DEFAULT_STREAM}
 
 
-def test_the_report_counts_what_the_plan_does(hq_plan: Plan) -> None:
+def test_the_report_counts_what_the_plan_does(hq_plan: MigrationPlan) -> None:
     found = facts(hq_plan, Target.fresh(bank.HQ))
     assert found["steps"]["subscriptions"] == 6_000
     assert found["items"] == len(found["fates"])

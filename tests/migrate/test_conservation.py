@@ -12,7 +12,7 @@ from migrate import log, migmbbrk, strmqbrk
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import state_json
 from migrate.report.facts import facts
 from migrate.report.html import page
@@ -33,7 +33,7 @@ DEFINE SUB('s') TOPICSTR('mine') DEST(A.Q) SUBUSER('anne')
 targets = st.sampled_from(("fresh", "used"))
 
 
-def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple[Plan, Target]:
+def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple[MigrationPlan, Target]:
     target = Target.fresh("QM1") if kind == "fresh" else Target.of_script("QM1", SCRIPT, NOW)
     options = PlanOptions(overwrite=overwrite, accept_unread=True, accept_changed=True)
     if tool is Tool.STRMQBRK:

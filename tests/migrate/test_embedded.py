@@ -16,7 +16,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
-from migrate.plan import Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
 from migrate.report.outputs import StagedFiles, output_files, report_files
 from migrate.target import Target
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
         yield opened
 
 
-def planned(store: QueueManagerStore, case: str = "streams") -> tuple[Plan, Target]:
+def planned(store: QueueManagerStore, case: str = "streams") -> tuple[MigrationPlan, Target]:
     target = embedded.load(store)
     return strmqbrk.plan(Case.of(case).state(), target, PlanOptions(accept_unread=True), NOW), target
 

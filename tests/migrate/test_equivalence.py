@@ -22,7 +22,7 @@ from commands.broker.puts import PutKind
 from commands.mqsc.broker import Broker
 from migrate import strmqbrk, visibility
 from migrate.assemble import assemble
-from migrate.plan import Plan, PlanOptions
+from migrate.plan import MigrationPlan, PlanOptions
 from migrate.readers import captures
 from migrate.target import Target
 from migrate.targets.in_memory import applied, broker_of
@@ -159,7 +159,7 @@ def received(broker: Broker, message: CapturedMessage) -> Counter[tuple[str, byt
     )
 
 
-def migrated(messages: list[CapturedMessage]) -> tuple[captures.Legacy, Plan, Target]:
+def migrated(messages: list[CapturedMessage]) -> tuple[captures.Legacy, MigrationPlan, Target]:
     """The version 6 brokers after *messages*, and what their state is migrated to."""
     records = [CaptureRecord("capture", n, message, None, n) for n, message in enumerate(messages)]
     legacy = captures.Legacy("QM1")
@@ -180,7 +180,7 @@ class Announced:
     less: set[str] = field(default_factory=set)
 
 
-def announced(plan: Plan) -> dict[str, Announced]:
+def announced(plan: MigrationPlan) -> dict[str, Announced]:
     """By queue. A retained publication that stayed behind is one that every subscription on its topic sees less of."""
     queues = {("subscription", n): s.queue for n, s in enumerate(plan.state.subscriptions, 1)}
     said = {queue: Announced() for queue in queues.values()}

@@ -14,7 +14,7 @@ from commands.mqsc import Administration, execute, parse
 from commands.mqsc.broker import Broker
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyState
-from migrate.plan import Plan, PlanOptions, Store
+from migrate.plan import MigrationPlan, PlanOptions, Store
 from migrate.target import Target
 from migrate.targets.files import define_sub, is_carried, scripts
 from migrate.targets.in_memory import applied
@@ -38,7 +38,7 @@ NAMED = Subscription(
 CASES = ["streams", "subscription-points", "log-example", "metatopics"]
 
 
-def run_files(files: dict[str, str | bytes], target: Target, plan: Plan) -> Target:
+def run_files(files: dict[str, str | bytes], target: Target, plan: MigrationPlan) -> Target:
     """What a queue manager like *target* knows once every file has been run in the order of their names."""
     objects, space = target.scratch()
     broker = Broker(plan.qmgr, objects=objects, space=space)
@@ -85,7 +85,7 @@ def comparable(target: Target) -> dict[str, Any]:
     return found
 
 
-def expected(plan: Plan, target: Target) -> dict[str, Any]:
+def expected(plan: MigrationPlan, target: Target) -> dict[str, Any]:
     """What the embedded queue manager gets, less what authority will refuse: each such item has been told of (P06)."""
     refused = {fate.key for fate in plan.fates if any("P06" in reason.ids for reason in fate.reasons)}
     kept = tuple(step for step in plan.steps if isinstance(step, Store) or step.key not in refused)

@@ -15,7 +15,7 @@ from migrate import migmbbrk, strmqbrk
 from migrate.assemble import assemble, of_product
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source
 from migrate.marker import Marker
-from migrate.plan import Phase, Plan, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import captures, read_sources
 from migrate.target import Target
 from migrate.targets.in_memory import applied, broker_of
@@ -40,7 +40,7 @@ def items(messages: list[CapturedMessage], product: Product = Product.MQ) -> lis
     return list(captures.read(records, True, "QM1", product))
 
 
-def of_version_6(messages: list[CapturedMessage]) -> tuple[Plan, Target]:
+def of_version_6(messages: list[CapturedMessage]) -> tuple[MigrationPlan, Target]:
     target = Target.fresh("QM1")
     plan = strmqbrk.plan(assemble(items(messages), "QM1"), target, PlanOptions(), NOW)
     return plan, applied(plan, target)

@@ -30,7 +30,7 @@ from migrate.legacy_state import (
     SubPoint,
 )
 from migrate.names import acl_object_names, sub_point_object_name, subscription_name
-from migrate.plan import Phase, Plan, PlanOptions
+from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target
 from migrate.targets.in_memory import applied
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
@@ -58,12 +58,12 @@ def of(**fields: Any) -> LegacyState:
     return LegacyState(qmgr="QM1", **fields)
 
 
-def planned(state: LegacyState, script: str = "", **options: Any) -> Plan:
+def planned(state: LegacyState, script: str = "", **options: Any) -> MigrationPlan:
     target = Target.of_script("QM1", script, NOW)
     return strmqbrk.plan(state, target, PlanOptions(**options), NOW)
 
 
-def fate(plan: Plan, kind: str, number: int = 1) -> Fate:
+def fate(plan: MigrationPlan, kind: str, number: int = 1) -> Fate:
     return next(f for f in plan.fates if f.key == (kind, number))
 
 
@@ -228,7 +228,7 @@ class TestStreams:
 class TestSubscriptionPoints:
     """Guide 6.2."""
 
-    def _plan(self, script: str = "") -> Plan:
+    def _plan(self, script: str = "") -> MigrationPlan:
         state = of(
             sub_points=(SubPoint(source=MADE, name="USD"),),
             subscriptions=(subscription(sub_point="USD", format=PublicationFormat.RFH2, scheme=WildcardScheme.TOPIC),),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from commands.broker.objects import DEFAULT_STREAM
 from commands.links.inbound_writer import Putter
 from commands.links.message_for_tree import for_tree, publishing
-from commands.links.mqtt.packets import Packet, native_of, packet_for
+from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
 from commands.links.retained import as_operation
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode
@@ -52,14 +52,14 @@ def _packet(random: Random) -> Json:
     }
 
 
-def _of(case: Json) -> Packet:
+def _of(case: Json) -> MqttPublication:
     data = case["correlation_data"]
     kept = {
         "payload": bytes.fromhex(case["payload"]),
         "properties": tuple((name, value) for name, value in case["properties"]),
         "correlation_data": None if data is None else bytes.fromhex(data),
     }
-    return Packet(**(case | kept))
+    return MqttPublication(**(case | kept))
 
 
 class _Queues:

@@ -14,7 +14,7 @@ from commands.broker.objects import QueueManager
 from commands.explain.equivalents.render import render
 from commands.explain.equivalents.traced_operations import Stage
 from commands.explain.reading import explained
-from commands.explain.view import View, view
+from commands.explain.view import MessageView, view
 from commands.headers.registry import parse
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
@@ -227,7 +227,7 @@ def decode_json(message: CapturedMessage) -> bytes:
 
 def decode_text(message: CapturedMessage) -> str:
     found = explained(message)
-    how = View(lambda _role, text: text, None)
+    how = MessageView(lambda _role, text: text, None)
     return "\n".join(view(found.partial, "x", found.command, found.problems, how))
 
 

@@ -17,7 +17,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, Queu
 from commands.explain.equivalents.render import DIALECTS, render
 from commands.explain.equivalents.traced_operations import Stage
 from commands.explain.reading import explained
-from commands.explain.view import View, view
+from commands.explain.view import MessageView, view
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.store import QueueManagerStore
 from commands.replay import natural_queue
@@ -160,7 +160,7 @@ def _decode(case: Json) -> str:
 def _explain(case: Json) -> str:
     found = explained(captured_of(case))
     json_line(found.form("case", 0))
-    lines = list(view(found.partial, "case", found.command, found.problems, View(lambda _role, text: text)))
+    lines = list(view(found.partial, "case", found.command, found.problems, MessageView(lambda _role, text: text)))
     assert all(character.isprintable() for line in lines for character in line), "control characters on the terminal"
     return "with problems" if found.problems else "without"
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
-from rfh2.explain.annotate import Line, annotate, chain, layout_lines, visible
+from rfh2.explain.annotate import AnnotatedLine, annotate, chain, layout_lines, visible
 from rfh2.explain.describe import describe_folder
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import layout_of, read_fields, write_fields
@@ -319,7 +319,7 @@ def test_meanings_of_tags(folder: str, tag: str, text: str, expected: str) -> No
 
 
 def test_lines_are_columns() -> None:
-    line = Line(16, b"\xff" * 20, "Expiry", "-1", "MQEI_UNLIMITED")
+    line = AnnotatedLine(16, b"\xff" * 20, "Expiry", "-1", "MQEI_UNLIMITED")
     (text,) = layout_lines([line], lambda _role, shown: shown)
     assert text == f"    16 {'ff' * 12}… Expiry             -1 [MQEI_UNLIMITED]"
 

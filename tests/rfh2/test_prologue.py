@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import DECODERS
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.prologue import STEPPED_OVER, Kind, SteppedHeader, decode_stepped
+from rfh2.prologue import STEPPED_OVER, HeaderKind, SteppedHeader, decode_stepped
 
 KINDS = [pytest.param(kind, version, id=f"{kind.name}-v{version}") for kind in STEPPED_OVER for version in kind.sizes]
 
 
 def raw_header(
-    kind: Kind, version: int, rest: bytes, *, order: str = "<", charset: str = "ascii", grow: int = 0
+    kind: HeaderKind, version: int, rest: bytes, *, order: str = "<", charset: str = "ascii", grow: int = 0
 ) -> bytes:
     return (
         kind.struc_id.encode(charset)
@@ -28,7 +28,7 @@ def raw_header(
     )
 
 
-def least(kind: Kind, version: int) -> bytes:
+def least(kind: HeaderKind, version: int) -> bytes:
     return bytes(i % 256 for i in range(kind.sizes[version] - 32))
 
 
@@ -51,7 +51,7 @@ def test_the_kinds_are_those_of_section_5(name: str, fmt: str, sizes: dict[int, 
 @pytest.mark.parametrize(("order", "name"), [(">", "big"), ("<", "little")])
 @pytest.mark.parametrize(("kind", "version"), KINDS)
 def test_the_prologue_is_read_and_the_rest_kept(
-    kind: Kind, version: int, order: str, name: ByteOrder, charset: str
+    kind: HeaderKind, version: int, order: str, name: ByteOrder, charset: str
 ) -> None:
     rest = least(kind, version) + b"more"
     raw = raw_header(kind, version, rest, order=order, charset=charset)
@@ -61,7 +61,7 @@ def test_the_prologue_is_read_and_the_rest_kept(
 
 
 @pytest.mark.parametrize(("kind", "version"), KINDS)
-def test_what_is_no_such_header_is_refused_at_its_fault(kind: Kind, version: int) -> None:
+def test_what_is_no_such_header_is_refused_at_its_fault(kind: HeaderKind, version: int) -> None:
     good = raw_header(kind, version, least(kind, version))
     bad = [
         (b"", 0, "bad-struc-id"),
@@ -103,7 +103,7 @@ def test_a_value_that_does_not_fit_is_an_encode_error(header: SteppedHeader) -> 
 @given(
     kind=st.sampled_from(STEPPED_OVER), data=st.data(), order=st.sampled_from(["big", "little"]), ccsid=st.integers()
 )
-def test_any_bytes_in_the_fields_come_back(kind: Kind, data: st.DataObject, order: ByteOrder, ccsid: int) -> None:
+def test_any_bytes_in_the_fields_come_back(kind: HeaderKind, data: st.DataObject, order: ByteOrder, ccsid: int) -> None:
     version = data.draw(st.sampled_from(sorted(kind.sizes)))
     rest = data.draw(st.binary(min_size=kind.sizes[version] - 12))
     for charset in ("ascii", "cp500"):

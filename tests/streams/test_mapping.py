@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.mapping import (
-    Finding,
+    PrefixFinding,
     StreamTopic,
     check_prefix_collisions,
     check_stream_addition,
@@ -53,7 +53,7 @@ def objects() -> TopicObjects:
     )
 
 
-def codes(findings: list[Finding]) -> list[tuple[str, str]]:
+def codes(findings: list[PrefixFinding]) -> list[tuple[str, str]]:
     return [(finding.severity.value, finding.code) for finding in findings]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from streams.namelists import DEFAULT_NAMELISTS, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_objects import TopicObject, TopicObjects, Wildcard
-from streams.topic_prefixes import Place, collisions, places
+from streams.topic_prefixes import TopicPrefix, collisions, places
 
 
 def _objects(**strings: str) -> TopicObjects:
@@ -28,8 +28,8 @@ def _points(*names: str) -> Namelist:
 def test_places_are_where_the_topic_objects_say() -> None:
     topics = _objects(Sport="xyz", Root="", STERLING="GBP")
     assert places(_streams("Sport", "Root", "Missing"), _points("STERLING", "Missing"), topics) == [
-        Place("stream", "Sport", "xyz"),
-        Place("subscription point", "GBP", "GBP"),
+        TopicPrefix("stream", "Sport", "xyz"),
+        TopicPrefix("subscription point", "GBP", "GBP"),
     ]
     assert places(None, None, topics) == []
 

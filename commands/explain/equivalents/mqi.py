@@ -62,7 +62,7 @@ OPTIONS: Final[dict[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MqiCall:
     """One MQI call. fields: the parameters and structure fields that matter, in order. gives: the handle it returns."""
 
     verb: str
@@ -84,7 +84,7 @@ def to_mqi(operation: Operation, context: OperationContext) -> list[str]:
     return lines
 
 
-def calls(operation: Operation, context: OperationContext) -> list[Call]:
+def calls(operation: Operation, context: OperationContext) -> list[MqiCall]:
     """The calls that carry out *operation*; none where that takes a PCF command."""
     match operation:
         case Subscribe(subscription):
@@ -100,17 +100,17 @@ def calls(operation: Operation, context: OperationContext) -> list[Call]:
         case Unsubscribe(subscription):
             return [
                 _resume(subscription),
-                Call("MQCLOSE", (("Hobj", "Hsub"), _options("Options", ["MQCO_REMOVE_SUB"]))),
+                MqiCall("MQCLOSE", (("Hobj", "Hsub"), _options("Options", ["MQCO_REMOVE_SUB"]))),
             ]
         case RequestRetained(subscription):
             action = _options("Action", ["MQSR_ACTION_PUBLICATION"])
-            return [_resume(subscription), Call("MQSUBRQ", (("Hsub", "Hsub"), action))]
+            return [_resume(subscription), MqiCall("MQSUBRQ", (("Hsub", "Hsub"), action))]
         case PublishToTopic():
             return list(_publishing(operation))
     return []
 
 
-def command_calls(command: Command, topics: Iterable[str]) -> list[Call]:
+def command_calls(command: Command, topics: Iterable[str]) -> list[MqiCall]:
     """The calls that replace a command which has no operation: RegPub and DeregPub (guide 7.2.2, 7.2.5).
 
     topics: complete topic strings, the stream's prefix included.
@@ -119,12 +119,13 @@ def command_calls(command: Command, topics: Iterable[str]) -> list[Call]:
         return [_open_topic(topic) for topic in topics]
     if isinstance(command, DeregisterPublisher):
         return [
-            Call("MQCLOSE", (("Hobj", f"of topic '{topic}'"), _options("Options", ["MQCO_NONE"]))) for topic in topics
+            MqiCall("MQCLOSE", (("Hobj", f"of topic '{topic}'"), _options("Options", ["MQCO_NONE"])))
+            for topic in topics
         ]
     return []
 
 
-def shown(call: Call) -> list[str]:
+def shown(call: MqiCall) -> list[str]:
     """A call as lines: the verb, then a field a line."""
     lines = [call.verb]
     lines += [f"  {name:24} {visible(value)}" for name, value in call.fields]
@@ -149,7 +150,7 @@ def _subscribing(subscription: Subscription) -> list[str]:
     return words
 
 
-def _mqsub(subscription: Subscription, options: list[str], context: OperationContext) -> Call:
+def _mqsub(subscription: Subscription, options: list[str], context: OperationContext) -> MqiCall:
     left = tenths_until(subscription.expires_at, context.now)
     fields = [_options("MQSD.Options", options), ("MQSD.ObjectString", f"'{subscription.topic_string}'")]
     fields.append(("MQSD.SubName", f"'{sub_name(subscription)}'"))
@@ -165,39 +166,39 @@ def _mqsub(subscription: Subscription, options: list[str], context: OperationCon
         ("MQSD.PubApplIdentityData", _quoted(subscription.appl_identity_data or None)),
     )
     fields += [(name, value) for name, value in optional if value is not None]
-    return Call("MQSUB", (*fields, ("Hobj", f"of queue {subscription.dest_queue}")), "Hsub")
+    return MqiCall("MQSUB", (*fields, ("Hobj", f"of queue {subscription.dest_queue}")), "Hsub")
 
 
-def _resume(subscription: Subscription) -> Call:
+def _resume(subscription: Subscription) -> MqiCall:
     """The handle of a subscription that this program, or another, made before (guide 7.2.3)."""
     user = "MQSO_ANY_USERID" if subscription.options.variable_user_id else "MQSO_FIXED_USERID"
     options = _options("MQSD.Options", ["MQSO_RESUME", "MQSO_DURABLE", user])
-    return Call("MQSUB", (options, ("MQSD.SubName", f"'{sub_name(subscription)}'")), "Hsub")
+    return MqiCall("MQSUB", (options, ("MQSD.SubName", f"'{sub_name(subscription)}'")), "Hsub")
 
 
-def _open_queue(subscription: Subscription, context: OperationContext) -> Call:
+def _open_queue(subscription: Subscription, context: OperationContext) -> MqiCall:
     fields = [("MQOD.ObjectType", "MQOT_Q"), ("MQOD.ObjectName", subscription.dest_queue)]
     if subscription.dest_qmgr != context.qmgr:
         fields.append(("MQOD.ObjectQMgrName", subscription.dest_qmgr))
         fields.append(_options("Options", ["MQOO_OUTPUT"]))
     else:
         fields.append(_options("Options", ["MQOO_INPUT_AS_Q_DEF"]))
-    return Call("MQOPEN", tuple(fields), f"Hobj of queue {subscription.dest_queue}")
+    return MqiCall("MQOPEN", tuple(fields), f"Hobj of queue {subscription.dest_queue}")
 
 
-def _open_topic(topic: str) -> Call:
+def _open_topic(topic: str) -> MqiCall:
     named = (("MQOD.ObjectType", "MQOT_TOPIC"), ("MQOD.ObjectString", f"'{topic}'"))
-    return Call("MQOPEN", (*named, _options("Options", ["MQOO_OUTPUT"])), f"Hobj of topic '{topic}'")
+    return MqiCall("MQOPEN", (*named, _options("Options", ["MQOO_OUTPUT"])), f"Hobj of topic '{topic}'")
 
 
-def _publishing(operation: PublishToTopic) -> Iterator[Call]:
+def _publishing(operation: PublishToTopic) -> Iterator[MqiCall]:
     publication = operation.publication
     message = publication.message
     properties = _properties(message)
     if properties:
-        yield Call("MQCRTMH", (), "Hmsg")
+        yield MqiCall("MQCRTMH", (), "Hmsg")
         for name, value in properties:
-            yield Call("MQSETMP", (("Hmsg", "Hmsg"), ("Name", name), ("Value", value)))
+            yield MqiCall("MQSETMP", (("Hmsg", "Hmsg"), ("Name", name), ("Value", value)))
     options = _put_options(operation, publication)
     fields = [("MQOD.ObjectType", "MQOT_TOPIC"), ("MQOD.ObjectString", f"'{operation.topic_string}'")]
     fields.append(_options("MQPMO.Options", options))
@@ -205,7 +206,7 @@ def _publishing(operation: PublishToTopic) -> Iterator[Call]:
         fields.append(("MQPMO.OriginalMsgHandle", "Hmsg"))
     fields += _descriptor(message)
     fields.append(("BufferLength", str(len(message.body))))
-    yield Call("MQPUT1", tuple(fields))
+    yield MqiCall("MQPUT1", tuple(fields))
 
 
 def _put_options(operation: PublishToTopic, publication: Publication) -> list[str]:

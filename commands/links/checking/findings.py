@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing that was tried.
 
     subject: what. ok: whether it is as it should be. what: one clause. mend: the lines that mend it, MQSC, setmqaut, a

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from commands.links.checking.findings import Finding
+from commands.links.checking.findings import CheckResult
 from commands.links.config import QueuesConfig, TopicsConfig
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import (
@@ -36,17 +36,17 @@ class MqCheck:
         self._qmgr, self._user, self._config, self._address = address.qmgr, user, config, address
         self._connection = Connection(address, config, "qpubsub check")
 
-    def connect(self) -> Finding:
+    def connect(self) -> CheckResult:
         """Whether there is a connection; nothing else can be tried without. Raises ConfigError."""
         subject = f"connection to {self._address}"
         try:
             self._connection.connect()
         except MqError as error:
             mend = self._authorize("qmgr", "", "+connect +inq +setall") if error.reason == MQRC_NOT_AUTHORIZED else ()
-            return Finding(subject, False, str(error), mend)
-        return Finding(subject, True, "connected")
+            return CheckResult(subject, False, str(error), mend)
+        return CheckResult(subject, True, "connected")
 
-    def queues(self, inputs: Sequence[str], destinations: Sequence[str]) -> Iterator[Finding]:
+    def queues(self, inputs: Sequence[str], destinations: Sequence[str]) -> Iterator[CheckResult]:
         """The queues of the processor. destinations: where subscribers' queues are known to be."""
         yield self._psmode()
         for name in inputs:
@@ -56,12 +56,12 @@ class MqCheck:
         for name in destinations:
             yield self._output(name, f"subscriber queue {name}", create=False)
 
-    def outgoing(self, name: str) -> Iterator[Finding]:
+    def outgoing(self, name: str) -> Iterator[CheckResult]:
         """The queue on which publications wait for the tree."""
         yield self._input(name)
         yield self._output(name, f"queue {name}, for output", create=False)
 
-    def topics(self, config: TopicsConfig) -> Iterator[Finding]:
+    def topics(self, config: TopicsConfig) -> Iterator[CheckResult]:
         """The topic tree."""
         topic = f"QPUBSUB/check/{self._qmgr}"
         yield self._input(config.in_queue)
@@ -79,18 +79,18 @@ class MqCheck:
 
     # What is tried
 
-    def _psmode(self) -> Finding:
+    def _psmode(self) -> CheckResult:
         subject = "PSMODE of the queue manager"
         try:
             mode = int(self._connection.inquire_qmgr([_PUBSUB_MODE])[_PUBSUB_MODE])
         except MqError as error:
-            return Finding(subject, False, str(error), self._authorize("qmgr", "", "+inq"))
+            return CheckResult(subject, False, str(error), self._authorize("qmgr", "", "+inq"))
         if _PSMODES.get(mode) == "ENABLED":
             why = "ENABLED: its own queued interface reads the same queues"
-            return Finding(subject, False, why, ("ALTER QMGR PSMODE(COMPAT)",))
-        return Finding(subject, True, _PSMODES.get(mode, str(mode)))
+            return CheckResult(subject, False, why, ("ALTER QMGR PSMODE(COMPAT)",))
+        return CheckResult(subject, True, _PSMODES.get(mode, str(mode)))
 
-    def _input(self, name: str) -> Finding:
+    def _input(self, name: str) -> CheckResult:
         cmqc = self._connection.mq.CMQC
 
         def attempt() -> str:
@@ -109,7 +109,7 @@ class MqCheck:
         }
         return self._by_reason(f"queue {name}, for input", attempt, mends)
 
-    def _record(self) -> Finding:
+    def _record(self) -> CheckResult:
         cmqc, name = self._connection.mq.CMQC, self._config.record_queue
         options = cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE
 
@@ -126,18 +126,18 @@ class MqCheck:
         }
         return self._by_reason(f"record queue {name}", attempt, mends)
 
-    def _dead_letters(self) -> Finding:
+    def _dead_letters(self) -> CheckResult:
         selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME
         try:
             name = str(self._connection.inquire_qmgr([selector])[selector])
         except MqError as error:
-            return Finding("dead-letter queue", False, str(error), self._authorize("qmgr", "", "+inq"))
+            return CheckResult("dead-letter queue", False, str(error), self._authorize("qmgr", "", "+inq"))
         if not name:
             line = "ALTER QMGR DEADQ('SYSTEM.DEAD.LETTER.QUEUE')"
-            return Finding("dead-letter queue", False, "the queue manager has none", (line,))
+            return CheckResult("dead-letter queue", False, "the queue manager has none", (line,))
         return self._output(name, f"dead-letter queue {name}")
 
-    def _output(self, name: str, subject: str, create: bool = True) -> Finding:
+    def _output(self, name: str, subject: str, create: bool = True) -> CheckResult:
         def attempt() -> str:
             self._put(name, _SET_ALL if self._config.context == "all" else 0)
             return "can be put to"
@@ -154,7 +154,7 @@ class MqCheck:
         }
         return self._by_reason(subject, attempt, mends)
 
-    def _sent_to(self, name: str) -> Finding:
+    def _sent_to(self, name: str) -> CheckResult:
         """A subscription's queue: whoever subscribes must be allowed to put there."""
 
         def attempt() -> str:
@@ -199,16 +199,16 @@ class MqCheck:
 
     # What is found
 
-    def _tried(self, subject: str, attempt: Callable[[], str], mend: tuple[str, ...]) -> Finding:
+    def _tried(self, subject: str, attempt: Callable[[], str], mend: tuple[str, ...]) -> CheckResult:
         return self._by_reason(subject, attempt, {}, mend)
 
     def _by_reason(
         self, subject: str, attempt: Callable[[], str], mends: dict[int, tuple[str, ...]], otherwise: Any = ()
-    ) -> Finding:
+    ) -> CheckResult:
         try:
-            return Finding(subject, True, attempt())
+            return CheckResult(subject, True, attempt())
         except MqError as error:
-            return Finding(subject, False, str(error), mends.get(error.reason, tuple(otherwise)))
+            return CheckResult(subject, False, str(error), mends.get(error.reason, tuple(otherwise)))
 
     def _authorize(self, kind: str, name: str, rights: str) -> tuple[str, ...]:
         which = f" -n {name}" if name else ""

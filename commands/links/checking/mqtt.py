@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from commands.links.checking.findings import Finding
+from commands.links.checking.findings import CheckResult
 from commands.links.config import TopicsConfig
 from commands.links.mqtt.answers import Granted, Received, TreeUnreachableError
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
-from commands.links.mqtt.packets import FENCE, Packet
+from commands.links.mqtt.packets import FENCE, MqttPublication
 from commands.links.urls import Address
 
 # So many filters are tried; a broker's access rules are seldom finer.
@@ -30,41 +30,41 @@ class MqttCheck:
         self._client = MqttClient(address, config, f"{self._bridge}-check", self._received, clean=True)
         self._came_back = threading.Event()
 
-    def connect(self) -> Finding:
+    def connect(self) -> CheckResult:
         """Whether there is a connection; nothing else can be tried without."""
         logging.getLogger("qpubsub.mqtt").disabled = True
         self._client.start()
         subject = f"connection to {self._address}"
         if self._client.wait_tried(self._config.patience_s):
-            return Finding(subject, True, f"connected as {self._client.client_id}")
-        return Finding(subject, False, self._client.trouble)
+            return CheckResult(subject, True, f"connected as {self._client.client_id}")
+        return CheckResult(subject, False, self._client.trouble)
 
-    def grants(self) -> Iterator[Finding]:
+    def grants(self) -> Iterator[CheckResult]:
         """What the broker grants."""
         granted = self._client.granted or Granted(False)
-        yield Finding(
+        yield CheckResult(
             "QoS 1",
             granted.max_qos >= 1,
             f"Maximum QoS is {granted.max_qos}"
             + ("" if granted.max_qos else ": persistent publications could be lost"),
         )
         what = "the broker keeps them" if granted.retain else "the broker keeps none: subscribers to come get nothing"
-        yield Finding("retained publications", granted.retain, what)
+        yield CheckResult("retained publications", granted.retain, what)
         what = "available" if granted.identifiers else "not available: overlapping subscriptions may get copies"
-        yield Finding("subscription identifiers", granted.identifiers, what)
+        yield CheckResult("subscription identifiers", granted.identifiers, what)
         limit = (
             "no limit" if granted.max_packet is None else f"{granted.max_packet} bytes; larger ones are dead letters"
         )
-        yield Finding("size of a publication", True, limit)
+        yield CheckResult("size of a publication", True, limit)
 
-    def rights(self, filters: Sequence[str]) -> Iterator[Finding]:
+    def rights(self, filters: Sequence[str]) -> Iterator[CheckResult]:
         """The topics. filters: those that subscriptions come to now."""
         prefix = self._config.prefix
         yield from self._there_and_back(f"{prefix}qpubsub/{self._bridge}/fence")
         for topic_filter in (*filters[:_TRIED], *(() if filters else (f"{prefix}#",))):
             yield self._subscribe(topic_filter)
         if len(filters) > _TRIED:
-            yield Finding("subscriptions", True, f"{len(filters) - _TRIED} more filters were not tried")
+            yield CheckResult("subscriptions", True, f"{len(filters) - _TRIED} more filters were not tried")
 
     def close(self) -> None:
         """Disconnect."""
@@ -75,7 +75,7 @@ class MqttCheck:
         self._client.acknowledge(received)
         self._came_back.set()
 
-    def _there_and_back(self, topic: str) -> Iterator[Finding]:
+    def _there_and_back(self, topic: str) -> Iterator[CheckResult]:
         """A broker may take a subscription and send nothing for it, where reading is forbidden: mosquitto does."""
         subscribed = self._subscribe(topic, keep=True)
         published = self._publish(topic)
@@ -86,37 +86,39 @@ class MqttCheck:
             back = self._came_back.wait(self._config.patience_s)
             what = "comes back" if back else "does not come back: reading is forbidden"
             mend = () if back else self._acl(f"{self._config.prefix}#")
-            yield Finding(f"receiving from {topic}", back, what, mend)
+            yield CheckResult(f"receiving from {topic}", back, what, mend)
 
-    def _publish(self, topic: str) -> Finding:
+    def _publish(self, topic: str) -> CheckResult:
         subject = f"publishing on {topic}"
         try:
-            sent = self._client.publish(Packet(topic, b"check", 1, properties=((FENCE, self._client.client_id),)))
+            sent = self._client.publish(
+                MqttPublication(topic, b"check", 1, properties=((FENCE, self._client.client_id),))
+            )
             if not sent.wait(self._config.patience_s):
-                return Finding(subject, False, "the broker does not answer")
+                return CheckResult(subject, False, "the broker does not answer")
         except TreeUnreachableError as error:
-            return Finding(subject, False, str(error))
+            return CheckResult(subject, False, str(error))
         refusal = sent.refusal()
         if refusal is None:
-            return Finding(subject, True, "allowed")
+            return CheckResult(subject, True, "allowed")
         code, name = refusal
-        return Finding(subject, False, f"{name} (0x{code:02X})", self._acl(f"{self._config.prefix}#"))
+        return CheckResult(subject, False, f"{name} (0x{code:02X})", self._acl(f"{self._config.prefix}#"))
 
-    def _subscribe(self, topic_filter: str, keep: bool = False) -> Finding:
+    def _subscribe(self, topic_filter: str, keep: bool = False) -> CheckResult:
         subject = f"subscribing to {topic_filter}"
         try:
             ticket = self._client.subscribe(topic_filter, None, 1, RETAIN_NEVER, own=keep)
             if not ticket.wait(self._config.patience_s):
-                return Finding(subject, False, "the broker does not answer")
+                return CheckResult(subject, False, "the broker does not answer")
             if not keep:
                 self._client.unsubscribe(topic_filter)
         except TreeUnreachableError as error:
-            return Finding(subject, False, str(error))
+            return CheckResult(subject, False, str(error))
         if ticket.refused:
-            return Finding(subject, False, f"{ticket.name} (0x{ticket.code:02X})", self._acl(topic_filter))
+            return CheckResult(subject, False, f"{ticket.name} (0x{ticket.code:02X})", self._acl(topic_filter))
         if ticket.code == 0:
-            return Finding(subject, False, "granted at QoS 0: native publications could be lost")
-        return Finding(subject, True, "allowed")
+            return CheckResult(subject, False, "granted at QoS 0: native publications could be lost")
+        return CheckResult(subject, True, "allowed")
 
     def _acl(self, topics: str) -> tuple[str, ...]:
         user = self._address.user or self._config.user

@@ -21,19 +21,19 @@ _LOCAL: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InquiredQueue:
     """A queue by its name, whatever its type, as far as it can be inquired. kind: MQQT_*."""
 
     definition: LocalQueue
     kind: int
 
 
-class Queues:
+class AttributeCache:
     """The queues of one connection. clock: seconds that only grow."""
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
         self._connection, self._clock = connection, clock
-        self._known: dict[str, tuple[float, Found | None]] = {}
+        self._known: dict[str, tuple[float, InquiredQueue | None]] = {}
         self._dead: str | None = None
 
     @property
@@ -44,7 +44,7 @@ class Queues:
             self._dead = str(self._connection.inquire_qmgr([selector])[selector]) or DEAD_LETTER_QUEUE
         return self._dead
 
-    def look(self, name: str) -> Found | None:
+    def look(self, name: str) -> InquiredQueue | None:
         """The queue of that name; None where there is none. Raises MqError."""
         known = self._known.get(name)
         if known is not None and self._clock() - known[0] < _BELIEVED_S:
@@ -61,7 +61,7 @@ class Queues:
         else:
             self._known.pop(name, None)
 
-    def _inquire(self, name: str) -> Found | None:
+    def _inquire(self, name: str) -> InquiredQueue | None:
         cmqc, connection = self._connection.mq.CMQC, self._connection
         try:
             handle = connection.queue(name, cmqc.MQOO_INQUIRE)
@@ -69,7 +69,7 @@ class Queues:
             raise
         except MqError as error:
             if error.reason == MQRC_NOT_AUTHORIZED:
-                return Found(LocalQueue(name), _LOCAL)  # it is there; what it is like may not be asked
+                return InquiredQueue(LocalQueue(name), _LOCAL)  # it is there; what it is like may not be asked
             if error.reason == MQRC_UNKNOWN_OBJECT_NAME:
                 return None
             raise
@@ -95,13 +95,13 @@ class Queues:
             backout_threshold=int(values.get(cmqc.MQIA_BACKOUT_THRESHOLD, 0)),
             backout_queue=str(values.get(cmqc.MQCA_BACKOUT_REQ_Q_NAME, "")),
         )
-        return Found(definition, int(values[cmqc.MQIA_Q_TYPE]))
+        return InquiredQueue(definition, int(values[cmqc.MQIA_Q_TYPE]))
 
 
 class QueueAttributes(dict[str, LocalQueue]):
     """IBM MQ's queues where the broker expects the embedded ones: looked up one by one, when they are asked for."""
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: AttributeCache) -> None:
         super().__init__()
         self._queues = queues
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from commands.links.config import ConfigError, QueuesConfig
-from commands.links.ibmmq.attributes import Queues
+from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MQRC_OBJECT_IN_USE, ConnectionLostError, MqError
 from commands.links.ibmmq.record import Record, RecordError, read_record
@@ -36,7 +36,7 @@ class MqMessages:
 
     def __init__(self, address: Address, config: QueuesConfig, application: str = "qpubsub") -> None:
         self._connection = Connection(address, config, application)
-        self._queues = Queues(self._connection)
+        self._queues = AttributeCache(self._connection)
         self._config, self._address = config, address
         self._unit: MqUnit | None = None
         self._count = 0
@@ -94,7 +94,7 @@ class MqQueueManager:
             raise ConfigError("--queues", why)
         self._store, self._address, self._config = store, address, config
         self._connection = Connection(address, config)
-        self._queues = Queues(self._connection)
+        self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
         self._unit: MqWorkUnit | None = None
 

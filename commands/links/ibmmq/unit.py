@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from commands.broker.objects import Definition, LocalQueue
 from commands.links.config import QueuesConfig
-from commands.links.ibmmq.attributes import QueueAttributes, Queues
+from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes
 from commands.links.ibmmq.reasons import (
@@ -54,7 +54,7 @@ class MqUnit:
     def __init__(
         self,
         connection: Connection,
-        queues: Queues,
+        queues: AttributeCache,
         config: QueuesConfig,
         numbers: Callable[[], int],
         end: Callable[[bool], None],
@@ -308,7 +308,7 @@ class MqWorkUnit(MqUnit):
     def __init__(
         self,
         connection: Connection,
-        queues: Queues,
+        queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
         knowledge: SqliteUnitOfWork,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.links.mqtt.packets import Packet
+from commands.links.mqtt.packets import MqttPublication
 from rfh2.errors import StoreError
 
 _FAILURE: Final = 0x80
@@ -34,7 +34,7 @@ class Received:
     """A publication that came. mid: its packet identifier, to acknowledge it, in *connection*. identifiers: of the
     subscriptions that it was sent for. again: whether it may have come before."""
 
-    packet: Packet
+    packet: MqttPublication
     mid: int
     connection: int
     identifiers: tuple[int, ...]
@@ -117,7 +117,7 @@ class Ticket:
         return self._done.wait(timeout_s) and not self._lost
 
 
-class Sent:
+class SentPacket:
     """A publication on its way, until the broker has answered for it or the connection is gone."""
 
     __slots__ = ("_connection", "_info")

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from commands.links.backoff import Backoff
 from commands.links.config import ConfigError, TopicsConfig
-from commands.links.mqtt.answers import Connection, Granted, Received, Sent, Ticket, TreeUnreachableError
-from commands.links.mqtt.packets import Packet
+from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket, TreeUnreachableError
+from commands.links.mqtt.packets import MqttPublication
 from commands.links.urls import Address
 from rfh2.distribution import how_to_install
 
@@ -120,7 +120,7 @@ class MqttClient:
         self._tried.wait(timeout_s)
         return self.is_up
 
-    def publish(self, packet: Packet) -> Sent:
+    def publish(self, packet: MqttPublication) -> SentPacket:
         """Send it by the connection that there is; who is not answered for it sends it again.
 
         Raises TreeUnreachableError without a connection.
@@ -139,7 +139,7 @@ class MqttClient:
             properties.UserProperty = list(packet.properties)
         qos = packet.qos if self.granted is None else min(packet.qos, self.granted.max_qos)
         info = connection.paho.publish(packet.topic, packet.payload, qos, packet.retain, properties)
-        return Sent(info, connection)
+        return SentPacket(info, connection)
 
     def proved(self) -> None:
         """The connection has done some good: should it break, the next one is tried soon."""
@@ -341,7 +341,7 @@ class MqttClient:
 
     def _on_message(self, _client: Any, connection: Connection, message: Any) -> None:
         properties = message.properties
-        packet = Packet(
+        packet = MqttPublication(
             message.topic,
             bytes(message.payload),
             message.qos,

@@ -27,8 +27,8 @@ _RESERVED: Final = 1_000
 
 
 @dataclass(slots=True)
-class _Node:
-    children: dict[str, _Node] = field(default_factory=dict)
+class _FilterNode:
+    children: dict[str, _FilterNode] = field(default_factory=dict)
     ids: set[int] = field(default_factory=set)
 
 
@@ -36,14 +36,14 @@ class FilterTree:
     """Which of many filters select a topic."""
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = _FilterNode()
         self._filters: dict[int, str] = {}
 
     def add(self, topic_filter: str, number: int) -> None:
         """A filter more."""
         node = self._root
         for level in topic_filter.split(SEPARATOR):
-            node = node.children.setdefault(level, _Node())
+            node = node.children.setdefault(level, _FilterNode())
         node.ids.add(number)
         self._filters[number] = topic_filter
 

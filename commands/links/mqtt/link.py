@@ -40,7 +40,7 @@ from commands.links.mqtt.answers import Granted, Received, RefusedError, TreeUnr
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.filters import Filters, FilterTree
 from commands.links.mqtt.outbound_pump import Outflow
-from commands.links.mqtt.packets import Packet, native_of
+from commands.links.mqtt.packets import MqttPublication, native_of
 from commands.links.mqtt.snapshots import Snapshots
 from commands.links.mqtt.subscribing import Subscribing
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
@@ -84,7 +84,7 @@ class _Question:
 class _Answer:
     """retained: what the broker retains, None where it did not say. has: whether it has the filter."""
 
-    retained: Sequence[Packet] | None = None
+    retained: Sequence[MqttPublication] | None = None
     has: bool = False
 
 
@@ -315,9 +315,9 @@ class MqttLink:
             self._work.set()
         return answers
 
-    def _retained(self, filters: list[str]) -> dict[str, list[Packet]]:
+    def _retained(self, filters: list[str]) -> dict[str, list[MqttPublication]]:
         """What the broker retains under each of *filters*."""
-        found: dict[str, list[Packet]] = {topic_filter: [] for topic_filter in filters}
+        found: dict[str, list[MqttPublication]] = {topic_filter: [] for topic_filter in filters}
         tree = FilterTree()
         for number, topic_filter in enumerate(filters):
             tree.add(topic_filter, number)
@@ -330,13 +330,15 @@ class MqttLink:
         if question.subscribe:
             self._interest.answered(question.topic_filter, False)
 
-    def _differences(self, found: Sequence[Packet], known: Iterable[RetainedPublication]) -> list[NativePublication]:
+    def _differences(
+        self, found: Sequence[MqttPublication], known: Iterable[RetainedPublication]
+    ) -> list[NativePublication]:
         """What the broker retains and is not known here."""
         natives = [native for native in map(self._read, found) if isinstance(native, NativePublication)]
         topics = {packet.topic.removeprefix(self._config.prefix) for packet in found}
         return differences(natives, topics, known)
 
-    def _read(self, packet: Packet) -> NativePublication | Unreadable | None:
+    def _read(self, packet: MqttPublication) -> NativePublication | Unreadable | None:
         """What came in *packet*; None for what this bridge had sent itself."""
         config = self._config
         try:

@@ -22,9 +22,9 @@ from typing import Final
 
 from commands.links.config import TopicsConfig
 from commands.links.message_for_tree import for_tree
-from commands.links.mqtt.answers import Granted, Sent, TreeUnreachableError
+from commands.links.mqtt.answers import Granted, SentPacket, TreeUnreachableError
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.packets import Packet, packet_for
+from commands.links.mqtt.packets import MqttPublication, packet_for
 from commands.links.mqtt.topics import why_not_topic
 from commands.links.quiescence import Looks
 from commands.links.spool import Refused, Spool
@@ -54,8 +54,8 @@ class _UnderWay:
     """A publication that was sent."""
 
     message: StoredMessage
-    packet: Packet
-    sent: Sent
+    packet: MqttPublication
+    sent: SentPacket
 
 
 class Outflow:
@@ -139,7 +139,7 @@ class Outflow:
             if one.sent.is_blamed:
                 self._suspects.setdefault(_key(one.message), 0)
 
-    def _alone(self, message: StoredMessage, packet: Packet) -> None:
+    def _alone(self, message: StoredMessage, packet: MqttPublication) -> None:
         """Send what may have broken the connection, with nothing else on its way that may."""
         key = _key(message)
         with self._client.alone:
@@ -180,7 +180,7 @@ class Outflow:
             reason = MQRC_NOT_AUTHORIZED if code == _NOT_AUTHORIZED else MQRCCF_COMMAND_FAILED
             self._refused[_key(one.message)] = reason
 
-    def _packet(self, message: StoredMessage, refused: list[Refused]) -> Packet | None:
+    def _packet(self, message: StoredMessage, refused: list[Refused]) -> MqttPublication | None:
         """The packet for *message*; None where there is nothing to send, or nothing that can be."""
         try:
             wanted = for_tree(message.md, message.body)

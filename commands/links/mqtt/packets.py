@@ -52,7 +52,7 @@ _MAX_EXPIRY: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class MqttPublication:
     """An MQTT 5 PUBLISH. expiry_s: seconds, None for never. is_text: payload format indicator 1."""
 
     topic: str
@@ -67,14 +67,14 @@ class Packet:
     correlation_data: bytes | None = None
 
 
-def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[Packet, tuple[str, ...]]:
+def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[MqttPublication, tuple[str, ...]]:
     """The PUBLISH that does what is wanted, and what it has no room for.
 
     prefix: of all topics in the tree. bridge: the client identifier.
     """
     topic = prefix + wanted.topic
     if wanted.clear:
-        return Packet(topic, qos=1, retain=True, properties=((_BRIDGE, bridge),)), ()
+        return MqttPublication(topic, qos=1, retain=True, properties=((_BRIDGE, bridge),)), ()
     own = [(_BRIDGE, bridge), (_FORMAT, wanted.format)] if wanted.format else [(_BRIDGE, bridge)]
     is_text, content_type = _told(wanted)
     if wanted.ccsid > 0 and wanted.ccsid != _UTF8:
@@ -92,11 +92,11 @@ def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[Packet, tuple
     ]
     expiry_s = None if wanted.expiry <= 0 else min(-(-wanted.expiry // 10), _MAX_EXPIRY)
     qos = int(wanted.persistent)
-    packet = Packet(topic, wanted.payload, qos, wanted.retain, expiry_s, content_type, is_text, properties)
+    packet = MqttPublication(topic, wanted.payload, qos, wanted.retain, expiry_s, content_type, is_text, properties)
     return packet, (*lost, *wanted.other)
 
 
-def native_of(packet: Packet, prefix: str, bridge: str, default_format: str = "") -> NativePublication | None:
+def native_of(packet: MqttPublication, prefix: str, bridge: str, default_format: str = "") -> NativePublication | None:
     """The publication that came in *packet*; None for one that this bridge itself had sent, or outside the prefix.
 
     default_format: of a payload about which nothing is said.

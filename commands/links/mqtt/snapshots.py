@@ -18,7 +18,7 @@ from typing import Final
 from commands.links.config import TopicsConfig
 from commands.links.mqtt.answers import Received, RefusedError, TreeUnreachableError
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
-from commands.links.mqtt.packets import FENCE, Packet
+from commands.links.mqtt.packets import FENCE, MqttPublication
 from commands.links.urls import Address
 
 _log = logging.getLogger("qpubsub.mqtt")
@@ -34,13 +34,13 @@ class Snapshots:
         self._patience_s = config.patience_s
         plain = f"qpubsub/{client_id}/fence"
         self._fences = [f"${plain}", f"{config.prefix}{plain}"]
-        self._came: queue.SimpleQueue[Packet] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[MqttPublication] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._number = 0
         self._fenced_by = 0
         self._started = False
 
-    def take(self, *topic_filters: str) -> list[Packet]:
+    def take(self, *topic_filters: str) -> list[MqttPublication]:
         """What is retained under any of *topic_filters*, each once. Raises TreeUnreachableError, RefusedError."""
         with self._lock:
             self._connected()
@@ -111,10 +111,12 @@ class Snapshots:
 
     def _send_fence(self, name: bytes) -> None:
         if self._fences:
-            self._client.publish(Packet(self._fences[0], name, 1, properties=((FENCE, self._client.client_id),)))
+            self._client.publish(
+                MqttPublication(self._fences[0], name, 1, properties=((FENCE, self._client.client_id),))
+            )
 
-    def _until(self, fence: bytes, connection: int) -> list[Packet]:
-        found: dict[str, Packet] = {}
+    def _until(self, fence: bytes, connection: int) -> list[MqttPublication]:
+        found: dict[str, MqttPublication] = {}
         while True:
             try:
                 packet = self._came.get(timeout=self._patience_s if self._fences else _SILENCE_S)

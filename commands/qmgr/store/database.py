@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from commands.qmgr.store.errors import DAMAGED, StoreBusyError, StoreDamagedError, StoreFullError
-from commands.qmgr.store.lock import NAP_S, Turn
+from commands.qmgr.store.lock import NAP_S, WriteTurn
 from rfh2.errors import StoreError
 
 _TURN_FILE: Final = "turn.lock"
@@ -44,7 +44,7 @@ class Database:
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
         self.failure: StoreError | None = None
-        self._turn = Turn(path.with_name(_TURN_FILE))
+        self._turn = WriteTurn(path.with_name(_TURN_FILE))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)

@@ -1,6 +1,6 @@
 """Locks between processes, which the operating system gives back however their holder ends.
 
-``exclusive`` keeps a queue manager to one command processor. ``Turn`` is for those who wait to write: SQLite lets
+``exclusive`` keeps a queue manager to one command processor. ``WriteTurn`` is for those who wait to write: SQLite lets
 whoever asks first after a commit have the database, and that is nearly always the process that has just committed; the
 others, which look again every tenth of a second, could wait for as long as it is busy. So who wants to write takes the
 turn first, and gives it on when it has the database: who comes back at once finds the turn with the one who waited.
@@ -23,7 +23,7 @@ NAP_S: Final = 0.001
 _LOOKED_AT_S: Final = 0.3
 
 
-class Turn:
+class WriteTurn:
     """Whose turn it is to begin a unit of work. The lock file stays behind; what counts is the lock on it."""
 
     __slots__ = ("_descriptor", "_path")

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import parquet
 
-from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, View
+from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableView
 
 _TYPES: Final = {str: pa.string(), int: pa.int64(), datetime: pa.timestamp("us", tz="UTC")}
 
@@ -22,14 +22,14 @@ def arrow_table_schema(table: Table) -> pa.Schema:
     return pa.schema([(name, _TYPES[kind]) for name, kind in table.columns.items()])
 
 
-def write_tables(rows: Callable[[Table | View], list[Row]], directory: Path) -> None:
+def write_tables(rows: Callable[[Table | TableView], list[Row]], directory: Path) -> None:
     """Write every table and every view into *directory*, which takes the place of what is there.
 
     Raises what ``check_place`` does.
     """
     partial = fresh_beside(directory)
     for of in (*TABLES, *VIEWS):
-        schema = arrow_table_schema(of.table if isinstance(of, View) else of)
+        schema = arrow_table_schema(of.table if isinstance(of, TableView) else of)
         parquet.write_table(pa.Table.from_pylist(rows(of), schema=schema), partial / f"{of.name}.parquet")
     put_in_place(partial, directory)
 

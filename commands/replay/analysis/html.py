@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.replay.analysis.report import SECTIONS, Asked, Report, Section
+from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
 from commands.replay.analysis.tables import Row
 from commands.replay.analysis.text import HEADS, shown_columns
 from commands.replay.page import MOST_BARS, Share, Stretch, bars, document, folded, key, section, table, timeline, told
@@ -21,7 +21,7 @@ _SHARES: Final = {
 _OVER_TIME: Final = ("publications", "deliveries", "errors")
 
 
-def page(report: Report, source: str) -> str:
+def page(report: AnalysisReport, source: str) -> str:
     """The page. source: what was analysed, for its head."""
     several = len(report.section("qmgrs").rows) > 1
     when = ""
@@ -39,7 +39,7 @@ def page(report: Report, source: str) -> str:
     )
 
 
-def _timeline(report: Report) -> str:
+def _timeline(report: AnalysisReport) -> str:
     periods = report.timeline
     if not periods:
         return ""

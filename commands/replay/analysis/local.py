@@ -10,7 +10,7 @@ from commands.broker.context import Semantics
 from commands.broker.core import EPOCH, Arrival
 from commands.mqsc.broker import Broker
 from commands.replay.analysis.facts import defined, facts_of
-from commands.replay.analysis.tables import Counts, Row, Table, View
+from commands.replay.analysis.tables import Row, Table, TableCounts, TableView
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
 
@@ -28,7 +28,7 @@ class LocalAnalysis:
         self._setup, self._semantics = setup, Semantics(semantics)
         self._qmgrs: dict[str, _QueueManager] = {}
         self._last = -1
-        self._counts = Counts()
+        self._counts = TableCounts()
 
     def take(self, message: CapturedMessage) -> None:
         """Take in one message.
@@ -48,11 +48,11 @@ class LocalAnalysis:
         arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
         self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
 
-    def rows(self, of: Table | View) -> list[Row]:
+    def rows(self, of: Table | TableView) -> list[Row]:
         """All rows of a table or a view, sorted."""
         return self._counts.rows(of)
 
-    def look(self, of: Table | View, most: int | None) -> tuple[int, Sequence[Row]]:
+    def look(self, of: Table | TableView, most: int | None) -> tuple[int, Sequence[Row]]:
         """How many rows a table or a view has, and the first *most* of them (None: all)."""
         rows = self.rows(of)
         return len(rows), rows[:most]

@@ -23,7 +23,7 @@ from commands.replay.analysis.tables import (
     UNREAD,
     Row,
     Table,
-    View,
+    TableView,
 )
 
 _MOST_PERIODS: Final = 60
@@ -39,7 +39,7 @@ class Asked:
     """
 
     title: str
-    of: Table | View
+    of: Table | TableView
     shown: tuple[str, ...]
     bar: str
     label: tuple[str, ...]
@@ -48,7 +48,7 @@ class Asked:
     @property
     def table(self) -> Table:
         """Whose rows it has."""
-        return self.of.table if isinstance(self.of, View) else self.of
+        return self.of.table if isinstance(self.of, TableView) else self.of
 
 
 SECTIONS: Final = (
@@ -145,7 +145,7 @@ class Section(BaseModel):
     rows: tuple[Row, ...]
 
 
-class Period(BaseModel):
+class AnalysisPeriod(BaseModel):
     """Traffic of a stretch of captured time that begins at *start*."""
 
     model_config = ConfigDict(frozen=True)
@@ -157,7 +157,7 @@ class Period(BaseModel):
     errors: int
 
 
-class Report(BaseModel):
+class AnalysisReport(BaseModel):
     """What is in a capture. semantics: under which it was replayed. timeline: at most sixty periods of equal length."""
 
     model_config = ConfigDict(frozen=True)
@@ -167,7 +167,7 @@ class Report(BaseModel):
     first_time: datetime | None
     last_time: datetime | None
     sections: tuple[Section, ...]
-    timeline: tuple[Period, ...]
+    timeline: tuple[AnalysisPeriod, ...]
     period_minutes: int
 
     def section(self, name: str) -> Section:
@@ -178,11 +178,11 @@ class Report(BaseModel):
         raise KeyError(name)
 
 
-Look = Callable[[Table | View, int | None], tuple[int, Sequence[Row]]]
+Look = Callable[[Table | TableView, int | None], tuple[int, Sequence[Row]]]
 """How many rows a table or a view has, and the first so many of them (None: all), sorted."""
 
 
-def report_of(look: Look, semantics: str, most: int) -> Report:
+def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
     """The report, with *most* rows in each section at most."""
     sections = []
     for asked in SECTIONS:
@@ -192,7 +192,7 @@ def report_of(look: Look, semantics: str, most: int) -> Report:
     times = [row[name] for row in qmgrs for name in ("first_time", "last_time")]
     known = [time for time in times if isinstance(time, datetime)]
     length, timeline = _timeline(look(MINUTES, None)[1])
-    return Report(
+    return AnalysisReport(
         semantics=semantics,
         messages=sum(_number(row, "messages") for row in qmgrs),
         first_time=min(known, default=None),
@@ -203,7 +203,7 @@ def report_of(look: Look, semantics: str, most: int) -> Report:
     )
 
 
-def _timeline(minutes: Sequence[Row]) -> tuple[int, tuple[Period, ...]]:
+def _timeline(minutes: Sequence[Row]) -> tuple[int, tuple[AnalysisPeriod, ...]]:
     moments = [moment for row in minutes if isinstance(moment := row["minute"], datetime)]
     if not moments:
         return 1, ()
@@ -215,7 +215,7 @@ def _timeline(minutes: Sequence[Row]) -> tuple[int, tuple[Period, ...]]:
         for at, name in enumerate(MINUTES.sums):
             so_far[at] += _number(row, name)
     return length, tuple(
-        Period(start=first + number * length * _MINUTE, **dict(zip(MINUTES.sums, so_far, strict=True)))
+        AnalysisPeriod(start=first + number * length * _MINUTE, **dict(zip(MINUTES.sums, so_far, strict=True)))
         for number, so_far in sorted(sums.items())
     )
 

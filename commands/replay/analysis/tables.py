@@ -128,7 +128,7 @@ TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TableView:
     """The rows of a table in which some sums are zero, and others not; order: as of a table."""
 
     name: str
@@ -142,13 +142,15 @@ class View:
         return not any(row[name] for name in self.zero) and all(row[name] for name in self.positive)
 
 
-NEVER_MATCHED: Final = View("never_matched", SUBSCRIPTIONS, (), ("deliveries", "read"))
+NEVER_MATCHED: Final = TableView("never_matched", SUBSCRIPTIONS, (), ("deliveries", "read"))
 """Subscriptions that nothing was ever delivered for."""
 
-NEVER_SUBSCRIBED: Final = View("never_subscribed", TOPICS, ("publications",), ("deliveries", "read"), ("publications",))
+NEVER_SUBSCRIBED: Final = TableView(
+    "never_subscribed", TOPICS, ("publications",), ("deliveries", "read"), ("publications",)
+)
 """Topics that were published on, and nobody ever received it."""
 
-UNREAD: Final = View("unread_retained", TOPICS, ("retained", "publications"), ("read",), ("retained",))
+UNREAD: Final = TableView("unread_retained", TOPICS, ("retained", "publications"), ("read",), ("retained",))
 """Topics on which something was retained that no new or asking subscriber was ever given."""
 
 VIEWS: Final = (NEVER_MATCHED, NEVER_SUBSCRIBED, UNREAD)
@@ -184,7 +186,7 @@ class _Counted:
             self.last_time = fact.at if self.last_time is None else max(self.last_time, fact.at)
 
 
-class Counts:
+class TableCounts:
     """Facts, put together by table and key."""
 
     def __init__(self) -> None:
@@ -209,11 +211,11 @@ class Counts:
             seq, firsts = row.first
             yield (*key, *row.sums, seq, row.first_time, row.last_time, *firsts)
 
-    def rows(self, of: Table | View) -> list[Row]:
+    def rows(self, of: Table | TableView) -> list[Row]:
         """The rows of a table or a view, sorted: those with most first, then by key."""
-        table = of.table if isinstance(of, View) else of
+        table = of.table if isinstance(of, TableView) else of
         found = (dict(zip(table.columns, values, strict=True)) for values in self.values(table))
-        wanted = (row for row in found if of.has(row)) if isinstance(of, View) else found
+        wanted = (row for row in found if of.has(row)) if isinstance(of, TableView) else found
 
         def place(row: Row) -> tuple[Any, ...]:
             return (*(-int(str(row[name])) for name in of.order), *(row[name] for name in table.keys))

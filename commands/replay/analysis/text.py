@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from commands.replay.analysis.report import SECTIONS, Asked, Report, Section
+from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
 from commands.replay.page import cut, told
 
 _MOST_LINES: Final = 10
@@ -27,7 +27,7 @@ HEADS: Final = {
 """What a column is called where its name says too little, or too much."""
 
 
-def lines_of(report: Report) -> Iterator[str]:
+def lines_of(report: AnalysisReport) -> Iterator[str]:
     """The report, line by line."""
     when = f", {told(report.first_time)} to {told(report.last_time)} UTC" if report.first_time is not None else ""
     yield f"{report.messages:,} messages{when}, under version {report.semantics.removeprefix('v')}"

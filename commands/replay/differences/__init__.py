@@ -2,22 +2,22 @@
 
 from commands.replay.differences.causes import Causes
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import FINDING, Change, Difference
-from commands.replay.differences.observe import Observed, Pair, Step
-from commands.replay.differences.report import Report, Tally
-from commands.replay.differences.rules import RULES, Rule
+from commands.replay.differences.model import FINDING, Change, PutDifference
+from commands.replay.differences.observe import BothVersions, ComparedMessage, Observed
+from commands.replay.differences.report import DifferenceReport, DifferenceTally
+from commands.replay.differences.rules import RULES, DifferenceRule
 
 __all__ = [
     "FINDING",
     "RULES",
+    "BothVersions",
     "Causes",
     "Change",
-    "Difference",
+    "ComparedMessage",
+    "DifferenceReport",
+    "DifferenceRule",
+    "DifferenceTally",
     "Explainer",
     "Observed",
-    "Pair",
-    "Report",
-    "Rule",
-    "Step",
-    "Tally",
+    "PutDifference",
 ]

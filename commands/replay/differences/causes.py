@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from commands.replay.differences.commands_compared import of_answers, of_command, of_metatopics
 from commands.replay.differences.model import FINDING
-from commands.replay.differences.observe import Step
+from commands.replay.differences.observe import ComparedMessage
 from commands.replay.differences.subscribers import ForSubscriber, Key, identity_of, key_of, same
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
 from streams.subscriptions import Subscription
@@ -42,7 +42,7 @@ class Causes:
         self._old = {key_of(subscription): subscription for subscription in old}
         self._new = {key_of(subscription): subscription for subscription in new}
 
-    def learn(self, step: Step) -> list[tuple[Key, Cause | None]]:
+    def learn(self, step: ComparedMessage) -> list[tuple[Key, Cause | None]]:
         """Take in what a command did to subscriptions; what became known by it, None for what is the same again.
 
         What is the same again stays known for the command that made it so.
@@ -62,7 +62,7 @@ class Causes:
                 learnt.append((key, self.known[key]))
         return learnt
 
-    def explained(self, step: Step) -> Cause | None:
+    def explained(self, step: ComparedMessage) -> Cause | None:
         """Why the versions take a command differently: by a rule of its own, or by what an earlier command left."""
         found = of_command(step)
         if found is None:
@@ -72,7 +72,7 @@ class Causes:
             found = of_answers(step)
         return self._of_identity(step) if found is None else Cause(*found, step.arrival.seq)
 
-    def _origin(self, step: Step, key: Key) -> Cause:
+    def _origin(self, step: ComparedMessage, key: Key) -> Cause:
         """The cause of a subscription that is not the same any more; by the rule of an earlier one that led to it."""
         found = of_metatopics((key[4],))
         cause = self.explained(step) if found is None else None
@@ -80,7 +80,7 @@ class Causes:
             found = cause.rule, cause.why
         return Cause(*(found or NO_RULE), step.arrival.seq)
 
-    def _of_name(self, step: Step) -> Cause | None:
+    def _of_name(self, step: ComparedMessage) -> Cause | None:
         """The subscription that the command names is not the same in both."""
         command = step.new.outcome.command or step.old.outcome.command
         if not isinstance(command, ForSubscriber) or command.sub_name is None:
@@ -90,7 +90,7 @@ class Causes:
                 return cause
         return None
 
-    def _of_identity(self, step: Step) -> Cause | None:
+    def _of_identity(self, step: ComparedMessage) -> Cause | None:
         """Those that it speaks of without a name are not."""
         for side in (step.old, step.new):
             for subscription in (*side.touched, *(delivery.subscription for copy in side.copies for delivery in copy)):
@@ -106,7 +106,7 @@ class Causes:
                 return cause
         return None
 
-    def _before(self, step: Step, key: Key) -> Cause | None:
+    def _before(self, step: ComparedMessage, key: Key) -> Cause | None:
         cause = self.known.get(key)
         return cause if cause is not None and cause.since < step.arrival.seq else None
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from commands.replay.differences.model import Difference
+from commands.replay.differences.model import PutDifference
 
 DIFFERENCES: Final = pa.schema(
     [
@@ -29,6 +29,6 @@ DIFFERENCES: Final = pa.schema(
 )
 
 
-def table_of(differences: Sequence[Difference]) -> pa.Table:
+def table_of(differences: Sequence[PutDifference]) -> pa.Table:
     """*differences* as a table of that schema."""
     return pa.Table.from_pylist([difference.model_dump() for difference in differences], schema=DIFFERENCES)

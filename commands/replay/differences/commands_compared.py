@@ -12,7 +12,7 @@ from typing import Final
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.register import is_metatopic
 from commands.model import Command, DeletePublication, Publish
-from commands.replay.differences.observe import Step
+from commands.replay.differences.observe import ComparedMessage
 from commands.replay.differences.subscribers import ForSubscriber
 from rfh2.constants import (
     MQRC_SELECTOR_NOT_ALTERABLE,
@@ -30,7 +30,7 @@ Explained = tuple[str, str] | None
 """A rule, and what it is about here, in words."""
 
 
-def of_command(step: Step) -> Explained:
+def of_command(step: ComparedMessage) -> Explained:
     """The rule that the command falls under by what it names; None where it is none of these."""
     command = step.new.outcome.command or step.old.outcome.command
     if command is None or isinstance(command, DeletePublication):
@@ -50,7 +50,7 @@ def of_metatopics(topics: Iterable[str]) -> Explained:
     return None
 
 
-def of_answers(step: Step) -> Explained:
+def of_answers(step: ComparedMessage) -> Explained:
     """The rule by what the versions answered; None where none is known."""
     command = step.new.outcome.command or step.old.outcome.command
     if not isinstance(command, ForSubscriber):
@@ -68,7 +68,7 @@ def of_answers(step: Step) -> Explained:
     return of_metatopics(command.topics) if meant is None else _by_identity(meant)
 
 
-def of_publisher(step: Step) -> Explained:
+def of_publisher(step: ComparedMessage) -> Explained:
     """Whether the publisher speaks MQRFH2 on a stream queue."""
     command = step.new.outcome.command or step.old.outcome.command
     by_mqrfh2 = isinstance(command, Publish) and command.header is PublicationFormat.RFH2
@@ -77,7 +77,7 @@ def of_publisher(step: Step) -> Explained:
     return "D23", f"an MQRFH2 publisher put to {step.arrival.queue}"
 
 
-def _of_sub_point(command: Command, step: Step) -> Explained:
+def _of_sub_point(command: Command, step: ComparedMessage) -> Explained:
     """Whether version 7 refuses the command's subscription point."""
     point = getattr(command, "sub_point", None)
     if point and step.new.outcome.reason == MQRCCF_TOPIC_ERROR != step.old.outcome.reason:
@@ -85,7 +85,7 @@ def _of_sub_point(command: Command, step: Step) -> Explained:
     return None
 
 
-def _of_name(command: Command, step: Step) -> Explained:
+def _of_name(command: Command, step: ComparedMessage) -> Explained:
     """Whether version 7 finds the command's name on another stream than the command means."""
     stream = None if command.stream_name == DEFAULT_STREAM else command.stream_name
     named = step.new.named
@@ -98,5 +98,5 @@ def _by_identity(named: Subscription) -> Explained:
     return "D20", f"by its identity the command means subscription {named.name}, too"
 
 
-def _delivered_to(step: Step) -> Iterator[Subscription]:
+def _delivered_to(step: ComparedMessage) -> Iterator[Subscription]:
     return (delivery.subscription for copy in step.old.copies for delivery in copy)

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from commands.explain.reading import command_of
 from commands.model import Publish
-from commands.replay.differences.observe import Observed, Step
+from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine
 from commands.replay.differences.subscribers import told_topic
 from rfh2.captured import CapturedMessage
@@ -40,7 +40,7 @@ class Deliveries:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, bytes], list[int]] = {}
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ComparedMessage) -> None:
         """What was captured, or what the versions put."""
         for mark in marks_of(step):
             self.add(mark)
@@ -81,7 +81,7 @@ def _line(qmgr: str, queue: str, counts: Iterable[Sequence[int]]) -> DeliveryLin
     return DeliveryLine(qmgr=qmgr, queue=queue, **sums)
 
 
-def marks_of(step: Step) -> list[Mark]:
+def marks_of(step: ComparedMessage) -> list[Mark]:
     """The deliveries that a message is, or leads to."""
     if step.new.outcome.completion is None:
         captured = _captured(step)
@@ -89,7 +89,7 @@ def marks_of(step: Step) -> list[Mark]:
     return [*_put(step.old, Whose.OLD), *_put(step.new, Whose.NEW)]
 
 
-def _captured(step: Step) -> Mark | None:
+def _captured(step: ComparedMessage) -> Mark | None:
     arrival = step.arrival
     md_hex = None if arrival.md is None else arrival.md.hex()
     message = CapturedMessage(seq=0, queue=arrival.queue, md_hex=md_hex, body_hex=arrival.body.hex())

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from commands.broker.puts import Outgoing
 from commands.model import RequestUpdate
 from commands.replay.differences.causes import NO_RULE, Cause, Causes
-from commands.replay.differences.model import Change, Difference
-from commands.replay.differences.observe import Observed, Step
+from commands.replay.differences.model import Change, PutDifference
+from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.publications_compared import of_content, of_delivery
 from commands.replay.differences.subscribers import Key, key_of, told_topic
 from rfh2.constants import REASON_NAMES
@@ -32,19 +32,19 @@ class Explainer:
     def __init__(self, causes: Causes | None = None) -> None:
         self.causes = causes if causes is not None else Causes()
 
-    def step(self, step: Step) -> list[Difference]:
+    def step(self, step: ComparedMessage) -> list[PutDifference]:
         """The differences in what one message leads to; the causes are brought up to date."""
         self.causes.learn(step)
         return self.differences(step)
 
-    def differences(self, step: Step) -> list[Difference]:
+    def differences(self, step: ComparedMessage) -> list[PutDifference]:
         """The same, with causes that take in the message already."""
         if step.old.outcome.puts == step.new.outcome.puts:
             return []
         deliveries = list(self._deliveries(step))
         return [*deliveries, *self._answers(step, deliveries)]
 
-    def _deliveries(self, step: Step) -> Iterator[Difference]:
+    def _deliveries(self, step: ComparedMessage) -> Iterator[PutDifference]:
         old, new = _places(step.old), _places(step.new)
         for place, reached in new.items():
             if place not in old:
@@ -54,7 +54,9 @@ class Explainer:
                 yield self._one_sided(step, place, reached, Change.LOST)
         yield from self._together(step, old, new)
 
-    def _one_sided(self, step: Step, place: _Place, reached: list[_Reached], change: Change) -> Difference:
+    def _one_sided(
+        self, step: ComparedMessage, place: _Place, reached: list[_Reached], change: Change
+    ) -> PutDifference:
         key, topic = place
         delivery = reached[0].delivery
         cause = self.causes.known.get(key) or self._of_request(step)
@@ -64,7 +66,7 @@ class Explainer:
         counts = ("0", count) if change is Change.GAINED else (count, "0")
         return _difference(step, cause, change, delivery.subscription, topic, counts)
 
-    def _together(self, step: Step, old: _Places, new: _Places) -> Iterator[Difference]:
+    def _together(self, step: ComparedMessage, old: _Places, new: _Places) -> Iterator[PutDifference]:
         """What reached a subscriber in both versions: in as many messages, and with the same content?"""
         by_subscriber: dict[object, list[_Place]] = {}
         for place in new:
@@ -92,12 +94,12 @@ class Explainer:
                         cause = Cause(*(found or NO_RULE), step.arrival.seq)
                     yield _difference(step, cause, Change.CONTENT, now.delivery.subscription, place[1], ("1", "1"))
 
-    def _of_request(self, step: Step) -> Cause | None:
+    def _of_request(self, step: ComparedMessage) -> Cause | None:
         """Of a command that asks for what is retained: the versions may take it to mean other subscriptions."""
         command = step.new.outcome.command or step.old.outcome.command
         return self.causes.explained(step) if isinstance(command, RequestUpdate) else None
 
-    def _answers(self, step: Step, deliveries: list[Difference]) -> Iterator[Difference]:
+    def _answers(self, step: ComparedMessage, deliveries: list[PutDifference]) -> Iterator[PutDifference]:
         old, new = ([_answer(put) for put in side.answers] for side in (step.old, step.new))
         if old == new:
             return
@@ -159,22 +161,22 @@ def _told(observed: Observed, reached: _Reached) -> tuple[Mqmd, bytes]:
 
 
 def _difference(
-    step: Step, cause: Cause, change: Change, subscription: Subscription, topic: str, counts: tuple[str, str]
-) -> Difference:
+    step: ComparedMessage, cause: Cause, change: Change, subscription: Subscription, topic: str, counts: tuple[str, str]
+) -> PutDifference:
     return _told_of(step, cause, change, subscription.dest_queue, topic, counts, subscription.name)
 
 
 def _told_of(
-    step: Step,
+    step: ComparedMessage,
     cause: Cause,
     change: Change,
     queue: str,
     topic: str | None,
     counts: tuple[str, str],
     sub_name: str | None = None,
-) -> Difference:
+) -> PutDifference:
     command = step.new.outcome.command or step.old.outcome.command
-    return Difference(
+    return PutDifference(
         seq=step.arrival.seq,
         time=step.arrival.now,
         qmgr=step.qmgr,
@@ -207,7 +209,7 @@ def _reason(reason: int | None) -> str:
     return "" if reason is None else f" {reason} {REASON_NAMES.get(reason, '')}".rstrip()
 
 
-def _user(step: Step) -> str:
+def _user(step: ComparedMessage) -> str:
     if step.arrival.user is not None:
         return step.arrival.user
     try:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from commands.replay.differences.model import FINDING, Change
-from commands.replay.differences.report import DeliveryLine, Line, Report, RuleLine
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 from commands.replay.differences.text import WORDS, changed, counted, missing_first, noticed, told
 from commands.replay.page import Share, Stretch, bars, document, folded, key, section, timeline
 
@@ -29,7 +29,7 @@ _MOST_ROWS: Final = 500
 _STYLE: Final = ".finding h3 { color: #c23531; } .versions { color: #555; }"
 
 
-def page(report: Report, source: str) -> str:
+def page(report: DifferenceReport, source: str) -> str:
     """The page. source: what was replayed, for its head."""
     explained = report.differences - report.findings
     parts = (
@@ -53,7 +53,7 @@ def _shares(changes: Mapping[Change, int]) -> list[Share]:
     return [Share(changes.get(change, 0), WORDS[change], _COLOURS[change]) for change in Change]
 
 
-def _bars(lines: Sequence[Line]) -> str:
+def _bars(lines: Sequence[ReportLine]) -> str:
     return bars(
         [
             (f"{line.name} {line.title}" if isinstance(line, RuleLine) else line.name, _shares(line.changes))
@@ -62,7 +62,7 @@ def _bars(lines: Sequence[Line]) -> str:
     )
 
 
-def _timeline(report: Report) -> str:
+def _timeline(report: DifferenceReport) -> str:
     if not report.timeline:
         return ""
     first = report.timeline[0].start
@@ -77,7 +77,7 @@ def _timeline(report: Report) -> str:
     return timeline(stretches, report.period_minutes)
 
 
-def _table(head: str, lines: Sequence[Line]) -> str:
+def _table(head: str, lines: Sequence[ReportLine]) -> str:
     if not lines:
         return ""
     examples = any(line.first is not None for line in lines)
@@ -107,7 +107,7 @@ def _rule(line: RuleLine) -> str:
     )
 
 
-def _signs(report: Report) -> str:
+def _signs(report: DifferenceReport) -> str:
     return _list(
         f"{sign.name}, {escape(sign.title)}: {counted(sign.count, 'command')}, the first is message {sign.first_seq}; "
         f"{escape(sign.advice)}"
@@ -115,7 +115,7 @@ def _signs(report: Report) -> str:
     )
 
 
-def _deliveries(report: Report) -> str:
+def _deliveries(report: DifferenceReport) -> str:
     if not report.deliveries:
         return ""
     lines = sorted(report.deliveries, key=missing_first)

@@ -8,9 +8,9 @@ from datetime import datetime
 from commands.broker.core import EPOCH, Arrival
 from commands.replay.differences.deliveries import Deliveries
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.model import Difference
-from commands.replay.differences.observe import Pair, Step
-from commands.replay.differences.report import Report, Tally
+from commands.replay.differences.model import PutDifference
+from commands.replay.differences.observe import BothVersions, ComparedMessage
+from commands.replay.differences.report import DifferenceReport, DifferenceTally
 from commands.replay.differences.signs import signs_of
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
@@ -20,7 +20,7 @@ from rfh2.mqmd import Mqmd
 
 @dataclass(slots=True)
 class _QueueManager:
-    pair: Pair
+    pair: BothVersions
     explainer: Explainer
     now: datetime = EPOCH
 
@@ -32,9 +32,9 @@ class LocalDifferences:
         self._setup = setup
         self._qmgrs: dict[str, _QueueManager] = {}
         self._last = -1
-        self._tally, self._deliveries = Tally(), Deliveries()
+        self._tally, self._deliveries = DifferenceTally(), Deliveries()
 
-    def compare(self, message: CapturedMessage) -> list[Difference]:
+    def compare(self, message: CapturedMessage) -> list[PutDifference]:
         """What differs in what one message leads to.
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
@@ -50,22 +50,22 @@ class LocalDifferences:
             self._tally.sign(rule, message.seq)
         return differences
 
-    def report(self) -> Report:
+    def report(self) -> DifferenceReport:
         """The sum of all so far."""
         return self._tally.report(self._deliveries.lines())
 
-    def _step(self, message: CapturedMessage) -> Step:
+    def _step(self, message: CapturedMessage) -> ComparedMessage:
         qmgr = message.qmgr or DEFAULT_QMGR
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(Pair(qmgr, self._setup), Explainer())
+            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup), Explainer())
             known.explainer.causes.begin(*known.pair.subscriptions())
         # A message without a time comes when the last one came.
         known.now = message.time if message.time is not None else known.now
         return known.pair.step(Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user))
 
 
-def step_signs(step: Step) -> list[str]:
+def step_signs(step: ComparedMessage) -> list[str]:
     """The rules that the command of a step is a sign of."""
     command = step.new.outcome.command or step.old.outcome.command
     if command is None:

@@ -27,7 +27,7 @@ class Change(StrEnum):
     ANSWER = "answer"
 
 
-class Difference(BaseModel):
+class PutDifference(BaseModel):
     """One difference, in what one command leads to, for one subscriber or for the command's sender.
 
     seq, time, qmgr, user, command: of the command. rule: D01 to D32, or ``finding``. since: the earlier command that

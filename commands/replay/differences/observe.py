@@ -114,7 +114,7 @@ def _like(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ComparedMessage:
     """One message, and what version 6 (old) and version 7 (new) made of it."""
 
     arrival: Arrival
@@ -123,7 +123,7 @@ class Step:
     new: Observed
 
 
-class Pair:
+class BothVersions:
     """A queue manager in both versions. setup: MQSC for both. Raises QPubSubError where the setup fails."""
 
     def __init__(self, qmgr: str, setup: str = "") -> None:
@@ -134,8 +134,8 @@ class Pair:
         """Those of version 6, and those of version 7."""
         return self._old.space.subscriptions(), self._new.space.subscriptions()
 
-    def step(self, arrival: Arrival) -> Step:
+    def step(self, arrival: Arrival) -> ComparedMessage:
         """Put one message to both."""
         old = Observed.of(arrival, self._qmgr, self._old.trace(arrival), self._old.space, Semantics.V6)
         new = Observed.of(arrival, self._qmgr, self._new.trace(arrival), self._new.space, Semantics.V7)
-        return Step(arrival, self._qmgr, old, new)
+        return ComparedMessage(arrival, self._qmgr, old, new)

@@ -9,7 +9,7 @@ from commands.headers.registry import parse
 from commands.model import Command
 from commands.replay.differences.commands_compared import Explained, of_publisher
 from commands.replay.differences.model import Change
-from commands.replay.differences.observe import Step
+from commands.replay.differences.observe import ComparedMessage
 from rfh2.errors import QPubSubError
 from streams.operations import Delivery
 from streams.patterns import parse_pattern
@@ -17,7 +17,7 @@ from streams.subscriptions import PublicationFormat
 from streams.topic_strings import SEPARATOR, is_within
 
 
-def of_delivery(step: Step, delivery: Delivery, change: Change) -> Explained:
+def of_delivery(step: ComparedMessage, delivery: Delivery, change: Change) -> Explained:
     """Why one version alone delivers. change: GAINED or LOST."""
     found = of_publisher(step)
     if found is None and change is Change.GAINED:
@@ -29,7 +29,7 @@ def of_delivery(step: Step, delivery: Delivery, change: Change) -> Explained:
     return found
 
 
-def of_content(step: Step, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
+def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
     """Why both deliver, and not the same message. together: what version 6 told in one message with *old*."""
     if (found := of_publisher(step)) is not None:
         return found

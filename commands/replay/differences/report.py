@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from commands.replay.differences.model import FINDING, Change, Difference
+from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.rules import RULES
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ _MOST_PLACES: Final = 1_000_000
 _ON: Final = " on "
 
 
-class Line(BaseModel):
+class ReportLine(BaseModel):
     """One line of a table: how often each change was met. name: of the rule, the subscriber or the topic.
 
     first: the first difference of a subscriber.
@@ -31,17 +31,17 @@ class Line(BaseModel):
     total: int
     changes: dict[Change, int]
     rules: dict[str, int]
-    first: Difference | None = None
+    first: PutDifference | None = None
 
 
-class RuleLine(Line):
+class RuleLine(ReportLine):
     """A rule, or what none explains, with examples: the first of each change, then others."""
 
     title: str
     old: str
     new: str
     advice: str
-    examples: tuple[Difference, ...]
+    examples: tuple[PutDifference, ...]
 
 
 class SignLine(BaseModel):
@@ -80,7 +80,7 @@ class DeliveryLine(BaseModel):
         return not self.missing_in_new and not self.only_in_new
 
 
-class Period(BaseModel):
+class DifferencePeriod(BaseModel):
     """Differences of a stretch of captured time that begins at *start*."""
 
     model_config = ConfigDict(frozen=True)
@@ -89,7 +89,7 @@ class Period(BaseModel):
     changes: dict[Change, int]
 
 
-class Report(BaseModel):
+class DifferenceReport(BaseModel):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
     subscribers: those who would notice, by queue, most first; so topics. deliveries: against what was captured on
@@ -104,26 +104,26 @@ class Report(BaseModel):
     differences: int
     findings: int
     rules: tuple[RuleLine, ...]
-    subscribers: tuple[Line, ...]
-    topics: tuple[Line, ...]
+    subscribers: tuple[ReportLine, ...]
+    topics: tuple[ReportLine, ...]
     signs: tuple[SignLine, ...]
-    timeline: tuple[Period, ...] = ()
+    timeline: tuple[DifferencePeriod, ...] = ()
     period_minutes: int = 1
     deliveries: tuple[DeliveryLine, ...] = ()
 
 
-class Tally:
+class DifferenceTally:
     """Takes differences as they come, and sums them up."""
 
     def __init__(self) -> None:
         self._messages = self._differing = self._total = 0
         self._by: dict[str, dict[str, Counter[tuple[str, Change]]]] = {"rule": {}, "subscriber": {}, "topic": {}}
-        self._examples: dict[tuple[str, Change], list[Difference]] = {}
-        self._first: dict[str, Difference] = {}
+        self._examples: dict[tuple[str, Change], list[PutDifference]] = {}
+        self._first: dict[str, PutDifference] = {}
         self._signs: dict[str, tuple[int, int]] = {}
         self._minutes: dict[int, Counter[Change]] = {}
 
-    def message(self, differences: Iterable[Difference]) -> None:
+    def message(self, differences: Iterable[PutDifference]) -> None:
         """One message, and what differs in what it leads to."""
         self._messages += 1
         found = list(differences)
@@ -136,7 +136,7 @@ class Tally:
         count, first = self._signs.get(rule, (0, seq))
         self._signs[rule] = (count + 1, min(first, seq))
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: DifferenceTally) -> None:
         """Take in what another has counted; examples are the first by seq."""
         self._messages += other._messages
         self._differing += other._differing
@@ -157,10 +157,10 @@ class Tally:
             before, earlier = self._signs.get(rule, (0, first))
             self._signs[rule] = (before + count, min(first, earlier))
 
-    def report(self, deliveries: Iterable[DeliveryLine] = ()) -> Report:
+    def report(self, deliveries: Iterable[DeliveryLine] = ()) -> DifferenceReport:
         """The sum."""
         findings = sum(self._by["rule"].get(FINDING, Counter()).values())
-        return Report(
+        return DifferenceReport(
             messages=self._messages,
             differing=self._differing,
             differences=self._total,
@@ -183,18 +183,18 @@ class Tally:
         """Minutes in a period: whole ones, for sixty periods at most."""
         return (max(self._minutes) - min(self._minutes)) // _MOST_PERIODS + 1 if self._minutes else 1
 
-    def _timeline(self) -> tuple[Period, ...]:
+    def _timeline(self) -> tuple[DifferencePeriod, ...]:
         length = self._period()
         first = min(self._minutes, default=0)
         periods: dict[int, Counter[Change]] = {}
         for minute, changes in self._minutes.items():
             periods.setdefault((minute - first) // length, Counter()).update(changes)
         return tuple(
-            Period(start=_EPOCH + timedelta(minutes=first + number * length), changes=dict(changes))
+            DifferencePeriod(start=_EPOCH + timedelta(minutes=first + number * length), changes=dict(changes))
             for number, changes in sorted(periods.items())
         )
 
-    def _take(self, difference: Difference) -> None:
+    def _take(self, difference: PutDifference) -> None:
         self._total += 1
         what = (difference.rule, difference.change)
         self._by["rule"].setdefault(difference.rule, Counter())[what] += 1
@@ -223,13 +223,13 @@ class Tally:
             examples=self._examples_of(name),
         )
 
-    def _examples_of(self, rule: str) -> tuple[Difference, ...]:
+    def _examples_of(self, rule: str) -> tuple[PutDifference, ...]:
         found = [self._examples.get((rule, change), []) for change in Change]
         firsts = [examples[0] for examples in found if examples]
         others = sorted((each for examples in found for each in examples[1:]), key=_place)
         return tuple(sorted([*firsts, *others][: max(_EXAMPLES, len(firsts))], key=_place))
 
-    def _subscribers(self) -> tuple[Line, ...]:
+    def _subscribers(self) -> tuple[ReportLine, ...]:
         """Without the queue manager's name where there is but one."""
         several = len({name.partition(_ON)[2] for name in self._by["subscriber"]}) > 1
         return tuple(
@@ -239,19 +239,19 @@ class Tally:
             for line in self._lines("subscriber")
         )
 
-    def _lines(self, table: str) -> tuple[Line, ...]:
+    def _lines(self, table: str) -> tuple[ReportLine, ...]:
         lines = (self._line(table, name) for name in self._by[table])
         return tuple(sorted(lines, key=lambda line: (-line.total, line.name)))
 
-    def _line(self, table: str, name: str) -> Line:
+    def _line(self, table: str, name: str) -> ReportLine:
         counts = self._by[table][name]
         changes: Counter[Change] = Counter()
         rules: Counter[str] = Counter()
         for (rule, change), count in counts.items():
             changes[change] += count
             rules[rule] += count
-        return Line(name=name, total=sum(counts.values()), changes=dict(changes), rules=dict(rules))
+        return ReportLine(name=name, total=sum(counts.values()), changes=dict(changes), rules=dict(rules))
 
 
-def _place(difference: Difference) -> tuple[int, str]:
+def _place(difference: PutDifference) -> tuple[int, str]:
     return difference.seq, difference.qmgr

@@ -20,7 +20,7 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DifferenceRule:
     """One known difference. old, new: what version 6 (or a message broker), and version 7, does. advice: what to do."""
 
     id: str
@@ -31,9 +31,9 @@ class Rule:
     advice: str = ""
 
 
-def _rule(number: int, seen: Seen, title: str, old: str, new: str) -> Rule:
+def _rule(number: int, seen: Seen, title: str, old: str, new: str) -> DifferenceRule:
     name = f"D{number:02}"
-    return Rule(name, title, old, new, seen, _ADVICE.get(name, ""))
+    return DifferenceRule(name, title, old, new, seen, _ADVICE.get(name, ""))
 
 
 _ADVICE: Final = {
@@ -65,7 +65,7 @@ _ADVICE: Final = {
 
 _P, _S, _E = Seen.PUTS, Seen.SIGN, Seen.ELSEWHERE
 
-RULES: Final[dict[str, Rule]] = {
+RULES: Final[dict[str, DifferenceRule]] = {
     rule.id: rule
     for rule in (
         _rule(1, _P, "local publication, global subscription", "not delivered", "delivered"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from commands.replay.differences.model import FINDING, Change, Difference
-from commands.replay.differences.report import DeliveryLine, Line, Report, RuleLine
+from commands.replay.differences.model import FINDING, Change, PutDifference
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100
@@ -26,7 +26,7 @@ WORDS: Final = {
 _HEADS: Final = {Change.CONTENT: "content", Change.ANSWER: "answer"}
 
 
-def lines_of(report: Report) -> Iterator[str]:
+def lines_of(report: DifferenceReport) -> Iterator[str]:
     """The report, line by line."""
     if not report.differences:
         yield f"{counted(report.messages, 'message')}: both versions put the same"
@@ -58,7 +58,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def noticed(report: Report) -> str:
+def noticed(report: DifferenceReport) -> str:
     """How many subscribers notice what, the worst first: they miss something, get more, or are answered otherwise."""
     what = {
         "would miss publications": (Change.LOST,),
@@ -88,7 +88,7 @@ def _rule(line: RuleLine) -> Iterator[str]:
         yield from _wrapped(told(example), "     - ", "       ")
 
 
-def told(example: Difference) -> str:
+def told(example: PutDifference) -> str:
     """One difference in a sentence."""
     who = f"message {example.seq} ({example.user or 'somebody'}: {example.command or 'no command'})"
     since = f", since message {example.since}" if example.since is not None else ""
@@ -100,7 +100,7 @@ def told(example: Difference) -> str:
     return f"{who}: {example.queue} {does} {example.topic}: {example.why}{since}"
 
 
-def _table(title: str, head: str, lines: Sequence[Line]) -> Iterator[str]:
+def _table(title: str, head: str, lines: Sequence[ReportLine]) -> Iterator[str]:
     """Columns of numbers for the changes that there are; the longest names are cut in the middle."""
     if not lines:
         return
@@ -116,7 +116,7 @@ def _table(title: str, head: str, lines: Sequence[Line]) -> Iterator[str]:
         yield f"  and {len(lines) - _MOST_LINES:,} more"
 
 
-def _rules(line: Line) -> str:
+def _rules(line: ReportLine) -> str:
     rules = sorted(line.rules, key=lambda rule: -line.rules[rule])
     more = f" +{len(rules) - _MOST_RULES + 1}" if len(rules) > _MOST_RULES else ""
     return " ".join(rules[: _MOST_RULES - bool(more)]) + more

@@ -22,18 +22,18 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from commands.broker.core import Arrival
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
-from commands.replay.analysis.report import Report, report_of
-from commands.replay.analysis.tables import TABLES, VIEWS, Counts, Row, Table, View
+from commands.replay.analysis.report import AnalysisReport, report_of
+from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableCounts, TableView
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.pieces import files_of
 from commands.replay.spark.prepare import prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
 from commands.replay.spark.staging import Landed, landed
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
-_BY_NAME: Final[dict[str, Table | View]] = {of.name: of for of in (*TABLES, *VIEWS)}
+_BY_NAME: Final[dict[str, Table | TableView]] = {of.name: of for of in (*TABLES, *VIEWS)}
 _MOST_ROWS: Final = 50_000
 
 
@@ -62,7 +62,7 @@ class Analysed:
         Sorted: those with most first. Raises KeyError.
         """
         of = _BY_NAME[name]
-        table = of.table if isinstance(of, View) else of
+        table = of.table if isinstance(of, TableView) else of
         counted = self.kept.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
         parts = counted.groupBy(*table.keys).agg(
             *(F.sum(column).alias(column) for column in table.sums),
@@ -72,7 +72,7 @@ class Analysed:
         )
         firsts: list[Column] = [F.col(f"first.{column}") for column in ("first_seq", *table.firsts)]
         rows = parts.select("*", *firsts).select(*table.columns)
-        if isinstance(of, View):
+        if isinstance(of, TableView):
             for column in of.zero:
                 rows = rows.where(F.col(column) == 0)
             for column in of.positive:
@@ -82,17 +82,17 @@ class Analysed:
 
 def analysed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> Analysed:
     """Analyse a capture. The arguments are those of ``replayed``, and so is what is raised."""
-    setting = Setting(setup, semantics)
+    setting = ReplaySetup(setup, semantics)
     ready = prepared(captured, setting, ranges)
     return Analysed(second_pass(ready, [first_pass(ready, semantics)], lambda: _CountKeeper(setting), _KEPT))
 
 
 class _CountKeeper:
-    """Counts what one task sees."""
+    """TableCounts what one task sees."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: ReplaySetup) -> None:
         self._setting = setting
-        self._counts = Counts()
+        self._counts = TableCounts()
         self._known: set[str] = set()
 
     @property
@@ -110,7 +110,7 @@ class _CountKeeper:
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was counted since the last time."""
-        counts, self._counts = self._counts, Counts()
+        counts, self._counts = self._counts, TableCounts()
         for table in TABLES:
             rows = [dict(zip(table.columns, values, strict=True)) for values in counts.values(table)]
             if rows:
@@ -131,12 +131,12 @@ class _CountKeeper:
 def check(source: Path, setup: str) -> None:
     """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
     files_of([str(source)])
-    Setting(setup).broker(DEFAULT_QMGR)
+    ReplaySetup(setup).broker(DEFAULT_QMGR)
 
 
 def analyse(
     spark: SparkSession, source: Path, form: str, setup: str, semantics: str, output: Path | None, most: int
-) -> tuple[Report, Landed]:
+) -> tuple[AnalysisReport, Landed]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: a directory for every table, or None. most: rows of each section of the report. What is in between is in a
@@ -150,7 +150,7 @@ def analyse(
         analysed(capture.messages, setup, semantics).kept.write.parquet(str(work / "kept"))
         found = Analysed(spark.read.parquet(str(work / "kept")))
 
-        def look(of: Table | View, first: int | None) -> tuple[int, list[Row]]:
+        def look(of: Table | TableView, first: int | None) -> tuple[int, list[Row]]:
             rows = found.table(of.name).cache()
             try:
                 return rows.count(), rows_of(rows if first is None else rows.limit(first))

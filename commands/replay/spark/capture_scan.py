@@ -26,11 +26,11 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from commands.broker.core import EPOCH
 from commands.broker.objects import CONTROL_QUEUE
-from commands.replay.spark.first_pass_filter import Role, Roles
+from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
 from commands.replay.spark.plain_publish_filter import are_plain
 from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, goes_back, moments_of
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 
 _FACTS: Final = StructType([StructField("facts", StringType())])
@@ -40,7 +40,7 @@ _ARROW_RANGED: Final = arrow_schema(_RANGED)
 _BATCH_ROWS: Final = 4096
 _GROUP_BYTES: Final = 16 << 20
 _CONTROL, _RETAINING = "control", "retaining"
-_KEPT: Final = {Role.CONTROL: _CONTROL, Role.RETAINING: _RETAINING}
+_KEPT: Final = {FirstPassRole.CONTROL: _CONTROL, FirstPassRole.RETAINING: _RETAINING}
 _UNLIMITED: Final = b"\xff\xff\xff\xff"
 _EXPIRY: Final = slice(16, 20)
 
@@ -118,7 +118,7 @@ class PreparedInFiles(Prepared):
 
 
 def surveyed(
-    spark: SparkSession, files: FilesInOrder, setting: Setting, ranges: int, directory: Path
+    spark: SparkSession, files: FilesInOrder, setting: ReplaySetup, ranges: int, directory: Path
 ) -> PreparedInFiles:
     """A capture made ready for a replay: as ``prepared`` does it, and for tasks to read by themselves.
 
@@ -175,7 +175,7 @@ def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> Da
     return each_range(spark, range(count), work, schema)
 
 
-def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: Setting) -> list[dict[str, Any]]:
+def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: ReplaySetup) -> list[dict[str, Any]]:
     def work(number: int) -> Iterator[pa.RecordBatch]:
         given = raw.value
         surveyor = _Surveyor(setting, number, given.files.timeless)
@@ -227,7 +227,7 @@ class _Part:
 class _Surveyor:
     """Looks at the messages of one range, in order."""
 
-    def __init__(self, setting: Setting, number: int, timeless: bool) -> None:
+    def __init__(self, setting: ReplaySetup, number: int, timeless: bool) -> None:
         self._queues = pa.array([CONTROL_QUEUE, *setting.stream_queues], pa.string())
         self._all_expire, self._number = setting.expires, number
         self._expiring: set[str] = set()
@@ -236,7 +236,7 @@ class _Surveyor:
         self._last: dict[str, int | None] | None = {} if timeless else None
         self._roles = Roles()
 
-    def look(self, batch: pa.RecordBatch) -> dict[Role, pa.RecordBatch]:
+    def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
         """Learn from *batch*; those of its messages that a broker reads and that are not plain, by their role."""
         read = pc.is_in(batch.column("queue"), self._queues)
         self._look_at_expiry(batch.filter(read))

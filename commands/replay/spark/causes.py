@@ -17,12 +17,12 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from commands.broker.context import Semantics
 from commands.broker.core import Arrival, Outcome
 from commands.replay.differences.causes import Cause, Causes
-from commands.replay.differences.observe import Observed, Step
+from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.subscribers import Key
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.journal import FOREVER
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 
@@ -54,13 +54,13 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
     setting = prepared.setting
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plane: _Plane | None = None
+        plane: _CausesPlane | None = None
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
             for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
                 if plane is None or qmgr != plane.qmgr:
                     rows += plane.end() if plane is not None else ()
-                    plane = _Plane(qmgr, setting)
+                    plane = _CausesPlane(qmgr, setting)
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
                     yield batch_of(rows, _ARROW_NOTES)
@@ -79,10 +79,10 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
     return known
 
 
-class _Plane:
+class _CausesPlane:
     """The control plane of one queue manager in both versions."""
 
-    def __init__(self, qmgr: str, setting: Setting) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup) -> None:
         self.qmgr = qmgr
         self._brokers = [(s, setting.under(s).broker(qmgr)) for s in (Semantics.V6, Semantics.V7)]
         self._causes = Causes()
@@ -98,7 +98,7 @@ class _Plane:
             else:
                 outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
-        for key, cause in self._causes.learn(Step(arrival, self.qmgr, *sides)):
+        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides)):
             if cause is not None:
                 self._open[key] = cause
             elif key in self._open:

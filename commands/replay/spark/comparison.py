@@ -8,21 +8,23 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from commands.replay.differences.report import Report
+from commands.replay.differences.report import DifferenceReport
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.differing import Compared, differing
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.staging import Landed, landed
 
 
 def check(source: Path, setup: str) -> None:
     """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
     files_of([str(source)])
-    Setting(setup).broker(DEFAULT_QMGR)
+    ReplaySetup(setup).broker(DEFAULT_QMGR)
 
 
-def compare(spark: SparkSession, source: Path, form: str, setup: str, output: Path | None) -> tuple[Report, Landed]:
+def compare(
+    spark: SparkSession, source: Path, form: str, setup: str, output: Path | None
+) -> tuple[DifferenceReport, Landed]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: where every difference goes, a directory named .jsonl or .parquet that takes the place of what is there; or

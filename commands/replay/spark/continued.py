@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import from_microseconds, subscription_of, subscription_state, to_microseconds
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.message import decode, encode
 from streams.operations import (
     Effect,
@@ -53,13 +53,13 @@ class Waiting(NamedTuple):
     body: bytes
 
 
-def begun(setting: Setting, qmgr: str, first: datetime) -> Broker:
+def begun(setting: ReplaySetup, qmgr: str, first: datetime) -> Broker:
     """A broker just before its first message, which comes at *first*."""
     return replace(setting, begins={qmgr: first}).broker(qmgr)
 
 
 def continued(
-    setting: Setting, qmgr: str, subscriptions: Iterable[str], retained: Iterable[tuple[str, RetainedRow]]
+    setting: ReplaySetup, qmgr: str, subscriptions: Iterable[str], retained: Iterable[tuple[str, RetainedRow]]
 ) -> Broker:
     """A broker that knows what *subscriptions* and *retained*, by topic string, say."""
     broker = setting.broker(qmgr)
@@ -127,7 +127,7 @@ def _publication(row: RetainedRow) -> Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DueMessages:
     """What becomes of the messages that are there.
 
     due: to be processed, in order. waits: those that have come and wait. released: the seq of those that had waited and
@@ -143,7 +143,7 @@ class Turn:
 
 def turn(
     new: Sequence[tuple[int, Waiting]], waiting: Mapping[int, Waiting], last: int, highest: int, hold: int
-) -> Turn:
+) -> DueMessages:
     """Sort out what is due: up to *hold* below the highest seq.
 
     new: in any order. waiting: what waits since earlier batches. last: the seq of the last one processed. highest: of
@@ -160,7 +160,7 @@ def turn(
     highest = max((highest, *taken))
     limit = highest - hold
     due = sorted((seq, message) for seq, message in (*waiting.items(), *taken.items()) if seq <= limit)
-    return Turn(
+    return DueMessages(
         tuple(due),
         {seq: message for seq, message in taken.items() if seq > limit},
         tuple(seq for seq in waiting if seq <= limit),

@@ -29,9 +29,9 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import subscription_state
-from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Journal, Journals, Lookup
+from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Lookup, SubscriptionJournal, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import EPOCH, batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from streams.operations import (
@@ -66,7 +66,7 @@ Winner = tuple[str, int, str, int]
 """Queue manager, the message that looks, the topic string, and the message whose publication is retained there."""
 
 
-def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[Journals, list[Winner]]:
+def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[SubscriptionJournals, list[Winner]]:
     """The journals by queue manager; and what lookups find, on the queue managers that ``exact`` names.
 
     clears: whether what DeletePub finds is wanted, too.
@@ -95,7 +95,7 @@ def is_retained(command: object) -> bool:
     return isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
 
 
-def _with_ticks(messages: DataFrame, ranges: int, setting: Setting) -> DataFrame:
+def _with_ticks(messages: DataFrame, ranges: int, setting: ReplaySetup) -> DataFrame:
     """The messages that go through on exact queue managers, and a tick at the end of each gap between them."""
     in_order = messages.repartitionById(ranges, "range").sortWithinPartitions("qmgr", "seq").select(*COLUMNS)
 
@@ -133,10 +133,10 @@ def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Reco
         yield batch_of(rows, schema)
 
 
-class _Plane:
+class _ControlPlane:
     """The control plane of one queue manager while it is run."""
 
-    def __init__(self, qmgr: str, setting: Setting, exact: bool, clears: bool) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup, exact: bool, clears: bool) -> None:
         self._qmgr, self._exact, self._clears = qmgr, exact, clears
         self._broker = setting.broker(qmgr)
         self._since = {s.sub_id: (BEFORE_ALL, s) for s in self._broker.space.subscriptions()}
@@ -200,10 +200,10 @@ class _Plane:
 
 
 def _noted(
-    setting: Setting, exact: frozenset[str], clears: bool
+    setting: ReplaySetup, exact: frozenset[str], clears: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plane: _Plane | None = None
+        plane: _ControlPlane | None = None
         current = ""
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
@@ -211,7 +211,7 @@ def _noted(
                 if plane is None or qmgr != current:
                     if plane is not None:
                         rows += plane.end()
-                    plane, current = _Plane(qmgr, setting, qmgr in exact, clears), qmgr
+                    plane, current = _ControlPlane(qmgr, setting, qmgr in exact, clears), qmgr
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
                     yield from _batches(rows, _ARROW_NOTES)
@@ -223,7 +223,7 @@ def _noted(
     return run
 
 
-def _read_notes(notes: pa.Table) -> tuple[Journals, list[Winner]]:
+def _read_notes(notes: pa.Table) -> tuple[SubscriptionJournals, list[Winner]]:
     winners: list[Winner] = []
     intervals: dict[str, list[tuple[int, int, str]]] = {}
     lookups: dict[str, list[Lookup]] = {}
@@ -243,5 +243,5 @@ def _read_notes(notes: pa.Table) -> tuple[Journals, list[Winner]]:
         after_all = np.array([after for after, _, _ in found], np.int64)
         until_all = np.array([until for _, until, _ in found], np.int64)
         in_order = sorted(looks, key=lambda look: look.seq)
-        journals[qmgr] = Journal(after_all, until_all, [state for _, _, state in found], in_order)
+        journals[qmgr] = SubscriptionJournal(after_all, until_all, [state for _, _, state in found], in_order)
     return journals, winners

@@ -22,12 +22,12 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.local import step_signs
-from commands.replay.differences.model import Difference
-from commands.replay.differences.observe import Observed, Step
-from commands.replay.differences.report import DeliveryLine, Report, Tally
+from commands.replay.differences.model import PutDifference
+from commands.replay.differences.observe import ComparedMessage, Observed
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
 from commands.replay.spark.causes import CausesInOrder, Known, known_causes
 from commands.replay.spark.prepare import Prepared, prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import DIFFERENCES, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
@@ -61,9 +61,9 @@ class Compared:
         """One row of DIFFERENCES for each difference, in order of seq."""
         return self.kept.where("rule is not null").select(*DIFFERENCES.names)
 
-    def report(self) -> Report:
+    def report(self) -> DifferenceReport:
         """The sum of all."""
-        tally = Tally()
+        tally = DifferenceTally()
         for row in self.kept.where("tally is not null").select("tally").toLocalIterator():
             tally.add(pickle.loads(row["tally"]))
         return tally.report(self._deliveries())
@@ -79,7 +79,7 @@ class Compared:
 
 def differing(captured: DataFrame, setup: str = "", *, ranges: int | None = None) -> Compared:
     """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
-    ready = prepared(captured, Setting(setup), ranges)
+    ready = prepared(captured, ReplaySetup(setup), ranges)
     lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
     causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
     watched = frozenset(_watched(ready))
@@ -99,7 +99,7 @@ class _DifferenceKeeper:
     def __init__(self, causes: Broadcast[dict[str, list[Known]]], watched: frozenset[str]) -> None:
         self._causes, self._watched = causes.value, watched
         self._in_order: dict[str, CausesInOrder] = {}
-        self._tally = Tally()
+        self._tally = DifferenceTally()
         self._rows: list[tuple[Any, ...]] = []
 
     @property
@@ -113,7 +113,7 @@ class _DifferenceKeeper:
             Observed.of(arrival, qmgr, outcome, space, semantics)
             for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)
         )
-        step = Step(arrival, qmgr, old, new)
+        step = ComparedMessage(arrival, qmgr, old, new)
         known = self._in_order.get(qmgr)
         if known is None:
             known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
@@ -137,7 +137,7 @@ class _DifferenceKeeper:
         return self.take()
 
 
-def _row(difference: Difference) -> tuple[Any, ...]:
+def _row(difference: PutDifference) -> tuple[Any, ...]:
     values = [getattr(difference, name) for name in DIFFERENCES.names]
     return (*values, None, None, None)
 

@@ -21,11 +21,11 @@ from typing import Any, Final
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from commands.replay.local import DEFAULT_QMGR, Counts
+from commands.replay.local import DEFAULT_QMGR, ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.put_files import Written, earlier_written, kinds_of, write_puts
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.put_files import WrittenFiles, earlier_written, kinds_of, write_puts
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.staging import Landed, landed
@@ -51,7 +51,7 @@ class Order:
     def check(self) -> None:
         """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
         files_of([str(self.source)])
-        Setting(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Done:
     either, in words.
     """
 
-    counts: Counts
+    counts: ReplayCounts
     problems: int
     undecodable: int
     told: tuple[str, ...]
@@ -90,7 +90,7 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     cores = spark.sparkContext.defaultParallelism
     capture = landed(spark, order.source, order.form, work)
     ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
-    ready = surveyed(spark, capture.files, Setting(order.setup, order.semantics), ranges, work / "survey")
+    ready = surveyed(spark, capture.files, ReplaySetup(order.setup, order.semantics), ranges, work / "survey")
     lane = first_pass(ready, order.semantics)
     found = keep_found(ready, [lane], work / "found")
     left = [number for number in range(ready.ranges) if number not in done]
@@ -145,7 +145,7 @@ def _mark(order: Order) -> dict[str, Any]:
     return {"version": _VERSION, "digest": hashlib.sha256(told.encode()).hexdigest()}
 
 
-def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, Written]:
+def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, WrittenFiles]:
     """The ranges that an earlier replay has finished; where it was another one, nothing of it is left."""
     try:
         same = json.loads((work / "order.json").read_text()) == mark
@@ -157,7 +157,7 @@ def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, Written]:
     return {written.number: written for written in earlier_written(work / "puts")}
 
 
-def _put_in_place(work: Path, target: Path, form: str, done: list[Written]) -> None:
+def _put_in_place(work: Path, target: Path, form: str, done: list[WrittenFiles]) -> None:
     """The files, in the order of seq, take the place of whatever stood there."""
     whole = work / "whole"
     whole.mkdir(exist_ok=True)
@@ -179,11 +179,11 @@ def _put_in_place(work: Path, target: Path, form: str, done: list[Written]) -> N
         old.unlink(missing_ok=True)
 
 
-def _summed(written: list[Written], capture: Landed) -> Done:
+def _summed(written: list[WrittenFiles], capture: Landed) -> Done:
     passed_over: Counter[str] = Counter()
     for each in written:
         passed_over.update(each.passed_over)
     messages, errors = sum(each.messages for each in written), sum(each.errors for each in written)
     told = (*capture.told, *(line for each in written for line in each.told))
-    counts = Counts(messages, kinds_of(written), errors, dict(passed_over))
+    counts = ReplayCounts(messages, kinds_of(written), errors, dict(passed_over))
     return Done(counts, capture.problems, sum(each.undecodable for each in written), told)

@@ -15,7 +15,7 @@ from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
+from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header
 from commands.replay.spark.rows import columns
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
@@ -23,7 +23,7 @@ from rfh2.message import decode
 _MOST_KNOWN: Final = 100_000
 
 
-class Role(Enum):
+class FirstPassRole(Enum):
     """CONTROL: it is on the control queue, or deletes what is retained. RETAINING: it leaves something retained, if it
     succeeds. NONE: it does neither."""
 
@@ -36,14 +36,14 @@ class Roles:
     """The roles of messages on the control queue and on stream queues."""
 
     def __init__(self) -> None:
-        self._known: dict[Likeness, Role] = {}
+        self._known: dict[CacheKey, FirstPassRole] = {}
 
-    def of(self, queue: str, md: bytes | None, body: bytes) -> Role:
+    def of(self, queue: str, md: bytes | None, body: bytes) -> FirstPassRole:
         """The role of one message."""
         if queue == CONTROL_QUEUE:
-            return Role.CONTROL
+            return FirstPassRole.CONTROL
         arrival = Arrival(0, EPOCH, queue, md, body)
-        key = likeness(arrival)
+        key = cache_key(arrival)
         role = None if key is None else self._known.get(key)
         if role is not None:
             return role
@@ -54,28 +54,32 @@ class Roles:
             self._known[key] = role
         return role
 
-    def split(self, batch: pa.RecordBatch) -> dict[Role, pa.RecordBatch]:
+    def split(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
         """The messages of *batch* by their role."""
-        places: dict[Role, list[int]] = {role: [] for role in Role}
+        places: dict[FirstPassRole, list[int]] = {role: [] for role in FirstPassRole}
         for at, row in enumerate(columns(batch, "queue", "md", "body")):
             places[self.of(*row)].append(at)
         return {role: batch.take(pa.array(found, pa.int64())) for role, found in places.items() if found}
 
 
-def _role_of(md: bytes | None, body: bytes) -> Role:
+def _role_of(md: bytes | None, body: bytes) -> FirstPassRole:
     try:
         command = parse(decode(body, md))
     except QPubSubError:
-        return Role.NONE
+        return FirstPassRole.NONE
     if isinstance(command, DeletePublication):
-        return Role.CONTROL
-    return Role.RETAINING if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB) else Role.NONE
+        return FirstPassRole.CONTROL
+    return (
+        FirstPassRole.RETAINING
+        if isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
+        else FirstPassRole.NONE
+    )
 
 
 def of_control(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The messages with the role CONTROL."""
     roles = Roles()
     for batch in batches:
-        found = roles.split(batch).get(Role.CONTROL)
+        found = roles.split(batch).get(FirstPassRole.CONTROL)
         if found is not None:
             yield found

@@ -32,7 +32,7 @@ from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.source import FORMAT
@@ -88,7 +88,7 @@ class Following:
         fails, FollowError where checkpoint or output belong to another replay."""
         if not self.source.is_dir():
             raise CaptureError(str(self.source), None, "no such directory")
-        Setting(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
         self._marks()
 
     def _marks(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Following:
             "source": str(self.source.resolve()),
             "format": self.form,
             "suffix": self.target.suffix,
-            "setting": digest_of(Setting(self.setup, self.semantics)),
+            "setting": digest_of(ReplaySetup(self.setup, self.semantics)),
             "timers": self._has_timers,
         }
 

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from commands.broker.core import Arrival, Outcome
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import Again, Repeats
+from commands.qmgr.publication_cache import CachedPuts, PublicationCache
 from commands.qmgr.store.state import subscription_of, subscription_state
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from streams.operations import ClearRetained, RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
@@ -49,7 +49,7 @@ class Lookup:
 
 
 @dataclass
-class Journal:
+class SubscriptionJournal:
     """What the control plane of one queue manager came to. after, until, states: of the intervals, in any order.
 
     lookups: in the order of seq.
@@ -90,13 +90,13 @@ class Journal:
         self._parsed = {}
 
 
-def untouched(space: TopicSpace) -> Journal:
+def untouched(space: TopicSpace) -> SubscriptionJournal:
     """The journal of a queue manager without a control plane: what the setup defined stays."""
     states = [subscription_state(subscription) for subscription in space.subscriptions()]
-    return Journal(np.full(len(states), BEFORE_ALL), np.full(len(states), FOREVER), states, [])
+    return SubscriptionJournal(np.full(len(states), BEFORE_ALL), np.full(len(states), FOREVER), states, [])
 
 
-Journals = dict[str, Journal]
+SubscriptionJournals = dict[str, SubscriptionJournal]
 
 
 class Replica:
@@ -105,11 +105,11 @@ class Replica:
     traced: whether outcomes have their trace; where they do not, publications like one before are not worked out again.
     """
 
-    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, *, traced: bool) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup, journal: SubscriptionJournal | None, *, traced: bool) -> None:
         self._pristine = setting.broker(qmgr).space
         self._broker: Broker = setting.broker(qmgr)
         self._process_whole = self._broker.trace if traced else self._broker.process
-        self._process = self._broker.trace if traced else Repeats(self._broker).process
+        self._process = self._broker.trace if traced else PublicationCache(self._broker).process
         self._journal = journal if journal is not None else untouched(self._pristine)
         self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
@@ -121,7 +121,7 @@ class Replica:
         """The broker's topic space."""
         return self._broker.space
 
-    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | Again:
+    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | CachedPuts:
         """What the message comes to, at its place.
 
         retained: what it finds retained; None for a message that does not look.

@@ -45,7 +45,7 @@ class Piece:
     end: int | None = None
 
 
-class Task(InputPartition):
+class ReadTask(InputPartition):
     """A piece as Spark hands it to a worker."""
 
     def __init__(self, piece: Piece) -> None:

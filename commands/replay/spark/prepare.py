@@ -25,7 +25,7 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.first_pass_filter import of_control
 from commands.replay.spark.plain_publish_filter import is_plain
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
 
 _CELLS_PER_RANGE: Final = 16
@@ -53,7 +53,7 @@ class Prepared:
     starts: tuple[int, ...]
     count: int
     exact: tuple[str, ...]
-    setting: Setting
+    setting: ReplaySetup
 
     @property
     def ranges(self) -> int:
@@ -74,7 +74,7 @@ class Prepared:
         return self.retaining.select(*COLUMNS).join(places, ["qmgr", "seq"])
 
 
-def prepared(captured: DataFrame, setting: Setting, ranges: int | None = None) -> Prepared:
+def prepared(captured: DataFrame, setting: ReplaySetup, ranges: int | None = None) -> Prepared:
     """Make *captured*, which has the columns of CAPTURED, ready; rows without a body are problems, and left out.
 
     ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. Raises
@@ -130,7 +130,7 @@ def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int)
     return messages.withColumn("range", F.element_at(F.lit(given), cell + 1)), (*starts, most + 1)
 
 
-def _expiring(messages: DataFrame, setting: Setting) -> tuple[str, ...]:
+def _expiring(messages: DataFrame, setting: ReplaySetup) -> tuple[str, ...]:
     """The queue managers that get commands with an Expiry: 0xFFFFFFFF is unlimited in either byte order."""
     if setting.expires:
         return tuple(row["qmgr"] for row in messages.select("qmgr").distinct().collect())

@@ -21,7 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from commands.broker.core import Arrival
 from commands.broker.puts import PutKind
 from commands.headers.response import Completion
-from commands.qmgr.publication_cache import Again
+from commands.qmgr.publication_cache import CachedPuts
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
 from commands.replay.spark.capture_scan import PreparedInFiles
@@ -36,7 +36,7 @@ _MOST_TOLD: Final = 20
 
 
 @dataclass
-class Written:
+class WrittenFiles:
     """What one task wrote. number: of the range. name: of the file; empty where the range has no messages.
 
     told: the first few messages that could not be decoded, in words; undecodable: how many.
@@ -54,7 +54,7 @@ class Written:
 
 def write_puts(
     ready: PreparedInFiles, lane: Lane, found: Found, numbers: Sequence[int], directory: Path, form: str
-) -> list[Written]:
+) -> list[WrittenFiles]:
     """Write the puts of the ranges of these numbers into *directory*; what was written, in their order.
 
     form: one of FORMATS.
@@ -64,12 +64,12 @@ def write_puts(
     reports = second_pass_in_files(
         ready, [lane], found, lambda number: _FileKeeper(number, path, form), _REPORT, numbers
     )
-    return [Written(**json.loads(row["report"])) for row in reports.collect()]
+    return [WrittenFiles(**json.loads(row["report"])) for row in reports.collect()]
 
 
-def earlier_written(directory: Path) -> list[Written]:
+def earlier_written(directory: Path) -> list[WrittenFiles]:
     """What is whole in *directory*."""
-    return [Written(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))]
+    return [WrittenFiles(**json.loads(path.read_text())) for path in sorted(directory.glob("*.json"))]
 
 
 class _FileKeeper(PutsKeeper):
@@ -82,7 +82,7 @@ class _FileKeeper(PutsKeeper):
         self._partial = self._directory / f".{uuid.uuid4().hex}"
         self._file: BinaryIO | None = None
         self._sink: PutLines | PutsParquet | None = None
-        self._written = Written(number)
+        self._written = WrittenFiles(number)
         self._kinds: Counter[str] = Counter()
         self._passed_over: Counter[str] = Counter()
 
@@ -105,7 +105,7 @@ class _FileKeeper(PutsKeeper):
             for put in outcome.puts:
                 self._kinds[put.kind.value] += 1
 
-    def keep_again(self, arrival: Arrival, again: Again) -> None:
+    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
         """Take the puts of a publication like one before."""
         sink = self._sink or self._opened()
         self._written.messages += 1
@@ -145,6 +145,6 @@ def _to_disk(file: BinaryIO) -> None:
     file.close()
 
 
-def kinds_of(written: Iterable[Written]) -> dict[PutKind, int]:
+def kinds_of(written: Iterable[WrittenFiles]) -> dict[PutKind, int]:
     """How many puts of each kind were written."""
     return {kind: sum(each.kinds.get(kind.value, 0) for each in written) for kind in PutKind}

@@ -16,7 +16,7 @@ from streams.namelists import QUEUE_NAMELIST
 
 
 @dataclass(frozen=True)
-class Setting:
+class ReplaySetup:
     """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
 
     begins: when the first message came to each queue manager; needed where the setup defines what expires.
@@ -26,7 +26,7 @@ class Setting:
     semantics: str = Semantics.V7.value
     begins: Mapping[str, datetime] = field(default_factory=dict)
 
-    def under(self, semantics: str) -> Setting:
+    def under(self, semantics: str) -> ReplaySetup:
         """The same under ``v6`` or ``v7``."""
         return replace(self, semantics=semantics)
 

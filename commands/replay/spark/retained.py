@@ -24,11 +24,11 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from commands.broker.core import Arrival
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import Likeness, is_all_header, likeness
+from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header
 from commands.replay.spark.control import Winner
-from commands.replay.spark.journal import Journals, Lookup
+from commands.replay.spark.journal import Lookup, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared, Work
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from rfh2.message import Message
@@ -63,7 +63,7 @@ Batches = Iterable[pa.RecordBatch]
 
 
 def found_retained(
-    prepared: Prepared, journals: Broadcast[Journals], winners: list[Winner], *, clears: bool = False
+    prepared: Prepared, journals: Broadcast[SubscriptionJournals], winners: list[Winner], *, clears: bool = False
 ) -> DataFrame | None:
     """The messages that lookups find: the columns of a prepared message, ``at`` for who looks, and ``topic``.
 
@@ -84,7 +84,9 @@ def found_retained(
     return prepared.fetched(found)
 
 
-def _candidates(setting: Setting, qmgrs: frozenset[str], journals: Broadcast[Journals], clears: bool) -> Work:
+def _candidates(
+    setting: ReplaySetup, qmgrs: frozenset[str], journals: Broadcast[SubscriptionJournals], clears: bool
+) -> Work:
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         places: dict[str, _Candidates] = {}
         rows: list[tuple[Any, ...]] = []
@@ -110,13 +112,13 @@ def _candidates(setting: Setting, qmgrs: frozenset[str], journals: Broadcast[Jou
 class _Candidates:
     """The retained publications of one queue manager in one range."""
 
-    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup], clears: bool) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup, lookups: list[Lookup], clears: bool) -> None:
         self._qmgr = qmgr
         self._broker: Broker = setting.broker(qmgr)
         self._broker.space.restore((), ())
         self._looks = _LooksByTopic(look for look in lookups if clears or look.clears is None)
         self._last: dict[str, tuple[int, Publication]] = {}
-        self._known: dict[Likeness, list[tuple[str, Publication]]] = {}
+        self._known: dict[CacheKey, list[tuple[str, Publication]]] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """One message; what it comes to is a candidate once the next one on its topic is known."""
@@ -127,7 +129,7 @@ class _Candidates:
 
     def _retained_by(self, arrival: Arrival) -> list[tuple[str, Publication]]:
         """What a message leaves retained, without the message itself. The same header comes to the same."""
-        key = likeness(arrival)
+        key = cache_key(arrival)
         known = None if key is None else self._known.get(key)
         if known is not None:
             return [(topic, replace(publication, published_at=arrival.now)) for topic, publication in known]
@@ -184,7 +186,9 @@ class _LooksByTopic:
         return False
 
 
-def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journals], clears: bool) -> DataFrame:
+def _winners(
+    candidates: DataFrame, setting: ReplaySetup, journals: Broadcast[SubscriptionJournals], clears: bool
+) -> DataFrame:
     in_order = candidates.repartition("qmgr", "topic").sortWithinPartitions("qmgr", "seq")
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -213,7 +217,7 @@ def _winners(candidates: DataFrame, setting: Setting, journals: Broadcast[Journa
 class _Timeline:
     """Some topics of one queue manager: what is retained on them as its lookups come along."""
 
-    def __init__(self, qmgr: str, setting: Setting, lookups: list[Lookup], clears: bool) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup, lookups: list[Lookup], clears: bool) -> None:
         self._qmgr, self._lookups, self._clears, self._done = qmgr, lookups, clears, 0
         self._space = setting.broker(qmgr).space
         self._stored: dict[str, int] = {}

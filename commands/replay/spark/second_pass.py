@@ -24,10 +24,10 @@ from pyspark.sql.types import StructType
 from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import Again
-from commands.replay.spark.journal import Journal, Journals, Replica
+from commands.qmgr.publication_cache import CachedPuts
+from commands.replay.spark.journal import Replica, SubscriptionJournal, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
 from rfh2.errors import QPubSubError
@@ -75,7 +75,7 @@ class PutsKeeper(ABC):
         """Take what one message came to."""
 
     @abstractmethod
-    def keep_again(self, arrival: Arrival, again: Again) -> None:
+    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
         """Take the puts of a publication like one before."""
 
     @abstractmethod
@@ -91,8 +91,8 @@ class PutsKeeper(ABC):
 class Lane:
     """One setting under which messages are replayed, and what its first pass left. found: what they find retained."""
 
-    setting: Setting
-    journals: Broadcast[Journals]
+    setting: ReplaySetup
+    journals: Broadcast[SubscriptionJournals]
     found: DataFrame | None
 
 
@@ -111,7 +111,7 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     told = [(lane.setting, lane.journals) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = Task([(setting, journals.value) for setting, journals in told], keeper())
+        task = RangeTask([(setting, journals.value) for setting, journals in told], keeper())
         yield from task.run(row for batch in batches for row in columns(batch, *COLUMNS, "topic", "lane"))
 
     return in_order.select(*COLUMNS, "topic", "lane").mapInArrow(run, schema)
@@ -125,10 +125,10 @@ def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
             yield lane.found.withColumn("lane", F.lit(number)).join(places, ["qmgr", "at"]).select(*WORK)
 
 
-class Task:
+class RangeTask:
     """What one task has: replicas of each queue manager, one in each lane."""
 
-    def __init__(self, lanes: Sequence[tuple[Setting, Journals]], keeper: Keeper) -> None:
+    def __init__(self, lanes: Sequence[tuple[ReplaySetup, SubscriptionJournals]], keeper: Keeper) -> None:
         self.keeper = keeper
         self._lanes = lanes
         self._qmgrs: dict[str, list[_Local]] = {}
@@ -171,7 +171,7 @@ class Task:
         results: list[Result] = []
         for local in known:
             made = local.process(arrival)
-            if isinstance(made, Again):
+            if isinstance(made, CachedPuts):
                 assert isinstance(self.keeper, PutsKeeper)
                 self.keeper.keep_again(arrival, made)
                 return
@@ -182,7 +182,7 @@ class Task:
 class _Local:
     """One queue manager in one lane: its replica, and what the message that comes next finds retained."""
 
-    def __init__(self, qmgr: str, setting: Setting, journal: Journal | None, traced: bool) -> None:
+    def __init__(self, qmgr: str, setting: ReplaySetup, journal: SubscriptionJournal | None, traced: bool) -> None:
         self._qmgr, self._setting = qmgr, setting
         self._replica = Replica(qmgr, setting, journal, traced=traced)
         self._scratch: Broker | None = None
@@ -204,7 +204,7 @@ class _Local:
         """The topic space as it is."""
         return self._replica.space
 
-    def process(self, arrival: Arrival) -> Outcome | Again:
+    def process(self, arrival: Arrival) -> Outcome | CachedPuts:
         """One message."""
         found = self._found
         if found is not None:

@@ -20,7 +20,7 @@ from commands.replay.spark.capture_scan import PreparedInFiles, each_range
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.replay.spark.second_pass import Keeper, Lane, Task, looked_up
+from commands.replay.spark.second_pass import Keeper, Lane, RangeTask, looked_up
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
@@ -34,7 +34,7 @@ class Found:
     directory: str
 
     def of_range(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """In the order of those who look: the seq of each, and the arguments of ``Task.process``."""
+        """In the order of those who look: the seq of each, and the arguments of ``RangeTask.process``."""
         for path in sorted(Path(self.directory, f"range={number}").glob("*.parquet")):
             with parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
                 for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
@@ -68,7 +68,7 @@ def second_pass_in_files(
     told = [(lane.setting, lane.journals) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        task = Task([(setting, journals.value) for setting, journals in told], keeper(number))
+        task = RangeTask([(setting, journals.value) for setting, journals in told], keeper(number))
         return task.run(_merged(shared.value.messages(number), found.of_range(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)

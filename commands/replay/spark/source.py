@@ -26,7 +26,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from commands.replay.spark.piece_reader import read_piece
-from commands.replay.spark.pieces import PIECE_BYTES, Piece, Task, files_of, pieces_of, seq_after
+from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, pieces_of, seq_after
 from commands.replay.spark.schemas import READ
 from commands.replay.spark.writer import FilesWriter
 from rfh2.errors import CaptureError
@@ -72,7 +72,7 @@ class _Options:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one piece."""
-        assert isinstance(partition, Task)
+        assert isinstance(partition, ReadTask)
         return read_piece(partition.piece, self.default_queue)
 
 
@@ -91,7 +91,7 @@ class _Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         pieces = pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes)
-        return [Task(piece) for piece in pieces]
+        return [ReadTask(piece) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)
@@ -145,7 +145,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for path, first_seq in end["files"].items():
             if path not in start["files"]:
                 pieces = pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
-                tasks += [Task(piece) for piece in pieces]
+                tasks += [ReadTask(piece) for piece in pieces]
         return tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -30,7 +30,7 @@ from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import from_microseconds, to_microseconds
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns
 from rfh2.errors import QPubSubError
 
@@ -78,7 +78,7 @@ def replay_stream(
     ``availableNow``. Raises SchemaError; QPubSubError where the setup fails.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
-    setting = Setting(setup, semantics)
+    setting = ReplaySetup(setup, semantics)
     setting.broker(DEFAULT_QMGR)
     captured.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     messages = captured.select(
@@ -105,7 +105,7 @@ def _problem(captured: DataFrame) -> Column:
     return F.coalesce(known, missing)
 
 
-def digest_of(setting: Setting) -> str:
+def digest_of(setting: ReplaySetup) -> str:
     """What the state remembers of a setting, and of the form that it is in."""
     told = json.dumps([_VERSION, setting.setup, setting.semantics])
     return hashlib.sha256(told.encode()).hexdigest()
@@ -140,7 +140,7 @@ _KNOWN: Final[dict[tuple[str, str], _Known]] = {}
 class _Replay(StatefulProcessor):
     """One queue manager after the other: state in, puts out, state back."""
 
-    def __init__(self, setting: Setting, hold: int, idle_s: float | None, query: str) -> None:
+    def __init__(self, setting: ReplaySetup, hold: int, idle_s: float | None, query: str) -> None:
         self._setting, self._hold, self._idle_s, self._query = setting, hold, idle_s, query
 
     def init(self, handle: StatefulProcessorHandle) -> None:

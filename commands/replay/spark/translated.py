@@ -14,7 +14,7 @@ from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import in_context
 from commands.replay.spark.prepare import prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import TRANSLATED, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
@@ -65,5 +65,5 @@ def translated(captured: DataFrame, setup: str = "", semantics: str = "v7", *, r
     The arguments are those of ``replayed``. A RegSub that finds its subscription is an alteration, a DeregSub takes
     away what an earlier RegSub made: the commands are run. Raises what ``replayed`` does.
     """
-    ready = prepared(captured, Setting(setup, semantics), ranges)
+    ready = prepared(captured, ReplaySetup(setup, semantics), ranges)
     return second_pass(ready, [first_pass(ready, semantics, clears=True)], _OperationKeeper, TRANSLATED)

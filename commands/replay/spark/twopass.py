@@ -16,11 +16,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.broker.core import Arrival
-from commands.qmgr.publication_cache import Again
+from commands.qmgr.publication_cache import CachedPuts
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import found_retained
 from commands.replay.spark.schemas import PUTS
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
@@ -42,7 +42,7 @@ class _PutKeeper(PutsKeeper):
         ((outcome, _),) = results
         self._held.add(arrival.seq, outcome.puts)
 
-    def keep_again(self, arrival: Arrival, again: Again) -> None:
+    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
         """Take the puts of a publication like one before."""
         self._held.add_again(arrival.seq, again)
 
@@ -72,5 +72,5 @@ def replayed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ran
     ``v6``. ranges: number of tasks of the second pass; None for one for each 100,000 messages. The first pass is run
     here, the second one when the result is used. Raises SchemaError; QPubSubError where the setup fails.
     """
-    ready = prepared(captured, Setting(setup, semantics), ranges)
+    ready = prepared(captured, ReplaySetup(setup, semantics), ranges)
     return second_pass(ready, [first_pass(ready, semantics)], _PutKeeper, PUTS)

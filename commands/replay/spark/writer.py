@@ -31,7 +31,7 @@ _PUT_FORMATS: Final = ("jsonl", "parquet")
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class CommittedFiles(WriterCommitMessage):
     """What one task wrote."""
 
     name: str
@@ -55,7 +55,7 @@ class FilesWriter(DataSourceArrowWriter):
         self._job = uuid.uuid4().hex[:12]
         self._staging = self._directory / f"_qpubsub-{self._job}"
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> CommittedFiles:
         """One partition."""
         context = TaskContext.get()
         partition, attempt = (context.partitionId(), context.taskAttemptId()) if context is not None else (0, 0)
@@ -65,14 +65,14 @@ class FilesWriter(DataSourceArrowWriter):
             rows = write_batches(iterator, file, self._form, self._puts)
             file.flush()
             os.fsync(file.fileno())
-        return Written(name, rows)
+        return CommittedFiles(name, rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """All partitions are there: let them be seen."""
         self._directory.mkdir(parents=True, exist_ok=True)
         old = [path for path in self._directory.iterdir() if path.name[0] not in "._"] if self._overwrite else []
         for message in messages:
-            if isinstance(message, Written):
+            if isinstance(message, CommittedFiles):
                 partition, _, job = message.name.rsplit("-", 2)
                 (self._staging / message.name).replace(self._directory / f"{partition}-{job}")
         for path in old:

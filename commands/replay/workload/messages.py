@@ -20,10 +20,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from commands.broker.objects import CONTROL_QUEUE
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.model import PubOpt, RegOpt
-from commands.replay.workload.options import DEFAULT_QMGR, Knobs
-from commands.replay.workload.population import Kind, Population, Subscriber
+from commands.replay.workload.options import DEFAULT_QMGR, WorkloadOptions
+from commands.replay.workload.population import Population, Subscriber, SubscriberKind
 from commands.replay.workload.seeded_random import draws, pick
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
@@ -65,7 +65,7 @@ class _Made:
 class Workload:
     """The messages that *knobs* describe."""
 
-    knobs: Knobs
+    knobs: WorkloadOptions
     _population: Population = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class Workload:
         filler = (b"data " * (knobs.body_bytes // 5 + 1))[: knobs.body_bytes]
         step = timedelta(seconds=1 / knobs.per_second)
         for number in range(start, last):
-            d = draws(knobs.seed, Kind.MESSAGE, number)
+            d = draws(knobs.seed, SubscriberKind.MESSAGE, number)
             made = self._control(number, every, d)
             if made is None:
                 made = headers(*self._publishing(d))
@@ -138,10 +138,10 @@ class Workload:
 
     def _publication(self, topic: int, second: int | None, rfh1: bool, properties: bool, persistent: bool) -> _Made:
         first = self._population.topic(topic)
-        d = draws(self.knobs.seed, Kind.TOPIC, ~topic)
+        d = draws(self.knobs.seed, SubscriberKind.TOPIC, ~topic)
         topics = (first.text,) if second is None else (first.text, self._population.topic(second).text)
         options = (PubOpt.RETAIN_PUB,) if first.retained else ()
-        wanted = Wanted(
+        wanted = CommandSpec(
             word="Publish",
             topics=topics,
             options=tuple(option.value for option in options),
@@ -179,20 +179,22 @@ class Workload:
         mqmd = _descriptor(
             who.user, expiry=expiry, msg_type=MQMT_REQUEST, reply_to_q=who.queue, reply_to_qmgr=qmgr, persistence=1
         )
-        made = _made(Wanted(word, (who.topic,), options, tags, rfh1=who.rfh1, mqmd=mqmd, queue=CONTROL_QUEUE))
+        made = _made(CommandSpec(word, (who.topic,), options, tags, rfh1=who.rfh1, mqmd=mqmd, queue=CONTROL_QUEUE))
         return replace(made, qmgr=who.qmgr)
 
     def _delete(self, d: tuple[float, ...]) -> _Made:
         topic = self._population.topic(self._population.popular(d[2]))
         everywhere = f"{topic.text.rpartition('/')[0]}/#" if d[3] < 0.2 else topic.text
-        return _made(Wanted("DeletePub", (everywhere,), mqmd=_descriptor("admin", persistence=1), queue=topic.stream))
+        return _made(
+            CommandSpec("DeletePub", (everywhere,), mqmd=_descriptor("admin", persistence=1), queue=topic.stream)
+        )
 
     def _error(self, d: tuple[float, ...]) -> _Made:
         """A message that is wrong; half of them ask for an answer."""
         topic = self._population.topic(self._population.popular(d[1]))
         asks = {"msg_type": MQMT_REQUEST} if d[3] < 0.25 else {"report": MQRO_NAN} if d[3] < 0.5 else {}
         mqmd = _descriptor("clumsy", persistence=1, reply_to_q="CLUMSY.REPLIES", **asks)
-        right = Wanted("Publish", (topic.text,), mqmd=mqmd, queue=topic.stream)
+        right = CommandSpec("Publish", (topic.text,), mqmd=mqmd, queue=topic.stream)
         wrong = int(d[2] * 7)
         if wrong == 0:
             return replace(_made(right), queue=CONTROL_QUEUE)
@@ -216,7 +218,7 @@ def _descriptor(
     return replace(plain, put_appl_name="workload", **more)  # type: ignore[arg-type]
 
 
-def _made(wanted: Wanted) -> _Made:
+def _made(wanted: CommandSpec) -> _Made:
     message = command_message(wanted)
     assert message.md is not None
     return _Made(message.queue, message.md, message.body)

@@ -15,10 +15,10 @@ _START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
 
 class WorkloadError(QPubSubError):
-    """Knobs that contradict each other."""
+    """WorkloadOptions that contradict each other."""
 
 
-class Knobs(BaseModel):
+class WorkloadOptions(BaseModel):
     """The knobs of a generated workload; shares are between 0 and 1.
 
     seed: another seed, another workload. messages: how many in all. start: time of the first message, UTC. per_second:

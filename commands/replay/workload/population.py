@@ -11,7 +11,7 @@ from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.model import RegOpt
-from commands.replay.workload.options import Knobs
+from commands.replay.workload.options import WorkloadOptions
 from commands.replay.workload.seeded_random import Zipf, draws, pick
 from commands.replay.workload.setup import prefix_of
 
@@ -31,7 +31,7 @@ _FILTERS: Final = ("price > 50", "region = 'EU' AND price <= 80", "region IN ('E
 _EXPIRY_TENTHS: Final = 600
 
 
-class Kind(IntEnum):
+class SubscriberKind(IntEnum):
     """What a draw is for."""
 
     TOPIC = 1
@@ -69,14 +69,14 @@ class Subscriber:
 class Population:
     """The topics and the subscribers of one workload."""
 
-    def __init__(self, knobs: Knobs) -> None:
+    def __init__(self, knobs: WorkloadOptions) -> None:
         self._knobs = knobs
         self._popularity = Zipf(knobs.topics, knobs.zipf)
 
     def topic(self, number: int) -> Topic:
         """Topic *number*, 0 the most popular."""
         knobs = self._knobs
-        d = draws(knobs.seed, Kind.TOPIC, number)
+        d = draws(knobs.seed, SubscriberKind.TOPIC, number)
         text = f"{pick(_AREAS, d[0])}/{pick(_PLACES, d[1])}/{number:x}"
         retained = d[2] < knobs.retained
         expiry = _EXPIRY_TENTHS if retained and d[3] < knobs.expiring else -1
@@ -89,8 +89,8 @@ class Population:
     def subscriber(self, number: int) -> Subscriber:
         """Subscriber *number*."""
         knobs = self._knobs
-        d = draws(knobs.seed, Kind.SUBSCRIBER, number)
-        e = draws(knobs.seed, Kind.SUBSCRIBER, ~number)
+        d = draws(knobs.seed, SubscriberKind.SUBSCRIBER, number)
+        e = draws(knobs.seed, SubscriberKind.SUBSCRIBER, ~number)
         topic = self.topic(self.popular(d[0]))
         rfh1 = d[1] < knobs.rfh1
         wild = d[2] < knobs.wildcards

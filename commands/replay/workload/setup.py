@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from commands.broker.objects import ADMIN_STREAM
-from commands.replay.workload.options import Knobs
+from commands.replay.workload.options import WorkloadOptions
 from streams.namelists import QUEUE_NAMELIST
 
 
-def setup_script(knobs: Knobs) -> str:
+def setup_script(knobs: WorkloadOptions) -> str:
     """MQSC for every queue manager of the workload to start with; empty where the default stream is the only one."""
     named = [knobs.stream(number) for number in range(1, knobs.streams)]
     if not named:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from commands import Broker
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from rfh2.captured import CapturedMessage
 from rfh2.errors import EncodeError
 
 
 def registration(topic: str, seq: int) -> CapturedMessage:
-    return command_message(Wanted("RegSub", (topic,), tags={"QName": "SUB.Q"}, seq=seq))
+    return command_message(CommandSpec("RegSub", (topic,), tags={"QName": "SUB.Q"}, seq=seq))
 
 
 @pytest.mark.parametrize("seqs", [(1, 1), (1, 2, 1), (1, 1, 1, 2, 2)], ids=str)
@@ -28,7 +28,7 @@ def test_subscriptions_have_identifiers_of_their_own(seqs: tuple[int, ...]) -> N
 def test_a_command_that_comes_twice_is_processed_twice() -> None:
     broker = Broker("QM1")
     broker.handle(registration("a", 1))
-    publish = command_message(Wanted("Publish", ("a",), data="x", seq=2))
+    publish = command_message(CommandSpec("Publish", ("a",), data="x", seq=2))
     first, second = broker.handle(publish), broker.handle(publish)
     assert [put.kind for put in first] == [put.kind for put in second] == ["publication"]
 
@@ -44,4 +44,4 @@ def test_a_capture_with_a_number_twice_is_replayed() -> None:
 @pytest.mark.parametrize("rfh1", [False, True])
 def test_half_of_a_surrogate_pair_has_no_bytes(rfh1: bool, pcf: bool) -> None:
     with pytest.raises(EncodeError, match="has no form in"):
-        command_message(Wanted("Publish", ("a\udcff",), rfh1=rfh1, pcf=pcf and not rfh1))
+        command_message(CommandSpec("Publish", ("a\udcff",), rfh1=rfh1, pcf=pcf and not rfh1))

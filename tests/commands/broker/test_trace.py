@@ -13,7 +13,7 @@ from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd
 from streams.operations import PublishToTopic, RequestRetained, Rule, Subscribe
@@ -21,10 +21,10 @@ from streams.operations import PublishToTopic, RequestRetained, Rule, Subscribe
 START = datetime(2026, 1, 2, 9, 0, tzinfo=UTC)
 
 
-def _wanted(word: str, topic: str, *options: str, queue: str = "SUB", selector: str | None = None) -> Wanted:
+def _wanted(word: str, topic: str, *options: str, queue: str = "SUB", selector: str | None = None) -> CommandSpec:
     """A command about one topic, of a program whose queue is *queue*."""
     mqmd = Mqmd(reply_to_q=queue.ljust(48))
-    return Wanted(word, (topic,), options, {"Filter": selector}, mqmd=mqmd, data="x")
+    return CommandSpec(word, (topic,), options, {"Filter": selector}, mqmd=mqmd, data="x")
 
 
 class World:
@@ -34,7 +34,7 @@ class World:
         self.broker = Broker("QM1", setup, semantics)
         self._seq = 0
 
-    def do(self, wanted: Wanted) -> tuple[Outcome, Trace]:
+    def do(self, wanted: CommandSpec) -> tuple[Outcome, Trace]:
         made = command_message(wanted)
         self._seq += 1
         queue = DEFAULT_STREAM if wanted.word in ("Publish", "DeletePub") else CONTROL_QUEUE
@@ -48,7 +48,7 @@ def _passed(trace: Trace) -> dict[str, str]:
     return {each.subscription.dest_queue: each.rule.value for traced in trace.operations for each in traced.passed_over}
 
 
-PASSED_OVER: list[tuple[str, Wanted, Rule]] = [
+PASSED_OVER: list[tuple[str, CommandSpec, Rule]] = [
     ("6.7.4-PubOnReqOnly", _wanted("RegSub", "a/#", "PubOnReqOnly"), Rule.REQUEST_ONLY),
     ("2.4.3-filter", _wanted("RegSub", "a/b", selector="Colour = 'red'"), Rule.FILTER),
     ("2.5.4-block", _wanted("RegSub", "#"), Rule.BLOCKED),
@@ -56,7 +56,7 @@ PASSED_OVER: list[tuple[str, Wanted, Rule]] = [
 
 
 @pytest.mark.parametrize(("subscribe", "rule"), [case[1:] for case in PASSED_OVER], ids=[c[0] for c in PASSED_OVER])
-def test_a_publication_says_whom_it_passed_over(subscribe: Wanted, rule: Rule) -> None:
+def test_a_publication_says_whom_it_passed_over(subscribe: CommandSpec, rule: Rule) -> None:
     world = World("DEFINE TOPIC(A) TOPICSTR('a') WILDCARD(BLOCK)" if rule is Rule.BLOCKED else "")
     world.do(subscribe)
     outcome, trace = world.do(_wanted("Publish", "a/b"))
@@ -119,7 +119,7 @@ _TOPICS = ("a", "a/b", "a/#", "+/b", "#", "b")
 
 
 @st.composite
-def _workloads(draw: st.DrawFn) -> list[Wanted]:
+def _workloads(draw: st.DrawFn) -> list[CommandSpec]:
     verbs = st.sampled_from(["RegSub", "RegSub", "Publish", "Publish", "ReqUpdate", "DeregSub", "DeletePub"])
     made = []
     for verb in draw(st.lists(verbs, min_size=4, max_size=14)):
@@ -135,7 +135,9 @@ def _workloads(draw: st.DrawFn) -> list[Wanted]:
 
 @given(_workloads(), st.sampled_from(["v7", "v6"]))
 @settings(max_examples=60, deadline=None)
-def test_tracing_changes_nothing_and_accounts_for_every_publication(workload: Sequence[Wanted], semantics: str) -> None:
+def test_tracing_changes_nothing_and_accounts_for_every_publication(
+    workload: Sequence[CommandSpec], semantics: str
+) -> None:
     setup = "DEFINE TOPIC(A) TOPICSTR('a') WILDCARD(BLOCK)"
     plain, traced = Broker("QM1", setup, semantics), Broker("QM1", setup, semantics)
     for seq, wanted in enumerate(workload, 1):

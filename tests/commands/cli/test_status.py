@@ -29,7 +29,7 @@ from commands.cli.working import ROOM as WORKING_ROOM
 from commands.cli.working import WORKING_FILE
 from commands.links.threads import LinkState
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.tally import Tally
+from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture
 
@@ -131,7 +131,7 @@ def test_what_is_waited_for_is_shown_on_a_full_disk_too(
 ) -> None:
     """The room of the status was taken before: no new file, and none that grows, is needed to say so."""
     journal = Journal(Console(io.BytesIO(), io.StringIO()), home / "QM1", None)
-    journal.batch(Tally())
+    journal.batch(ProcessorTally())
     size = (home / "QM1" / STATUS_FILE).stat().st_size
     reached: list[int] = []
     real = os.pwrite
@@ -229,7 +229,7 @@ def test_a_terminal_that_goes_away_and_a_log_on_a_full_disk_stop_nothing(tmp_pat
     journal._log = Full()  # type: ignore[assignment]
     with journal.following():
         logging.getLogger("qpubsub.processor").error("this cannot be told", extra={"next_try_s": 1.0})
-        journal.batch(Tally(commands=1))
+        journal.batch(ProcessorTally(commands=1))
 
 
 def _until(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:

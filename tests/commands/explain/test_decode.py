@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from commands.explain.equivalents.consequences import consequences
 from commands.explain.reading import explained
-from commands.explain.view import View, view
+from commands.explain.view import MessageView, view
 from rfh2 import CapturedMessage, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import read_captures
 from rfh2.pcf import Pcf
@@ -188,7 +188,7 @@ def test_the_format_can_be_named() -> None:
 
 def test_the_view_of_a_capture() -> None:
     captured = [record.message for record in read_captures(COMMANDS) if record.message is not None]
-    plain = View(lambda _role, text: text)
+    plain = MessageView(lambda _role, text: text)
     blocks = []
     for at, message in enumerate(captured):
         found = explained(message)
@@ -270,7 +270,7 @@ def test_colour_is_for_terminals_only() -> None:
 @given(damaged())
 def test_nothing_in_a_message_reaches_the_terminal_as_control(message: CapturedMessage) -> None:
     found = explained(message)
-    shown = list(view(found.partial, "title", found.command, found.problems, View(lambda _role, text: text)))
+    shown = list(view(found.partial, "title", found.command, found.problems, MessageView(lambda _role, text: text)))
     assert all(character.isprintable() for text in shown for character in text)
 
 

@@ -14,7 +14,7 @@ from commands.explain.pictures import page, svg, text_tree
 from streams.outline import outline
 from streams.subscriptions import Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject, Wildcard
-from streams.topic_prefixes import Place
+from streams.topic_prefixes import TopicPrefix
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SPORT = TopicObject("SPORT", "Sport", wildcard=Wildcard.BLOCK)
@@ -47,7 +47,7 @@ def test_text() -> None:
 
 def test_streams_and_subscription_points_are_marked() -> None:
     """Guide 6.1, 6.2: where they lie."""
-    lying = [Place("stream", "SPORT", "Sport"), Place("subscription point", "USD", "Money/USD")]
+    lying = [TopicPrefix("stream", "SPORT", "Sport"), TopicPrefix("subscription point", "USD", "Money/USD")]
     root = outline([SPORT, TopicObject("USD", "Money/USD")], [], [], places=lying)
     assert list(text_tree(root, "QM1")) == [
         "QM1",
@@ -58,7 +58,9 @@ def test_streams_and_subscription_points_are_marked() -> None:
     texts = [each.text for each in ET.fromstring(svg(root, "QM1")).iter("{http://www.w3.org/2000/svg}text")]
     assert "stream SPORT" in texts
     # What is too deep is counted by its object, and once.
-    assert list(text_tree(outline([SPORT], [], [], depth=1, places=[Place("stream", "X", "Sport/a")]), "QM1")) == [
+    assert list(
+        text_tree(outline([SPORT], [], [], depth=1, places=[TopicPrefix("stream", "X", "Sport/a")]), "QM1")
+    ) == [
         "QM1",
         "└── Sport                             ■ SPORT WILDCARD(BLOCK)",
     ]

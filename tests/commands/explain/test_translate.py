@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import Objects, QueueManager
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.guide_tables import MQRC_NAMES, OPTIONS, REASONS, TAGS, equivalent_reason
 from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.mqi import OPTIONS as MQI_OPTIONS
@@ -61,26 +61,26 @@ CONTEXT = OperationContext("QM1", NOW)
 SUB = Subscription(b"\1" * 24, "a/#", "SUB.Q", "QM1", NOW, name="S", user="app1")
 
 
-def play(*wanted: Wanted, setup: str = "") -> list[TracedMessage]:
+def play(*wanted: CommandSpec, setup: str = "") -> list[TracedMessage]:
     """What each command comes to, one after the other."""
     tracer = TraceBroker("QM1", setup)
     return [tracer.trace(command_message(one)) for one in wanted]
 
 
-def lines(wanted: Sequence[Wanted], dialect: str) -> list[str]:
+def lines(wanted: Sequence[CommandSpec], dialect: str) -> list[str]:
     """What the last of several commands is in a dialect, without its heading."""
     return list(render(play(*wanted)[-1], dialect, "x", 0))[1:]
 
 
-def wanted(word: str, *topics: str, options: tuple[str, ...] = (), rfh1: bool = False, **tags: str) -> Wanted:
+def wanted(word: str, *topics: str, options: tuple[str, ...] = (), rfh1: bool = False, **tags: str) -> CommandSpec:
     mqmd = Mqmd(reply_to_q="SUB.Q", user_identifier="app1", msg_type=1)
-    return Wanted(word, topics, options, tags, rfh1=rfh1, mqmd=mqmd, time=NOW)
+    return CommandSpec(word, topics, options, tags, rfh1=rfh1, mqmd=mqmd, time=NOW)
 
 
 REG = wanted("RegSub", "a/#", SubName="S")
 DEFINED = ["  TOPICSTR('a/#') +", "  WSCHEMA(TOPIC) +", "  DEST('SUB.Q') +", "  PSPROP(RFH2) +", "  VARUSER(FIXED) +"]
 
-MQSC: list[tuple[str, list[Wanted], list[str]]] = [
+MQSC: list[tuple[str, list[CommandSpec], list[str]]] = [
     ("7.2.6-regsub", [REG], ["DEFINE SUB('S') +", *DEFINED, "  SUBUSER('app1')"]),
     (
         "7.2.6-regsub-again-moves",
@@ -128,11 +128,11 @@ MQSC: list[tuple[str, list[Wanted], list[str]]] = [
 
 
 @pytest.mark.parametrize(("commands", "expected"), [pytest.param(*rest, id=name) for name, *rest in MQSC])
-def test_mqsc(commands: list[Wanted], expected: list[str]) -> None:
+def test_mqsc(commands: list[CommandSpec], expected: list[str]) -> None:
     assert lines(commands, "mqsc") == expected
 
 
-MQI: list[tuple[str, list[Wanted], list[tuple[str, str]]]] = [
+MQI: list[tuple[str, list[CommandSpec], list[tuple[str, str]]]] = [
     (
         "7.2.6-regsub",
         [REG],
@@ -198,7 +198,7 @@ MQI: list[tuple[str, list[Wanted], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("commands", "expected"), [pytest.param(*rest, id=name) for name, *rest in MQI])
-def test_mqi(commands: list[Wanted], expected: list[tuple[str, str]]) -> None:
+def test_mqi(commands: list[CommandSpec], expected: list[tuple[str, str]]) -> None:
     text = [line for line in lines(commands, "mqi") if not line.startswith("*")]
     starts = [at for at, line in enumerate(text) if not line.startswith(" ")]
     blocks = ["\n".join(text[at:end]) for at, end in zip(starts, [*starts[1:], len(text)], strict=True)]
@@ -208,7 +208,7 @@ def test_mqi(commands: list[Wanted], expected: list[tuple[str, str]]) -> None:
 
 
 def test_what_the_program_puts_is_described_and_has_its_properties() -> None:
-    command = Wanted("Publish", ("a",), ("None",), {"SeqNum": "7", "PubTime": "2009012811435418", "QName": "R.Q"})
+    command = CommandSpec("Publish", ("a",), ("None",), {"SeqNum": "7", "PubTime": "2009012811435418", "QName": "R.Q"})
     command = replace(command, usr={"Colour": "red", "Size": 3, "On": True}, data="42.5", mqmd=Mqmd(expiry=600))
     text = "\n".join(lines([command], "mqi"))
     for line in (

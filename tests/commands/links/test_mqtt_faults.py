@@ -22,7 +22,7 @@ from commands.links.message_for_tree import publishing
 from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.outbound_pump import Outflow
-from commands.links.mqtt.packets import Packet
+from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.snapshots import Snapshots
 from commands.links.urls import parse_address
 from commands.qmgr.store.port import StoredMessage
@@ -418,7 +418,7 @@ class _Broker:
         self.order: list[bytes] = []
         self.unanswered = self.most = 0
 
-    def publish(self, packet: Packet) -> _Broker:
+    def publish(self, packet: MqttPublication) -> _Broker:
         self.order.append(packet.payload)
         self.unanswered += 1
         self.most = max(self.most, self.unanswered)

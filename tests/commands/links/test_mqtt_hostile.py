@@ -21,7 +21,7 @@ from commands.links.command_from_native import NativePublication, command_for, w
 from commands.links.inbound_writer import Putter
 from commands.links.message_for_tree import ForTree
 from commands.links.mqtt.escaping import MAX_BYTES, escaped, unescaped, why_not_text
-from commands.links.mqtt.packets import Packet, native_of, packet_for
+from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
 from commands.links.retained import usable
 from commands.qmgr.store import QueueManagerStore
@@ -132,7 +132,7 @@ ODD = st.one_of(
 OWN = ("Format", "Encoding", "CodedCharSetId", "Priority", "PubTime", "SeqNum", "Escaped", "Data", "Bridge")
 NAMES = st.one_of(ODD, st.sampled_from([*(f"mq.{name}" for name in OWN), "colour", "xml", "Command"]))
 PACKETS = st.builds(
-    Packet,
+    MqttPublication,
     topic=st.one_of(st.sampled_from(["a", "a/b", "x" * 10_241, "a\x01", "a\tb", "/", "a" + "/a" * 300]), ODD),
     payload=st.binary(max_size=40),
     qos=st.integers(0, 2),
@@ -148,7 +148,9 @@ PACKETS = st.builds(
 
 @settings(max_examples=200)
 @given(PACKETS, st.sampled_from(["", "MYFMT"]))
-def test_any_native_publication_is_a_command_or_has_a_reason_why_not(packet: Packet, default_format: str) -> None:
+def test_any_native_publication_is_a_command_or_has_a_reason_why_not(
+    packet: MqttPublication, default_format: str
+) -> None:
     native = native_of(packet, "", "bridge", default_format)
     if native is None or why_not_command(native.topic) is not None:
         return
@@ -162,7 +164,7 @@ def test_any_native_publication_is_a_command_or_has_a_reason_why_not(packet: Pac
 
 @settings(max_examples=100)
 @given(st.lists(PACKETS, max_size=4))
-def test_any_retained_native_publication_is_usable_or_passed_over(packets: list[Packet]) -> None:
+def test_any_retained_native_publication_is_usable_or_passed_over(packets: list[MqttPublication]) -> None:
     natives = [native for packet in packets if (native := native_of(packet, "", "bridge")) is not None]
     for native, operation in usable(natives, "native", NOW):
         assert operation.topic_string == native.topic  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from commands.headers.registry import parse
 from commands.links.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.message_for_tree import ForTree, clearing, for_tree, publishing
 from commands.links.mqtt.filters import Filters, FilterTree
-from commands.links.mqtt.packets import FENCE, Packet, native_of, packet_for
+from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, selects, why_not_topic
 from commands.links.retained import as_operation, differences
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode
@@ -194,29 +194,29 @@ def test_content_type_from_format(fmt: str, ccsid: int, payload: bytes, content_
 
 
 FORMATS = [
-    (Packet("a", b"x", is_text=True), "MQSTR"),
-    (Packet("a", b"x", content_type="text/plain"), "MQSTR"),
-    (Packet("a", b"x", content_type="text/csv; charset=UTF-8"), "MQSTR"),
-    (Packet("a", b"x", content_type="text/plain; charset=utf-16"), ""),
-    (Packet("a", b"{}", content_type="application/json"), "MQSTR"),
-    (Packet("a", b"x", content_type="image/png"), ""),
-    (Packet("a", b"x"), ""),
-    (Packet("a", b"x", properties=(("mq.Format", "MYFMT"),)), "MYFMT"),
-    (Packet("a", b"x", properties=(("mq.Format", "NINELONGS"),)), ""),
+    (MqttPublication("a", b"x", is_text=True), "MQSTR"),
+    (MqttPublication("a", b"x", content_type="text/plain"), "MQSTR"),
+    (MqttPublication("a", b"x", content_type="text/csv; charset=UTF-8"), "MQSTR"),
+    (MqttPublication("a", b"x", content_type="text/plain; charset=utf-16"), ""),
+    (MqttPublication("a", b"{}", content_type="application/json"), "MQSTR"),
+    (MqttPublication("a", b"x", content_type="image/png"), ""),
+    (MqttPublication("a", b"x"), ""),
+    (MqttPublication("a", b"x", properties=(("mq.Format", "MYFMT"),)), "MYFMT"),
+    (MqttPublication("a", b"x", properties=(("mq.Format", "NINELONGS"),)), ""),
 ]
 
 
 @pytest.mark.parametrize(("packet", "fmt"), FORMATS)
-def test_format_from_content_type(packet: Packet, fmt: str) -> None:
+def test_format_from_content_type(packet: MqttPublication, fmt: str) -> None:
     native = native_of(packet, "", "b")
     assert native is not None
     assert native.format == fmt
 
 
 def test_a_fence_and_what_is_outside_the_prefix_are_no_publications() -> None:
-    assert native_of(Packet("a", properties=((FENCE, "other"),)), "", "b") is None
-    assert native_of(Packet("other/a"), "mq/", "b") is None
-    assert native_of(Packet("mq/"), "mq/", "b") is None
+    assert native_of(MqttPublication("a", properties=((FENCE, "other"),)), "", "b") is None
+    assert native_of(MqttPublication("other/a"), "mq/", "b") is None
+    assert native_of(MqttPublication("mq/"), "mq/", "b") is None
 
 
 def test_a_message_that_the_bridge_did_not_put_is_told_apart() -> None:

@@ -26,7 +26,7 @@ from commands.mqsc import (
     Answer,
     DefinitionDeleted,
     DefinitionStored,
-    Tally,
+    ScriptTally,
     echo,
     execute,
     parse,
@@ -96,7 +96,7 @@ class Desk:
         return list(answer.objects)
 
     def listing(self, script: str) -> str:
-        tally = Tally()
+        tally = ScriptTally()
         lines: list[str] = []
         for statement in parse(script):
             answer = execute(statement, self.administration)

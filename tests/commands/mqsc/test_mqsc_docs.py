@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands.broker.objects import Objects, QueueManager
-from commands.mqsc import Administration, Tally, echo, execute, parse
+from commands.mqsc import Administration, ScriptTally, echo, execute, parse
 from streams import TopicSpace
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,7 @@ def test_the_example_is_what_is_printed() -> None:
     typed = [line.partition(" : ")[2] for line in session if re.match(r" +\d+ : ", line)]
     objects = Objects(QueueManager("QM1"))
     administration = Administration.of(objects, TopicSpace(objects.topics), datetime(2026, 1, 1, tzinfo=UTC))
-    printed, tally = [], Tally()
+    printed, tally = [], ScriptTally()
     for statement in parse("\n".join(typed)):
         answer = execute(statement, administration)
         tally.count(answer)

@@ -24,7 +24,7 @@ from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from commands.qmgr.tally import Tally
+from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from streams.operations import Published
 from streams.topic_objects import TopicObject, Wildcard
@@ -360,7 +360,7 @@ def test_6_7_7_3008_an_internal_error_sets_the_message_aside_and_goes_on(
             (dead,) = unit.browse(DEAD)
             assert unit.load_state()[2] == []
         assert decode(dead.body, dead.md).headers[0].reason == 3008  # type: ignore[attr-defined]
-        wanted = Tally(commands=4, publications=2, dead_letters=1, errors=1)
+        wanted = ProcessorTally(commands=4, publications=2, dead_letters=1, errors=1)
         assert processor.tally == wanted
 
 

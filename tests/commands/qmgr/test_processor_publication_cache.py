@@ -13,10 +13,10 @@ from commands.mqsc import run_setup
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
-from commands.qmgr.publication_cache import Again, Repeats
+from commands.qmgr.publication_cache import CachedPuts, PublicationCache
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.reading import definitions_in
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2 import Mqmd
 from rfh2.captured import CapturedMessage
 from streams.operations import SubscriptionAdded
@@ -59,18 +59,18 @@ class Manager:
 
 
 @pytest.fixture
-def again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
+def again(monkeypatch: pytest.MonkeyPatch) -> list[CachedPuts]:
     """What went the short way."""
-    made: list[Again] = []
-    process = Repeats.process
+    made: list[CachedPuts] = []
+    process = PublicationCache.process
 
-    def noting(self: Repeats, arrival: Any) -> Any:
+    def noting(self: PublicationCache, arrival: Any) -> Any:
         outcome = process(self, arrival)
-        if isinstance(outcome, Again):
+        if isinstance(outcome, CachedPuts):
             made.append(outcome)
         return outcome
 
-    monkeypatch.setattr(Repeats, "process", noting)
+    monkeypatch.setattr(PublicationCache, "process", noting)
     return made
 
 
@@ -84,9 +84,9 @@ WORKLOADS = [
 
 @pytest.mark.parametrize(("knobs", "least"), WORKLOADS)
 def test_every_queue_is_left_as_by_the_whole_way(
-    tmp_path: Path, again: list[Again], knobs: dict[str, Any], least: int
+    tmp_path: Path, again: list[CachedPuts], knobs: dict[str, Any], least: int
 ) -> None:
-    wanted = Knobs(**{"messages": 1000, "topics": 20, "subscribers": 40, "zipf": 1.5, **knobs})
+    wanted = WorkloadOptions(**{"messages": 1000, "topics": 20, "subscribers": 40, "zipf": 1.5, **knobs})
     setup = setup_script(wanted) + "DEFINE QLOCAL(SHORT) MAXDEPTH(200)\nDEFINE SUB(ALL) TOPICSTR('#') DEST(SHORT)\n"
     whole, short = Manager(tmp_path / "whole", setup, True), Manager(tmp_path / "short", setup, False)
     messages = list(Workload(wanted).messages())
@@ -115,7 +115,7 @@ def test_nothing_is_noted_that_nobody_asks_for(tmp_path: Path, record: Any) -> N
         assert getattr(processor._space, "published", None) is None
 
 
-def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
+def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, again: list[CachedPuts]) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", max_depth=3))
@@ -130,7 +130,7 @@ def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, agai
         assert len(again) == 4
 
 
-def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
+def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: list[CachedPuts]) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", max_depth=3))
@@ -152,7 +152,7 @@ def test_with_no_way_out_it_waits_on_the_short_way_too(tmp_path: Path, again: li
         assert len(again) > 1
 
 
-def test_what_is_owed_keeps_its_order_on_the_short_way_too(tmp_path: Path, again: list[Again]) -> None:
+def test_what_is_owed_keeps_its_order_on_the_short_way_too(tmp_path: Path, again: list[CachedPuts]) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", max_depth=3))
@@ -187,7 +187,7 @@ class OnceOnly:
         return True
 
 
-def test_what_expires_while_it_goes_the_short_way_is_kept_as_gone(tmp_path: Path, again: list[Again]) -> None:
+def test_what_expires_while_it_goes_the_short_way_is_kept_as_gone(tmp_path: Path, again: list[CachedPuts]) -> None:
     now = NOW
     with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=lambda: now) as store:
         processor = Processor(store, lambda: now)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from commands.broker.context import Semantics
 from commands.broker.core import Arrival
 from commands.broker.puts import Put
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from commands.qmgr import publication_cache
-from commands.qmgr.publication_cache import Again, Repeats
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.qmgr.publication_cache import CachedPuts, PublicationCache
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_REQUEST
 from rfh2.message import Message
@@ -37,7 +37,7 @@ class Pair:
         self.whole = Broker("QM1", setup, semantics)
         self.short = Broker("QM1", setup, semantics)
         self._space = self.short.space
-        self.repeats = Repeats(self.short)
+        self.repeats = PublicationCache(self.short)
         self.again = 0
 
     def check(self, arrival: Arrival) -> None:
@@ -56,12 +56,12 @@ class Pair:
                 self._space.retain(each)
             return self.short.process(arrival)
         made = self.repeats.process(arrival)
-        self.again += isinstance(made, Again)
+        self.again += isinstance(made, CachedPuts)
         return made
 
 
 def _puts(arrival: Arrival, made: Any) -> Iterator[Put]:
-    if isinstance(made, Again):
+    if isinstance(made, CachedPuts):
         return made.puts(arrival.seq)
     return (Put.of(arrival.seq, n, put) for n, put in enumerate(made.puts))
 
@@ -106,7 +106,9 @@ def test_any_messages_put_again_and_again(setup: str, semantics: str) -> None:
 
 @pytest.mark.parametrize("semantics", list(Semantics))
 def test_a_workload_is_mostly_repeats(semantics: Semantics) -> None:
-    knobs = Knobs(messages=1500, topics=30, subscribers=40, control=0.03, errors=0.02, strays=0.01, expiring=0.2)
+    knobs = WorkloadOptions(
+        messages=1500, topics=30, subscribers=40, control=0.03, errors=0.02, strays=0.01, expiring=0.2
+    )
     pair = Pair(setup_script(knobs), semantics.value)
     for message in Workload(knobs).messages():
         pair.check(_arrival(message, message.seq))
@@ -114,7 +116,7 @@ def test_a_workload_is_mostly_repeats(semantics: Semantics) -> None:
 
 
 def _published(setup: str, count: int = 5, **changed: Any) -> Pair:
-    wanted = Wanted("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM)
+    wanted = CommandSpec("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM)
     message = command_message(replace(wanted, **changed))
     pair = Pair(setup)
     for number in range(1, count + 1):
@@ -162,11 +164,13 @@ def test_what_is_published_decides_whether_it_can_be_kept(changed: dict[str, Any
 
 def test_a_format_that_announces_a_header_is_not_kept() -> None:
     """The data may be a header, or none: what is told depends on them."""
-    message = command_message(Wanted("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM))
+    message = command_message(
+        CommandSpec("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM)
+    )
     body = message.body.replace(b"MQSTR   ", b"MQHRF2  ")
     assert body != message.body
     head = body[: int.from_bytes(body[8:12], "little")]
-    second = command_message(Wanted("Publish", ("b",), mqmd=Mqmd(), queue=STREAM)).body
+    second = command_message(CommandSpec("Publish", ("b",), mqmd=Mqmd(), queue=STREAM)).body
     pair = Pair("DEFINE SUB(S) TOPICSTR('#') DEST(Q) PSPROP(RFH2)")
     for number, data in enumerate([b"", b"", b"", second, b"no header", second, b""], 1):
         pair.check(_arrival(message, number, body=head + data))
@@ -175,9 +179,13 @@ def test_a_format_that_announces_a_header_is_not_kept() -> None:
 
 def test_what_subscribers_come_and_go_is_seen() -> None:
     pair = Pair("DEFINE QLOCAL(Q)")
-    publish = command_message(Wanted("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM))
+    publish = command_message(
+        CommandSpec("Publish", ("a",), data="data", mqmd=Mqmd(user_identifier="ann"), queue=STREAM)
+    )
     come, go = (
-        command_message(Wanted(word, ("a",), (), {}, mqmd=Mqmd(user_identifier="ann", reply_to_q="Q"), queue=CONTROL))
+        command_message(
+            CommandSpec(word, ("a",), (), {}, mqmd=Mqmd(user_identifier="ann", reply_to_q="Q"), queue=CONTROL)
+        )
         for word in ("RegSub", "DeregSub")
     )
     counts = []
@@ -190,7 +198,7 @@ def test_what_subscribers_come_and_go_is_seen() -> None:
 def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publication_cache, "_ROOM", 40)
     monkeypatch.setattr(publication_cache, "_MOST_SEEN", 10)
-    knobs = Knobs(messages=800, topics=30, subscribers=20, control=0.02)
+    knobs = WorkloadOptions(messages=800, topics=30, subscribers=20, control=0.02)
     pair = Pair(setup_script(knobs))
     for message in Workload(knobs).messages():
         pair.check(_arrival(message, message.seq))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from commands.broker.core import EPOCH, Arrival
 from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.continued import Changes, RetainedRow, Turn, Waiting, begun, continued, turn
-from commands.replay.spark.replay_setup import Setting
+from commands.replay.spark.continued import Changes, DueMessages, RetainedRow, Waiting, begun, continued, turn
+from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.captured import CapturedMessage
 from tests.commands.qmgr.test_store_retained import publish
 from tests.commands.replay.spark.worlds import EXPIRING, captures, local_puts
@@ -25,7 +25,7 @@ from tests.commands.replay.spark.worlds import EXPIRING, captures, local_puts
 class Rows:
     """The rows of one queue manager, and the moment it is at."""
 
-    def __init__(self, setting: Setting, qmgr: str) -> None:
+    def __init__(self, setting: ReplaySetup, qmgr: str) -> None:
         self.setting, self.qmgr = setting, qmgr
         self.subscriptions: dict[bytes, str] = {}
         self.retained: dict[str, RetainedRow] = {}
@@ -72,7 +72,7 @@ def test_cut_anywhere(semantics: str) -> None:
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(capture=captures(most=2), sizes=st.lists(st.integers(1, 12), min_size=1, max_size=8))
     def check(capture: list[CapturedMessage], sizes: list[int]) -> None:
-        setting = Setting(EXPIRING, semantics)
+        setting = ReplaySetup(EXPIRING, semantics)
         known: dict[str, Rows] = {}
         got = []
         at = turns = 0
@@ -138,13 +138,13 @@ def test_which_are_next(
 
 def test_of_two_with_one_seq_the_same_one_is_chosen_in_any_order() -> None:
     one, other = _message("A"), _message("B")
-    turns: list[Turn] = [turn(new, {}, -1, -1, 0) for new in ([(1, one), (1, other)], [(1, other), (1, one)])]
+    turns: list[DueMessages] = [turn(new, {}, -1, -1, 0) for new in ([(1, one), (1, other)], [(1, other), (1, one)])]
     assert turns[0] == turns[1]
     assert turns[0].due == ((1, one),)
 
 
 def test_topics_that_retain_one_publication_share_its_bytes_and_its_object() -> None:
-    setting = Setting("", "v7")
+    setting = ReplaySetup("", "v7")
     broker = setting.broker("QM1")
     message = publish("a", "b", "c")
     changes = Changes()

@@ -24,7 +24,7 @@ from commands.cli.generate import command as generate
 from commands.headers.registry import parse
 from commands.model import Command, DeregisterSubscriber, Publish, RegisterSubscriber
 from commands.replay import LocalReplay
-from commands.replay.workload import Knobs, Workload, WorkloadError, setup_script
+from commands.replay.workload import Workload, WorkloadError, WorkloadOptions, setup_script
 from commands.replay.workload.seeded_random import Zipf, draws
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
@@ -48,7 +48,7 @@ def _descriptor(message: CapturedMessage) -> Mqmd:
     return mqmd
 
 
-def _commands(knobs: Knobs) -> list[tuple[CapturedMessage, Command | None, str | None, int | None]]:
+def _commands(knobs: WorkloadOptions) -> list[tuple[CapturedMessage, Command | None, str | None, int | None]]:
     replay = LocalReplay(setup_script(knobs))
     found = []
     for message in Workload(knobs).messages():
@@ -62,7 +62,7 @@ def test_golden_draws_are_the_same_on_every_machine() -> None:
     assert draws(7, 1, 2)[:2] == (0.039812748808774945, 0.014599352213813477)
 
 
-EVERYTHING = Knobs(
+EVERYTHING = WorkloadOptions(
     messages=3000, streams=3, qmgrs=2, control=0.1, errors=0.05, strays=0.02, several=0.1, subscribers=50, topics=200
 )
 
@@ -77,8 +77,8 @@ def test_a_golden_workload_is_the_same_on_every_machine() -> None:
 
 MEASURED = """
 import resource, sys
-from commands.replay.workload import Knobs, Workload
-for _ in Workload(Knobs(messages=int(sys.argv[1]), several=0.1, properties=0.5)).rows():
+from commands.replay.workload import WorkloadOptions, Workload
+for _ in Workload(WorkloadOptions(messages=int(sys.argv[1]), several=0.1, properties=0.5)).rows():
     pass
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
@@ -94,7 +94,7 @@ def test_memory_does_not_grow_with_the_workload() -> None:
     assert peaks_kib[1] < peaks_kib[0] + 16 * 1024
 
 
-@pytest.mark.parametrize("knob", sorted(Knobs.model_fields))
+@pytest.mark.parametrize("knob", sorted(WorkloadOptions.model_fields))
 def test_every_knob_is_an_option_with_help_and_in_the_docs(knob: str) -> None:
     (option,) = [each for each in generate.params if each.name == knob]
     assert isinstance(option, click.Option)
@@ -128,7 +128,7 @@ def test_each_share_is_what_it_says(
 ) -> None:
     chosen = [
         counted(message, command)
-        for message in Workload(Knobs(**{**SOME, "rfh1": 0.0, knob: value})).messages()
+        for message in Workload(WorkloadOptions(**{**SOME, "rfh1": 0.0, knob: value})).messages()
         if of(command := parse(message.decode()))
     ]
     assert sum(chosen) / len(chosen) == pytest.approx(value, abs=off)
@@ -136,7 +136,7 @@ def test_each_share_is_what_it_says(
 
 @pytest.mark.parametrize("knob", ["errors", "strays"])
 def test_what_no_broker_takes(knob: str) -> None:
-    knobs = Knobs(**{**SOME, knob: 0.2})
+    knobs = WorkloadOptions(**{**SOME, knob: 0.2})
     outcomes = [(outcome, reason) for _, _, outcome, reason in _commands(knobs)][knobs.subscribers :]
     wrong = [
         outcome is None if knob == "strays" else outcome == "error" and reason != 3077 for outcome, reason in outcomes
@@ -145,7 +145,7 @@ def test_what_no_broker_takes(knob: str) -> None:
 
 
 def test_sizes_and_times() -> None:
-    knobs = Knobs(**{**SOME, "body_bytes": 64, "per_second": 50.0, "streams": 4, "qmgrs": 3, "start": START})
+    knobs = WorkloadOptions(**{**SOME, "body_bytes": 64, "per_second": 50.0, "streams": 4, "qmgrs": 3, "start": START})
     messages = list(Workload(knobs).messages())
     assert messages[0].time == START
     assert messages[-1].time == START + timedelta(seconds=(knobs.messages - 1) / 50)
@@ -157,7 +157,7 @@ def test_sizes_and_times() -> None:
 
 def test_subscribers_come_and_go() -> None:
     """One that left is back before it leaves again; in between what is published does not reach it."""
-    knobs = Knobs(**{**SOME, "control": 0.5, "subscribers": 5, "expiring": 0.0})
+    knobs = WorkloadOptions(**{**SOME, "control": 0.5, "subscribers": 5, "expiring": 0.0})
     there: dict[object, bool] = {}
     left = 0
     for message in Workload(knobs).messages():
@@ -173,24 +173,28 @@ def test_subscribers_come_and_go() -> None:
 
 @given(seed=st.integers(0, 2**31), cut=st.integers(0, 300))
 def test_any_slice_is_what_it_is_in_the_whole(seed: int, cut: int) -> None:
-    workload = Workload(Knobs(seed=seed, messages=300, subscribers=20, topics=30, control=0.2, errors=0.05, qmgrs=2))
+    workload = Workload(
+        WorkloadOptions(seed=seed, messages=300, subscribers=20, topics=30, control=0.2, errors=0.05, qmgrs=2)
+    )
     assert [*workload.rows(0, cut), *workload.rows(cut)] == list(workload.rows())
 
 
 def test_rows_and_messages_are_the_same() -> None:
-    workload = Workload(Knobs(messages=200))
+    workload = Workload(WorkloadOptions(messages=200))
     for row, message in zip(workload.rows(), workload.messages(), strict=True):
         got = (message.seq, message.time, message.qmgr, message.queue, message.user, message.md, message.body)
         assert got == tuple(row)
 
 
 def test_another_seed_is_another_workload() -> None:
-    one, two = (list(Workload(Knobs(messages=50, seed=seed)).rows()) for seed in (1, 2))
+    one, two = (list(Workload(WorkloadOptions(messages=50, seed=seed)).rows()) for seed in (1, 2))
     assert one != two
 
 
 def test_every_command_and_every_outcome_occurs() -> None:
-    knobs = Knobs(messages=6000, control=0.2, errors=0.03, strays=0.01, expiring=0.2, several=0.05, per_second=20)
+    knobs = WorkloadOptions(
+        messages=6000, control=0.2, errors=0.03, strays=0.01, expiring=0.2, several=0.05, per_second=20
+    )
     found = _commands(knobs)
     words = Counter(command.word if command else None for _, command, _, _ in found)
     assert set(words) == {"RegSub", "DeregSub", "Publish", "DeletePub", "ReqUpdate", None}
@@ -204,7 +208,7 @@ def test_every_command_and_every_outcome_occurs() -> None:
 
 
 def test_shares_are_what_they_say() -> None:
-    knobs = Knobs(messages=8000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
+    knobs = WorkloadOptions(messages=8000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
     found = _commands(knobs)[100:]
     publications = [command for _, command, _, _ in found if isinstance(command, Publish)]
     assert len(publications) / len(found) == pytest.approx(0.9 + 0.01, abs=0.011)
@@ -227,12 +231,12 @@ def test_popularity(exponent: float, first: float) -> None:
 )
 def test_bad_knobs(knobs: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
-        Knobs(**knobs)
+        WorkloadOptions(**knobs)
 
 
 def test_shares_that_are_more_than_all() -> None:
     with pytest.raises(WorkloadError, match="more than all messages"):
-        Knobs(control=0.6, errors=0.5)
+        WorkloadOptions(control=0.6, errors=0.5)
 
 
 @pytest.mark.parametrize("form", [entry.name for entry in FORMATS.values() if entry.writer is not None])
@@ -243,7 +247,7 @@ def test_verb_writes_every_format(tmp_path: Path, form: str) -> None:
     expected = 1 if form == "raw" else 40
     assert result.exit_code == (0 if expected == 40 else 1)
     bodies = [record.message.body for record in read_captures(target) if record.message is not None]
-    whole = [row.body for row in Workload(Knobs(messages=40, subscribers=5)).rows()]
+    whole = [row.body for row in Workload(WorkloadOptions(messages=40, subscribers=5)).rows()]
     assert bodies == whole[:expected]
 
 
@@ -255,4 +259,4 @@ def test_verb_writes_files_and_their_setup(tmp_path: Path) -> None:
     assert [path.name for path in sorted(target.iterdir())] == [f"part-0000{n}.parquet" for n in range(3)]
     seqs = [record.message.seq for record in read_captures(target) if record.message is not None]
     assert seqs == list(range(1, 101))
-    assert setup.read_text() == setup_script(Knobs())
+    assert setup.read_text() == setup_script(WorkloadOptions())

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from commands.cli import main
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.replay.analysis import SECTIONS, TABLES, VIEWS, LocalAnalysis, Row
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
-from commands.replay.analysis.tables import Counts, Fact
+from commands.replay.analysis.tables import Fact, TableCounts
 from commands.replay.analysis.text import lines_of
 from commands.replay.local import OutOfOrderError
 from rfh2.captured import CapturedMessage
@@ -38,7 +38,7 @@ def _command(
         mqmd = Mqmd(
             user_identifier=program[:3], put_appl_name=f"{program}.exe", reply_to_q=queue, msg_type=MQMT_REQUEST
         )
-    return command_message(Wanted(word, topics, tuple(options), data=data, mqmd=mqmd))
+    return command_message(CommandSpec(word, topics, tuple(options), data=data, mqmd=mqmd))
 
 
 def _capture() -> list[CapturedMessage]:
@@ -186,7 +186,7 @@ def test_counts_come_to_the_same_in_any_order() -> None:
     (table,) = (table for table in TABLES if table.name == "duplicates")
     found = []
     for order in (facts, facts[::-1]):
-        counts = Counts()
+        counts = TableCounts()
         counts.add(order)
         found.append(list(counts.values(table)))
     assert found[0] == found[1]

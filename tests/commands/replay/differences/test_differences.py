@@ -17,14 +17,14 @@ from hypothesis import given, settings
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.cli import main
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
-from commands.replay.differences import FINDING, RULES, Change, Difference, Rule
+from commands.replay.differences import FINDING, RULES, Change, DifferenceRule, PutDifference
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.rules import Seen
 from commands.replay.differences.text import lines_of
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_REQUEST
 from rfh2.mqmd import Mqmd
@@ -37,17 +37,19 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = Mqmd(user_identifier="ann", reply_to_q="Q1", msg_type=MQMT_REQUEST)
 
 
-def reg(*topics: str, options: tuple[str, ...] = (), user: str = "ann", q: str = "Q1", **more: Any) -> Wanted:
+def reg(*topics: str, options: tuple[str, ...] = (), user: str = "ann", q: str = "Q1", **more: Any) -> CommandSpec:
     tags = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     mqmd = replace(ASKED, user_identifier=user, reply_to_q=q)
-    return Wanted(more.pop("word", "RegSub"), topics, options, tags, mqmd=mqmd, queue=CONTROL_QUEUE, **more)
+    return CommandSpec(more.pop("word", "RegSub"), topics, options, tags, mqmd=mqmd, queue=CONTROL_QUEUE, **more)
 
 
-def pub(*topics: str, options: tuple[str, ...] = (), queue: str = DEFAULT_STREAM, **more: Any) -> Wanted:
-    return Wanted("Publish", topics, options, more.pop("tags", {}), data=more.pop("data", "x"), queue=queue, **more)
+def pub(*topics: str, options: tuple[str, ...] = (), queue: str = DEFAULT_STREAM, **more: Any) -> CommandSpec:
+    return CommandSpec(
+        "Publish", topics, options, more.pop("tags", {}), data=more.pop("data", "x"), queue=queue, **more
+    )
 
 
-def capture(*wanted: Wanted) -> list[CapturedMessage]:
+def capture(*wanted: CommandSpec) -> list[CapturedMessage]:
     made = (command_message(each) for each in wanted)
     return [
         message.model_copy(update={"seq": seq, "time": START + timedelta(seconds=seq)})
@@ -55,7 +57,7 @@ def capture(*wanted: Wanted) -> list[CapturedMessage]:
     ]
 
 
-def compared(messages: Sequence[CapturedMessage], setup: str = SETUP) -> tuple[LocalDifferences, list[Difference]]:
+def compared(messages: Sequence[CapturedMessage], setup: str = SETUP) -> tuple[LocalDifferences, list[PutDifference]]:
     differences = LocalDifferences(setup)
     return differences, [each for message in messages for each in differences.compare(message)]
 
@@ -63,7 +65,7 @@ def compared(messages: Sequence[CapturedMessage], setup: str = SETUP) -> tuple[L
 G, L, S, A = Change.GAINED, Change.LOST, Change.SPLIT, Change.ANSWER
 
 # id, commands, the differences as (seq, rule, since, change)
-CASES: list[tuple[str, list[Wanted], list[tuple[int, str, int | None, Change]]]] = [
+CASES: list[tuple[str, list[CommandSpec], list[tuple[int, str, int | None, Change]]]] = [
     ("D01", [reg("t"), pub("t", options=("Local",))], [(2, "D01", None, G)]),
     ("D02", [reg("t", options=("Local",)), pub("t")], [(2, "D02", None, G)]),
     ("D03", [reg("t", options=("Local",)), pub("t", options=("Local",)), reg("u"), pub("u")], []),
@@ -159,7 +161,7 @@ CASES: list[tuple[str, list[Wanted], list[tuple[int, str, int | None, Change]]]]
         "D23-DeletePub",
         [
             pub("t", options=("RetainPub",)),
-            Wanted("DeletePub", ("t",), mqmd=ASKED, queue=NEWS),
+            CommandSpec("DeletePub", ("t",), mqmd=ASKED, queue=NEWS),
             reg("t"),
         ],
         [(3, "D23", None, G)],
@@ -177,7 +179,7 @@ CASES: list[tuple[str, list[Wanted], list[tuple[int, str, int | None, Change]]]]
         "D09-retained",
         [
             pub("t", queue=NEWS, options=("RetainPub",), rfh1=True),
-            Wanted("DeletePub", ("News/t",), mqmd=ASKED, queue=DEFAULT_STREAM, rfh1=True),
+            CommandSpec("DeletePub", ("News/t",), mqmd=ASKED, queue=DEFAULT_STREAM, rfh1=True),
             reg("t", rfh1=True, StreamName=NEWS),
         ],
         [(3, "D09", None, L)],
@@ -189,7 +191,7 @@ CASES: list[tuple[str, list[Wanted], list[tuple[int, str, int | None, Change]]]]
 
 
 @pytest.mark.parametrize(("commands", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_rule(commands: list[Wanted], expected: list[tuple[int, str, int | None, Change]]) -> None:
+def test_rule(commands: list[CommandSpec], expected: list[tuple[int, str, int | None, Change]]) -> None:
     _, found = compared(capture(*commands), NOBODY_YET)
     told = [(each.seq, each.rule, each.since, each.change) for each in found]
     assert sorted(told, key=str) == sorted(expected, key=str)
@@ -201,7 +203,7 @@ def test_every_rule_that_shows_in_puts_is_provoked() -> None:
     assert shown == provoked
 
 
-SIGNS: list[tuple[str, Wanted, set[str]]] = [
+SIGNS: list[tuple[str, CommandSpec, set[str]]] = [
     ("D04", reg("MQ/x", "t"), {"D04"}),
     ("D05", reg("t", rfh1=True, StreamName=ADMIN_STREAM), {"D05", "D31"}),
     ("D06-RegPub", reg("t", rfh1=True, word="RegPub"), {"D06"}),
@@ -220,7 +222,7 @@ SIGNS: list[tuple[str, Wanted, set[str]]] = [
 
 
 @pytest.mark.parametrize(("command", "expected"), [case[1:] for case in SIGNS], ids=[case[0] for case in SIGNS])
-def test_sign(command: Wanted, expected: set[str]) -> None:
+def test_sign(command: CommandSpec, expected: set[str]) -> None:
     differences, found = compared(capture(command))
     assert found == []
     assert {sign.name for sign in differences.report().signs} == expected
@@ -232,7 +234,7 @@ def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_the_docs_say_where_each_rule_shows(rule: Rule) -> None:
+def test_the_docs_say_where_each_rule_shows(rule: DifferenceRule) -> None:
     (row,) = [line for line in DOCS.read_text().splitlines() if line.startswith(f"| {rule.id} |")]
     told = {Seen.PUTS: "puts", Seen.SIGN: "signs", Seen.ELSEWHERE: "neither"}[rule.seen]
     assert row.startswith(f"| {rule.id} | {rule.title}: {rule.old} | {rule.new} | {told}")
@@ -278,7 +280,7 @@ def test_no_findings(capture: list[CapturedMessage]) -> None:
     assert [each for each in found if each.rule == FINDING] == []
 
 
-KNOBS = Knobs(messages=1500, control=0.1, errors=0.02, several=0.05, topics=100, subscribers=60)
+KNOBS = WorkloadOptions(messages=1500, control=0.1, errors=0.02, several=0.05, topics=100, subscribers=60)
 
 
 def test_the_report_sums_up() -> None:

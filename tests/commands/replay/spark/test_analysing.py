@@ -15,14 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 from commands.replay.analysis import TABLES, VIEWS, LocalAnalysis, Row
 from commands.replay.analysis.report import report_of
 from commands.replay.spark.analysing import Analysed, analyse, analysed, check, rows_of
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.errors import CaptureError, QPubSubError
 from tests.commands.replay.spark.test_twopass import QUICK, frame
 from tests.commands.replay.spark.worlds import EXPIRING, captures
 
-KNOBS = Knobs(messages=900, control=0.1, errors=0.03, strays=0.02, topics=60, subscribers=40, qmgrs=2, retained=0.3)
+KNOBS = WorkloadOptions(
+    messages=900, control=0.1, errors=0.03, strays=0.02, topics=60, subscribers=40, qmgrs=2, retained=0.3
+)
 SETUP = setup_script(KNOBS) + "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)\n"
 
 

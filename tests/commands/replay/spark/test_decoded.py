@@ -12,10 +12,10 @@ from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.replay.spark import CAPTURED, DECODED, TRANSLATED, decoded, translated
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 
-KNOBS = Knobs(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
+KNOBS = WorkloadOptions(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
 
 
 def frame(spark: SparkSession, capture: list[CapturedMessage]) -> DataFrame:

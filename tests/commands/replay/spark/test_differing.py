@@ -10,28 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from commands.replay.differences import Difference, Report
+from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.spark import DIFFERENCES, Compared, differing
 from commands.replay.spark.comparison import compare
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.differences.test_differences import _delivered
 from tests.commands.replay.spark.test_twopass import QUICK, difference, frame
 from tests.commands.replay.spark.worlds import SETUP, captures
 
 
-def local(capture: list[CapturedMessage], setup: str) -> tuple[list[tuple[Any, ...]], Report]:
+def local(capture: list[CapturedMessage], setup: str) -> tuple[list[tuple[Any, ...]], DifferenceReport]:
     comparison = LocalDifferences(setup)
     found = [_row(each) for message in capture for each in comparison.compare(message)]
     return found, comparison.report()
 
 
-def _row(each: Difference) -> tuple[Any, ...]:
+def _row(each: PutDifference) -> tuple[Any, ...]:
     return tuple(getattr(each, name) for name in DIFFERENCES.names)
 
 
-def run(compared: Compared) -> tuple[list[tuple[Any, ...]], Report]:
+def run(compared: Compared) -> tuple[list[tuple[Any, ...]], DifferenceReport]:
     cached = Compared(compared.kept.cache())
     rows = [tuple(row) for row in cached.differences().collect()]
     report = cached.report()
@@ -52,7 +52,7 @@ def test_equal_to_local(spark: SparkSession) -> None:
 
 
 def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
-    knobs = Knobs(messages=500, control=0.1, several=0.05, topics=40, subscribers=40, streams=1)
+    knobs = WorkloadOptions(messages=500, control=0.1, several=0.05, topics=40, subscribers=40, streams=1)
     capture = _delivered("v6", list(Workload(knobs).messages()))
     rows, report = run(differing(frame(spark, capture), setup_script(knobs), ranges=3))
     expected_rows, expected = local(capture, setup_script(knobs))
@@ -64,7 +64,7 @@ def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_file_to_file(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    knobs = Knobs(messages=400, control=0.1, several=0.05, topics=40, subscribers=40)
+    knobs = WorkloadOptions(messages=400, control=0.1, several=0.05, topics=40, subscribers=40)
     capture = list(Workload(knobs).messages())
     source, target = tmp_path / "capture.jsonl", tmp_path / f"differences.{form}"
     source.write_text("".join(m.model_dump_json() + "\n" for m in capture) + "nonsense\n")

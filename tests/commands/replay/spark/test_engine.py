@@ -16,13 +16,13 @@ from commands.replay.spark import engine
 from commands.replay.spark.engine import Done, Order, run
 from commands.replay.spark.put_files import write_puts
 from commands.replay.spark.second_pass import RepeatedSeqError
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captures import write_captures
 from rfh2.errors import CaptureError, QPubSubError
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import local_puts
 
-KNOBS = Knobs(messages=900, control=0.1, errors=0.03, strays=0.02, topics=80, subscribers=40)
+KNOBS = WorkloadOptions(messages=900, control=0.1, errors=0.03, strays=0.02, topics=80, subscribers=40)
 SETUP = setup_script(KNOBS)
 
 

@@ -21,12 +21,14 @@ from pyspark.sql import SparkSession
 from commands.cli import main
 from commands.replay import LocalReplay
 from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
 from rfh2.errors import CaptureError, QPubSubError
 
-KNOBS = Knobs(messages=900, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20)
+KNOBS = WorkloadOptions(
+    messages=900, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20
+)
 SETUP = setup_script(KNOBS)
 CAPTURE = list(Workload(KNOBS).messages())
 ROOT = Path(__file__).parents[4]

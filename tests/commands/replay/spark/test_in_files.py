@@ -20,12 +20,12 @@ from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
-from commands.replay.spark.first_pass_filter import Role, Roles
+from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
 from commands.replay.spark.plain_publish_filter import are_plain, is_plain
 from commands.replay.spark.prepare import Clock, prepared
-from commands.replay.spark.replay_setup import Setting
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
@@ -218,24 +218,24 @@ def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMess
         role = roles.of(message.queue, message.md, message.body)
         assert role is _role(message)
         assert role is roles.of(message.queue, message.md, message.body)
-        assert not (plain and role is not Role.NONE)
+        assert not (plain and role is not FirstPassRole.NONE)
 
 
-def _role(message: CapturedMessage) -> Role:
+def _role(message: CapturedMessage) -> FirstPassRole:
     try:
         command = parse(decode(message.body, message.md))
     except QPubSubError:
-        return Role.NONE
+        return FirstPassRole.NONE
     if isinstance(command, DeletePublication):
-        return Role.CONTROL
+        return FirstPassRole.CONTROL
     retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
-    return Role.RETAINING if retains else Role.NONE
+    return FirstPassRole.RETAINING if retains else FirstPassRole.NONE
 
 
 @settings(deadline=None)
 @given(times=st.lists(st.lists(st.none() | st.integers(0, 20), min_size=1, max_size=6), min_size=1, max_size=4))
 def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> None:
-    surveyor = _Surveyor(Setting(), 0, True)
+    surveyor = _Surveyor(ReplaySetup(), 0, True)
     seq = 0
     for some in times:
         made: Rows = []
@@ -279,7 +279,7 @@ def test_any_capture_in_files(
 
 
 def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) -> None:
-    knobs = Knobs(messages=600, control=0.1, errors=0.03, qmgrs=3, topics=50, expiring=0.3)
+    knobs = WorkloadOptions(messages=600, control=0.1, errors=0.03, qmgrs=3, topics=50, expiring=0.3)
     capture = list(Workload(knobs).messages())
     # On one queue manager the clock goes back, on another one some messages have no time.
     capture = [
@@ -293,7 +293,7 @@ def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) 
     path = written(tmp_path / "a.parquet", as_rows(capture), group_rows=100)
     files = in_order([path])
     assert files is not None
-    setting = Setting(setup_script(knobs) + "DEFINE SUB(SOON) TOPICSTR('#') DEST(AUDIT) EXPIRY(30)\n")
+    setting = ReplaySetup(setup_script(knobs) + "DEFINE SUB(SOON) TOPICSTR('#') DEST(AUDIT) EXPIRY(30)\n")
     one = surveyed(spark, files, setting, 4, tmp_path / "survey")
     other = prepared(frame(spark, capture), setting, 4)
     assert (one.count, one.exact, one.setting) == (other.count, other.exact, other.setting)
@@ -309,7 +309,7 @@ def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
 
 def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: Path) -> None:
     """Their puts are in the order of the queue managers' names."""
-    knobs = Knobs(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)
+    knobs = WorkloadOptions(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)
     one = [m.model_copy(update={"qmgr": "B"}) for m in Workload(knobs).messages()]
     other = [m.model_copy(update={"qmgr": "A"}) for m in Workload(knobs).messages()]
     written(tmp_path / "in.parquet", as_rows([m for pair in zip(one, other, strict=True) for m in pair]), group_rows=7)

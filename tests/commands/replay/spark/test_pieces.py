@@ -19,14 +19,14 @@ from pyarrow import parquet
 from commands.replay.local import natural_queue
 from commands.replay.spark.piece_reader import NATURAL, read_piece
 from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after
-from commands.replay.workload import Knobs, Workload
+from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, Numbering, read_captures, write_captures
 from rfh2.errors import CaptureError
 
 FIXTURES = Path(__file__).parents[4] / "fixtures/captures/formats"
 STOCK = sorted(path for path in FIXTURES.iterdir() if path.name.startswith("stock"))
-MESSAGES = list(Workload(Knobs(messages=60, subscribers=20, qmgrs=2, errors=0.1, body_bytes=20)).messages())
+MESSAGES = list(Workload(WorkloadOptions(messages=60, subscribers=20, qmgrs=2, errors=0.1, body_bytes=20)).messages())
 COUNTED = [name for name, entry in FORMATS.items() if "seq" not in entry.keeps]
 
 Row = tuple[Any, ...]

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from commands.broker.puts import Put
 from commands.replay import LocalReplay
 from commands.replay.spark import CAPTURED, PUTS, READ
-from commands.replay.workload import Knobs, Workload
+from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures, write_captures
 
-MESSAGES = list(Workload(Knobs(messages=90, subscribers=20, qmgrs=2, streams=1, body_bytes=20)).messages())
+MESSAGES = list(Workload(WorkloadOptions(messages=90, subscribers=20, qmgrs=2, streams=1, body_bytes=20)).messages())
 WRITTEN = [entry.name for entry in FORMATS.values() if entry.writer is not None]
 SEVERAL = [form for form in WRITTEN if form != "raw"]
 

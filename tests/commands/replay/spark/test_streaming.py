@@ -16,14 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from commands.replay.spark import CAPTURED, PUTS, SchemaError
 from commands.replay.spark.streaming import LATE, PROBLEM, replay_stream
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import local_puts
 
-KNOBS = Knobs(messages=600, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20)
+KNOBS = WorkloadOptions(
+    messages=600, control=0.1, subscribers=40, topics=40, qmgrs=2, retained=0.5, expiring=0.3, per_second=20
+)
 SETUP = setup_script(KNOBS)
 CAPTURE = list(Workload(KNOBS).messages())
 

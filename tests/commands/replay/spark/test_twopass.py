@@ -12,7 +12,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from commands.replay.spark import CAPTURED, SchemaError, replayed
-from commands.replay.workload import Knobs, Workload, setup_script
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_puts
@@ -68,7 +68,7 @@ def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
 
 
 def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spark: SparkSession) -> None:
-    (publish,) = Workload(Knobs(messages=1, subscribers=0, streams=1, control=0)).messages()
+    (publish,) = Workload(WorkloadOptions(messages=1, subscribers=0, streams=1, control=0)).messages()
     setup = "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)"
     got = puts_of(replayed(frame(spark, [publish]), setup))
     assert [put[4] for put in got] == ["AUDIT"]
@@ -77,7 +77,7 @@ def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spa
 
 @pytest.mark.parametrize("ranges", [1, 3, None])
 def test_a_workload(spark: SparkSession, ranges: int | None) -> None:
-    knobs = Knobs(
+    knobs = WorkloadOptions(
         messages=1500, control=0.1, errors=0.02, strays=0.01, qmgrs=2, topics=100, per_second=20, expiring=0.3
     )
     capture = list(Workload(knobs).messages())
@@ -86,21 +86,21 @@ def test_a_workload(spark: SparkSession, ranges: int | None) -> None:
 
 
 def test_puts_come_in_order_of_seq(spark: SparkSession) -> None:
-    capture = list(Workload(Knobs(messages=400, streams=1)).messages())
+    capture = list(Workload(WorkloadOptions(messages=400, streams=1)).messages())
     places = [(put[0], put[1]) for put in puts_of(replayed(frame(spark, capture[::-1], 3), ranges=4))]
     assert places == sorted(places)
     assert len(places) > 100
 
 
 def test_a_seq_that_occurs_twice_is_an_error(spark: SparkSession) -> None:
-    capture = list(Workload(Knobs(messages=20, streams=1)).messages())
+    capture = list(Workload(WorkloadOptions(messages=20, streams=1)).messages())
     with pytest.raises(PythonException, match="seq 7 occurs twice in queue manager QM1"):
         replayed(frame(spark, [*capture, capture[6]])).collect()
 
 
 def test_a_setup_that_fails_is_an_error(spark: SparkSession) -> None:
     with pytest.raises(QPubSubError, match="line 1"):
-        replayed(frame(spark, list(Workload(Knobs(messages=1)).messages())), "DEFINE NONSENSE(X)")
+        replayed(frame(spark, list(Workload(WorkloadOptions(messages=1)).messages())), "DEFINE NONSENSE(X)")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from commands.explain.build import Wanted, command_message
+from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
@@ -64,7 +64,7 @@ _NAMES = st.sampled_from([None, None, "one", "two"])
 
 
 @st.composite
-def _subscriber_commands(draw: st.DrawFn) -> Wanted:
+def _subscriber_commands(draw: st.DrawFn) -> CommandSpec:
     rfh1 = draw(st.booleans())
     word = draw(st.sampled_from(["RegSub", "RegSub", "RegSub", "DeregSub", "ReqUpdate"]))
     words = {
@@ -94,14 +94,16 @@ def _subscriber_commands(draw: st.DrawFn) -> Wanted:
         StreamName=draw(st.sampled_from([None, "NEWS"])) if rfh1 else None,
     )
     mqmd = draw(_descriptors())
-    return Wanted(word, tuple(draw(st.lists(topics, min_size=1, max_size=most))), options, tags, rfh1=rfh1, mqmd=mqmd)
+    return CommandSpec(
+        word, tuple(draw(st.lists(topics, min_size=1, max_size=most))), options, tags, rfh1=rfh1, mqmd=mqmd
+    )
 
 
 @st.composite
-def _publications(draw: st.DrawFn) -> Wanted:
+def _publications(draw: st.DrawFn) -> CommandSpec:
     rfh1 = draw(st.sampled_from([False, False, True]))
     options = draw(st.sampled_from([(), (), ("RetainPub",), ("RetainPub",), ("Local",), ("OtherSubsOnly",)]))
-    return Wanted(
+    return CommandSpec(
         draw(st.sampled_from(["Publish"] * 6 + ["DeletePub"])),
         tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=2))),
         options,
@@ -114,12 +116,12 @@ def _publications(draw: st.DrawFn) -> Wanted:
     )
 
 
-def _deletion(wanted: Wanted) -> Wanted:
+def _deletion(wanted: CommandSpec) -> CommandSpec:
     """A DeletePub takes neither PubOpt nor data, but wildcards."""
     if wanted.word != "DeletePub":
         return wanted
     topics = tuple(f"{topic}/#" if at % 2 else topic for at, topic in enumerate(wanted.topics))
-    return Wanted(wanted.word, topics, mqmd=wanted.mqmd, queue=wanted.queue, rfh1=wanted.rfh1)
+    return CommandSpec(wanted.word, topics, mqmd=wanted.mqmd, queue=wanted.queue, rfh1=wanted.rfh1)
 
 
 def _entity(body: bytes) -> bytes:
