@@ -1,6 +1,6 @@
 """The port: what the broker asks of a topic space, wherever its topic tree grows.
 
-``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_space`` has the one that is linked to a
+``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_tree`` has the one that is linked to a
 topic tree elsewhere, an MQTT broker's or IBM MQ's. Both decide alike: commands are decided by what ``TopicSpaceView``
 shows, and an operation either happens whole or raises with nothing changed.
 

@@ -69,6 +69,8 @@ class TopicSpace:
         self.topic_objects = topic_objects
         self._select = select
         self._apart = semantics == "v6"
+        # How many operations and expiries it has carried out: the same number again means that nothing has changed.
+        self.changes = 0
         self._reset()
 
     def _reset(self) -> None:
@@ -195,17 +197,19 @@ class TopicSpace:
         """
         match operation:
             case PublishToTopic():
-                return self._publish(operation, now)
+                effects = self._publish(operation, now)
             case Subscribe():
-                return self._subscribe(operation, now)
+                effects = self._subscribe(operation, now)
             case AlterSubscription():
-                return self._alter(operation, now)
+                effects = self._alter(operation, now)
             case Unsubscribe():
-                return self._unsubscribe(operation)
+                effects = self._unsubscribe(operation)
             case ClearRetained():
-                return self._clear_retained(operation, now)
+                effects = self._clear_retained(operation, now)
             case RequestRetained():
-                return self._deliver_retained(self._current(operation.subscription), now)
+                effects = self._deliver_retained(self._current(operation.subscription), now)
+        self.changes += 1
+        return effects
 
     def is_due(self, now: datetime) -> bool:
         """Whether something may have expired."""
@@ -224,6 +228,7 @@ class TopicSpace:
                 self._take_out(subscription)
                 effects.append(SubscriptionRemoved(subscription))
         effects.extend(RetainedCleared(topic_string) for topic_string in self._retained.expire(now))
+        self.changes += len(effects)
         return effects
 
     def restore(

@@ -6,6 +6,7 @@ the arrival: the time, the arrival number that identifiers are made from, the us
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -122,7 +123,8 @@ class BrokerCore:
 
     semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5). authority: of the objects'
     records where none is given. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own broker had
-    CHAR for all (guide 2.5.1.1). meter: of what each command takes; None where nothing is limited.
+    CHAR for all (guide 2.5.1.1). meter: of what each command takes; None where nothing is limited. before: called
+    before each operation, to have the topic space learn what is known elsewhere; gives the effects of that.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class BrokerCore:
         *,
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
         meter: Meter | None = None,
+        before: Callable[[Operation, datetime], Sequence[Effect]] | None = None,
     ) -> None:
         self.objects, self.space = objects, space
+        self._before = before
         self.rfh2_wildcards = rfh2_wildcards
         self._meter = meter
         self.semantics = Semantics(semantics)
@@ -260,6 +264,8 @@ class BrokerCore:
         deliveries: list[Delivery] = []
         now, tracer = work.arrival.now, work.tracer
         for operation in plan.operations:
+            if self._before is not None:
+                work.effects += self._before(operation, now)
             effects = self.space.apply(operation, now) if tracer is None else tracer.apply(self.space, operation, now)
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription

@@ -35,7 +35,7 @@ from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
-from commands.qmgr.linked_space import LinkedTopicSpace
+from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.publication_cache import CachedPuts, PublicationCache
 from commands.qmgr.store.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -125,6 +125,7 @@ class Processor:
         self._groups_of = groups_of
         self._broker: BrokerCore | None = None
         self._space: TopicSpace | None = None
+        self._tree: LinkedTree | None = None
         self._repeats: PublicationCache | None = None
         self._version = -1
         self._deliverer: Deliverer | None = None
@@ -223,7 +224,7 @@ class Processor:
                 if self._pays:
                     self._pays = self._backlog.pay(unit, self._loaded(unit).objects.qmgr)
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
-                    message, changes = None, self._changes()
+                    message, changes = None, self._space_changes()
                     try:
                         with unit.savepoint():
                             message = unit.get_next(queues)
@@ -231,7 +232,7 @@ class Processor:
                                 self._one(unit, message, batch)
                     except TreeNotAskedError:
                         asks = True  # the command stays, and is processed once the tree was asked
-                        if self._changes() != changes:
+                        if self._space_changes() != changes:
                             self._broker = None
                         self._look_ahead(unit)
                     except Exception as error:
@@ -341,17 +342,18 @@ class Processor:
     def _loaded(self, unit: UnitOfWork) -> BrokerCore:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
-            if self._link is None:
-                space = TopicSpace(objects.topics, selects)
-            else:
+            space = TopicSpace(objects.topics, selects)
+            self._tree = None
+            if self._link is not None:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
-                space = LinkedTopicSpace(objects.topics, selects, self._link, may_wait=not unit.has_savepoints)
+                self._tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
                 self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
             self._tell_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
-            self._broker = BrokerCore(objects, space, authority=authority, meter=self._guard.meter)
+            before = None if self._tree is None else self._tree.before
+            self._broker = BrokerCore(objects, space, authority=authority, meter=self._guard.meter, before=before)
             self._repeats = (
                 PublicationCache(self._broker, effects=True)
                 if self._may_repeat(objects, isinstance(unit, PutsRemotely))
@@ -362,19 +364,19 @@ class Processor:
 
     def _look_ahead(self, unit: UnitOfWork) -> None:
         """Have the tree asked for all commands that wait on the control queue at once, not for one after the other."""
-        broker = self._loaded(unit)
-        assert isinstance(self._space, LinkedTopicSpace)
+        broker, tree = self._loaded(unit), self._tree
+        assert tree is not None
         with suppress(_LookedError), unit.savepoint():
             for _ in range(SHARED_BATCH):
                 message = unit.get_next((CONTROL_QUEUE,))
                 if message is None:
                     break
                 for operation in broker.foreseen(self._arrival(message)):
-                    self._space.foresee(operation)
+                    tree.foresee(operation)
             raise _LookedError  # all of them stay
 
-    def _changes(self) -> int:
-        return self._space.changes if isinstance(self._space, LinkedTopicSpace) else 0
+    def _space_changes(self) -> int:
+        return 0 if self._space is None else self._space.changes
 
     def _may_repeat(self, objects: Objects, puts_remotely: bool) -> bool:
         """Whether a publication like one before may be known by it.
@@ -399,6 +401,8 @@ class Processor:
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
 
         def work() -> Outcome | CachedPuts:
+            if self._tree is not None:
+                return broker.trace(arrival, reading)
             if reading is not None or self._repeats is None:
                 return broker.process(arrival, reading)
             return self._repeats.process(arrival)
@@ -445,7 +449,7 @@ class Processor:
         """Put what came of one command; it counts once all of it is put. is_told: the log says already what failed."""
         deliverer = self._delivering(unit, broker)
         done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
-        outgoing = self._for_tree(arrival)
+        outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, arrival)
         tally = batch.tally
@@ -469,11 +473,11 @@ class Processor:
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
 
-    def _for_tree(self, arrival: Arrival) -> tuple[Outgoing, ...]:
+    def _for_tree(self, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
         """What has to go into the linked topic tree; nothing of what came from there."""
-        if not isinstance(self._space, LinkedTopicSpace):
+        if self._tree is None or outcome.trace is None:
             return ()
-        outgoing = self._space.take_outgoing()
+        outgoing = self._tree.after(outcome.trace)
         return () if arrival.md is not None and is_native(arrival.md) else outgoing
 
     def _count(self, batch: _Batch) -> None:
