@@ -16,10 +16,10 @@ from commands.cli.options import queue_manager
 from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
-from commands.links.config import QueuesConfig, exposed_secrets, read_config
+from commands.links.engine.config import QueuesConfig, exposed_secrets, read_config
+from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places
-from commands.links.urls import Address
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
 from commands.qmgr.store.port import LoadedState

@@ -24,7 +24,7 @@ from commands.cli.stopping import stopping
 from commands.cli.supervising import SupervisedWatch, supervised
 from commands.cli.users import groups_of
 from commands.cli.working import Page
-from commands.links.config import exposed_secrets, read_config
+from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Link, Places
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions

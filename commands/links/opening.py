@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands.broker.objects import LocalQueue
-from commands.links.config import Config, ConfigError, QueuesConfig
+from commands.links.engine.config import Config, ConfigError, QueuesConfig
+from commands.links.engine.inbound_writer import Intake, Putter
+from commands.links.engine.link_stores import Edge
+from commands.links.engine.spool import EmbeddedSpool
+from commands.links.engine.urls import Address, parse_address
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.topics import MqTopicLink
-from commands.links.inbound_writer import Intake, Putter
-from commands.links.link_stores import Edge
 from commands.links.mqtt.link import MqttLink
-from commands.links.spool import EmbeddedSpool
-from commands.links.urls import Address, parse_address
 from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
 

@@ -8,11 +8,11 @@ from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.inbound_writer import Putter
-from commands.links.message_for_tree import for_tree, publishing
+from commands.links.engine.inbound_writer import Putter
+from commands.links.engine.message_for_tree import for_tree, publishing
+from commands.links.engine.retained import as_operation
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
-from commands.links.retained import as_operation
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode
 from rfh2.folders import write
 from streams.operations import Publication, PublishToTopic

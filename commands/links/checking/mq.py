@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from commands.links.checking.findings import CheckResult
-from commands.links.config import QueuesConfig, TopicsConfig
+from commands.links.engine.config import QueuesConfig, TopicsConfig
+from commands.links.engine.urls import Address
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import (
     MQRC_NO_RETAINED_MSG,
@@ -19,7 +20,6 @@ from commands.links.ibmmq.reasons import (
     MQRC_UNKNOWN_OBJECT_NAME,
     MqError,
 )
-from commands.links.urls import Address
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqmd import Mqmd
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commands.links.checking.findings import CheckResult
-from commands.links.config import TopicsConfig
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Granted, Received, TreeUnreachableError
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication
-from commands.links.urls import Address
 
 # So many filters are tried; a broker's access rules are seldom finer.
 _TRIED: Final = 100

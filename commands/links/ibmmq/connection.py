@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from commands.links.config import ConfigError, QueuesConfig
+from commands.links.engine.config import ConfigError, QueuesConfig
+from commands.links.engine.urls import Address
 from commands.links.ibmmq.reasons import (
     CONNECT,
     MQRC_NO_MSG_AVAILABLE,
@@ -21,7 +22,6 @@ from commands.links.ibmmq.reasons import (
     MqError,
     failure,
 )
-from commands.links.urls import Address
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.distribution import how_to_install
 from rfh2.mqmd import Mqmd

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
-from commands.links.config import ConfigError, QueuesConfig
+from commands.links.engine.config import ConfigError, QueuesConfig
+from commands.links.engine.urls import Address
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MQRC_OBJECT_IN_USE, ConnectionLostError, MqError
 from commands.links.ibmmq.record import Record, RecordError, read_record
 from commands.links.ibmmq.state import LiveState
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
-from commands.links.urls import Address
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueManagerInUseError
 from streams.operations import Effect

@@ -11,15 +11,15 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from commands.links.config import TopicsConfig
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.message_for_tree import ForTree, for_tree
+from commands.links.engine.quiescence import Looks
+from commands.links.engine.spool import Refused, Spool
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import put_for
 from commands.links.ibmmq.reasons import REFUSED, ConnectionLostError, MqError
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.tree import Tree
-from commands.links.message_for_tree import ForTree, for_tree
-from commands.links.quiescence import Looks
-from commands.links.spool import Refused, Spool
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError

@@ -21,8 +21,8 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from commands.links.command_from_native import NativePublication
-from commands.links.message_for_tree import ForTree
+from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.message_for_tree import ForTree
 from rfh2.constants import MQEI_UNLIMITED, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write

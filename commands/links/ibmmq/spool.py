@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from commands.links.engine.spool import Refused, put_dead
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.unit import MqUnit
-from commands.links.spool import Refused, put_dead
 from commands.qmgr.store.port import StoredMessage
 from rfh2.errors import StoreError
 

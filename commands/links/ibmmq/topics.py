@@ -19,9 +19,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from commands.broker.puts import Outgoing
-from commands.links.command_from_native import NativePublication
-from commands.links.config import TopicsConfig
-from commands.links.filter_registry import Interest
+from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.filter_registry import Interest
+from commands.links.engine.inbound_writer import Intake, Putter
+from commands.links.engine.link_stores import Edge
+from commands.links.engine.message_for_tree import clearing, publishing
+from commands.links.engine.questions import Questions
+from commands.links.engine.quiescence import PARDON_S, Looks, settled
+from commands.links.engine.retained import differences, usable
+from commands.links.engine.threads import LinkState, Threads
 from commands.links.ibmmq.abilities import CAPABILITIES
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.outbound_pump import MqOutflow
@@ -29,13 +36,6 @@ from commands.links.ibmmq.publications import native_of
 from commands.links.ibmmq.reasons import MQRC_NOT_AUTHORIZED, ConnectionLostError, MqError
 from commands.links.ibmmq.tree import Retained, Selection, Tree
 from commands.links.ibmmq.unit import MqUnit
-from commands.links.inbound_writer import Intake, Putter
-from commands.links.link_stores import Edge
-from commands.links.message_for_tree import clearing, publishing
-from commands.links.questions import Questions
-from commands.links.quiescence import PARDON_S, Looks, settled
-from commands.links.retained import differences, usable
-from commands.links.threads import LinkState, Threads
 from commands.qmgr.link_port import Capability
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRCCF_COMMAND_FAILED

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.links.command_from_native import NativePublication
-from commands.links.config import TopicsConfig
+from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.config import TopicsConfig
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of

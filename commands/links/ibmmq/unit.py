@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from commands.broker.objects import Definition, LocalQueue
-from commands.links.config import QueuesConfig
+from commands.links.engine.config import QueuesConfig
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes

@@ -28,13 +28,18 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.puts import Outgoing
-from commands.links.backoff import Backoff
-from commands.links.command_from_native import NativePublication
-from commands.links.config import TopicsConfig
-from commands.links.filter_registry import Interest
-from commands.links.inbound_writer import Intake, Unreadable
-from commands.links.link_stores import Edge
-from commands.links.message_for_tree import clearing, publishing
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.filter_registry import Interest
+from commands.links.engine.inbound_writer import Intake, Unreadable
+from commands.links.engine.link_stores import Edge
+from commands.links.engine.message_for_tree import clearing, publishing
+from commands.links.engine.questions import Questions
+from commands.links.engine.quiescence import PARDON_S, Looks, settled
+from commands.links.engine.retained import differences, usable
+from commands.links.engine.threads import LinkState, Threads
+from commands.links.engine.urls import Address
 from commands.links.mqtt.abilities import CAPABILITIES
 from commands.links.mqtt.answers import Granted, Received, RefusedError, TreeUnreachableError
 from commands.links.mqtt.client import MqttClient
@@ -44,11 +49,6 @@ from commands.links.mqtt.packets import MqttPublication, native_of
 from commands.links.mqtt.snapshots import Snapshots
 from commands.links.mqtt.subscribing import Subscribing
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
-from commands.links.questions import Questions
-from commands.links.quiescence import PARDON_S, Looks, settled
-from commands.links.retained import differences, usable
-from commands.links.threads import LinkState, Threads
-from commands.links.urls import Address
 from commands.qmgr.link_port import Capability
 from rfh2.errors import CommandError, StoreError
 from streams.operations import (

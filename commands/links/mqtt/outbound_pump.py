@@ -20,14 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.links.config import TopicsConfig
-from commands.links.message_for_tree import for_tree
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.message_for_tree import for_tree
+from commands.links.engine.quiescence import Looks
+from commands.links.engine.spool import Refused, Spool
 from commands.links.mqtt.answers import Granted, SentPacket, TreeUnreachableError
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import MqttPublication, packet_for
 from commands.links.mqtt.topics import why_not_topic
-from commands.links.quiescence import Looks
-from commands.links.spool import Refused, Spool
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import (
     MQRC_FORMAT_ERROR,

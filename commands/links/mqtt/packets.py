@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from commands.links.command_from_native import NativePublication, is_format
-from commands.links.message_for_tree import ForTree
+from commands.links.engine.command_from_native import NativePublication, is_format
+from commands.links.engine.message_for_tree import ForTree
 from commands.links.mqtt.escaping import Pairs, escaped, fits_name, unescaped, why_not_text
 from rfh2.ccsid import text_codec
 from rfh2.constants import MQENC_NATIVE

@@ -15,11 +15,11 @@ import threading
 import time
 from typing import Final
 
-from commands.links.config import TopicsConfig
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Received, RefusedError, TreeUnreachableError
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication
-from commands.links.urls import Address
 
 _log = logging.getLogger("qpubsub.mqtt")
 _SILENCE_S: Final = 0.5

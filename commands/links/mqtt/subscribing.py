@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from commands.links.filter_registry import Interest
+from commands.links.engine.filter_registry import Interest
 from commands.links.mqtt.answers import RefusedError, Ticket, TreeUnreachableError
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.filters import Filters

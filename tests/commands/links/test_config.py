@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.links.config import Config, ConfigError, exposed_secrets, read_config
+from commands.links.engine.config import Config, ConfigError, exposed_secrets, read_config
+from commands.links.engine.urls import Address, parse_address
 from commands.links.opening import Places
-from commands.links.urls import Address, parse_address
 from tests.commands.cli_runs import run
 
 GOOD = [

@@ -1,4 +1,4 @@
-"""What the tree has to send (``commands.links.filter_registry``): asked for once, and again when it has to be."""
+"""What the tree has to send (``links.engine.filter_registry``): asked for once, and again when it has to be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from commands.links.filter_registry import Interest
+from commands.links.engine.filter_registry import Interest
 from streams.operations import SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
 from streams.subscriptions import Subscription
 from tests.commands.scenario import Scenario

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from commands.links.config import ConfigError, QueuesConfig
+from commands.links.engine.config import ConfigError, QueuesConfig
+from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.connection import Connection
-from commands.links.urls import parse_address
 from tests.commands.links.mqi.harness import load, needs_mqi
 
 pytestmark = needs_mqi

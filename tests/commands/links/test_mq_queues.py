@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.config import QueuesConfig
+from commands.links.engine.config import QueuesConfig
+from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import RecordError
-from commands.links.urls import parse_address
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

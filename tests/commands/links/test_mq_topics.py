@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.config import Config, QueuesConfig, TopicsConfig
+from commands.links.engine.config import Config, QueuesConfig, TopicsConfig
+from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import RETAIN
 from commands.links.opening import Places
-from commands.links.urls import parse_address
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
-from commands.links.config import Config, TopicsConfig
+from commands.links.engine.config import Config, TopicsConfig
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from commands.links.config import ConfigError, TopicsConfig
-from commands.links.message_for_tree import publishing
+from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.message_for_tree import publishing
+from commands.links.engine.urls import parse_address
 from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.outbound_pump import Outflow
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.snapshots import Snapshots
-from commands.links.urls import parse_address
 from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
-from commands.links.backoff import Backoff
-from commands.links.command_from_native import NativePublication, command_for, why_not_command
-from commands.links.inbound_writer import Putter
-from commands.links.message_for_tree import ForTree
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
+from commands.links.engine.inbound_writer import Putter
+from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.retained import usable
 from commands.links.mqtt.escaping import MAX_BYTES, escaped, unescaped, why_not_text
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
-from commands.links.retained import usable
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd, Rfh1, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
@@ -190,7 +190,7 @@ def test_a_publication_over_which_the_conversion_fails_is_a_dead_letter(monkeypa
     def fails(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("commands.links.inbound_writer.command_for", fails)
+    monkeypatch.setattr("commands.links.engine.inbound_writer.command_for", fails)
     unit: Any = _Unit()
     Putter("QM1", "native", DEAD).put(unit, NativePublication("a", b"data"))
     assert unit.put_to == [DEAD]

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.headers.registry import parse
-from commands.links.command_from_native import NativePublication, command_for, why_not_command
-from commands.links.message_for_tree import ForTree, clearing, for_tree, publishing
+from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
+from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
+from commands.links.engine.retained import as_operation, differences
 from commands.links.mqtt.filters import Filters, FilterTree
 from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, selects, why_not_topic
-from commands.links.retained import as_operation, differences
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, RetainedPublication

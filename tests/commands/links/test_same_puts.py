@@ -23,10 +23,10 @@ from commands.broker.objects import QueueManager
 from commands.broker.puts import Put
 from commands.cli import main
 from commands.cli.console import Console
-from commands.links.config import Config, QueuesConfig, TopicsConfig
+from commands.links.engine.config import Config, QueuesConfig, TopicsConfig
+from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.opening import Places
-from commands.links.urls import parse_address
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import CapturedMessage, Mqmd

@@ -16,7 +16,7 @@ from typing import Protocol
 from commands.broker.dead_letter import dead_letter
 from commands.broker.identifiers import Origin
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.command_from_native import NativePublication, command_for, why_not_command
+from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
 from commands.qmgr.store.errors import MessageRefusedError
 from commands.qmgr.store.port import Queues
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR

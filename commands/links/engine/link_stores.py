@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from commands.links.inbound_writer import Intake
-from commands.links.spool import Spool
+from commands.links.engine.inbound_writer import Intake
+from commands.links.engine.spool import Spool
 from streams.operations import RetainedPublication
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from commands.links.config import ConfigError
+from commands.links.engine.config import ConfigError
 
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
 _PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmmq": frozenset({"channel"})}

@@ -11,7 +11,13 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from commands.links.command_from_native import LONGEST_EXPIRY, TENTHS, NativePublication, command_for, why_not_command
+from commands.links.engine.command_from_native import (
+    LONGEST_EXPIRY,
+    TENTHS,
+    NativePublication,
+    command_for,
+    why_not_command,
+)
 from commands.qmgr.link_port import NATIVE_MARK
 from rfh2.message import Message, decode
 from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
