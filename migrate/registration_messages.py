@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from commands.broker.lifetime import tenths_until
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.explain.equivalents.lifetime import tenths_until
 from commands.model import RegisterSubscriber, RegOpt
 from migrate.registration_options import options_of
 from rfh2 import pcf_names

@@ -104,9 +104,10 @@ def test_no_section_with_tests_is_not_done() -> None:
 SUBJECTS = frozenset(
     re.findall(
         r"\w+",
-        """authority body broker cause command content display embedded event filter flow folder format legacy manager
-        message name namelist order pair pcf place point property publication put queue response retained stream string
-        sub subscriber subscription topic unit value wildcard work""",
+        """authority body broker cause command content dead display embedded event filter flow folder for format from
+        legacy letter manager mqrfh qmgr message name namelist order pair pcf place point property publication
+        publish put queue register response retained stream string sub subscriber subscription topic unit value
+        wildcard work write""",
     )
 )
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.

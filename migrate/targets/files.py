@@ -23,8 +23,8 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Final
 
+from commands.broker.lifetime import tenths_until
 from commands.broker.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
-from commands.explain.equivalents.lifetime import tenths_until
 from commands.explain.equivalents.mqsc import attributes as sub_attributes
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.explain.equivalents.sub_names import sub_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from commands.explain.equivalents.lifetime import tenths_until
+from commands.broker.lifetime import tenths_until
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.sub_names import sub_name

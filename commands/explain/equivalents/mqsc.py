@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.explain.equivalents.lifetime import tenths_until
+from commands.broker.lifetime import tenths_until
 from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from commands.explain.equivalents.sub_names import is_made_up, sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note

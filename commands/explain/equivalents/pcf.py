@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from commands.broker.lifetime import tenths_until
 from commands.explain.equivalents import pcf_commands as c
-from commands.explain.equivalents.lifetime import tenths_until
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
