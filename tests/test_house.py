@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: the direction of imports, and no I/O or clock below the edge (DESIGN)."""
+"""The rules of docs/architecture.md that a machine can check: which way imports go, no I/O or clock below the edge."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SCHEMA: Final = pa.schema(
         ("body", pa.binary()),
     ]
 )
-"""The Parquet form of puts (DESIGN, Interfaces)."""
+"""The Parquet form of puts: the fields of their JSON lines, a column each."""
 
 _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.field(name).type)]
 _BATCH_ROWS: Final = 2000

@@ -42,7 +42,7 @@ _CAPTURED: Final[dict[str, DataType]] = {
 }
 
 CAPTURED: Final = _schema(_CAPTURED)
-"""Captured messages: the columns of the Parquet form (DESIGN, Interfaces)."""
+"""Captured messages: the columns of the Parquet form (docs/capture-formats.md)."""
 
 READ: Final = _schema({**_CAPTURED, "source": _STRING, "problem": _STRING})
 """What ``spark.read.format("qpubsub")`` gives: a message; or a problem, and no message. source: the file."""
@@ -65,7 +65,7 @@ PUTS: Final = _schema(
         "body": _BINARY,
     }
 )
-"""Puts: the Parquet form (DESIGN, Interfaces)."""
+"""Puts: the Parquet form."""
 
 PROBLEM: Final = _schema({"code": _STRING, "severity": _STRING, "offset": _INT, "message": _STRING})
 
