@@ -20,7 +20,7 @@ from rfh2 import eph, layouts, mde, xqh
 from rfh2.ccsid import EBCDIC_FIELDS, text_codec
 from rfh2.layouts import Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
-from rfh2.prologue import STEPPED_OVER, Kind
+from rfh2.prologue import STEPPED_OVER, HeaderKind
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
@@ -208,7 +208,13 @@ def test_a_parameter_is_told_as_it_is_declared(name: str) -> None:
 def test_headers_have_the_names_and_lengths_that_the_code_gives_them() -> None:
     (table,) = (table for table in _tables(WIRE) if table[0][0] == "header")
     said = {row[0]: (row[1], row[2], row[3], int(re.findall(r"\d+", row[4])[0])) for row in table[1:]}
-    kinds = [*STEPPED_OVER, eph.KIND, mde.KIND, xqh.KIND, Kind("MQDLH", "DLH ", "MQDEAD", {1: layouts.MQDLH.size})]
+    kinds = [
+        *STEPPED_OVER,
+        eph.KIND,
+        mde.KIND,
+        xqh.KIND,
+        HeaderKind("MQDLH", "DLH ", "MQDEAD", {1: layouts.MQDLH.size}),
+    ]
     assert said == {
         kind.name: (
             *(f"`{kind.struc_id}`", kind.struc_id.encode(EBCDIC_FIELDS).hex().upper(), f"`{kind.format}`"),
