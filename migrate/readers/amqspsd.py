@@ -33,7 +33,8 @@ from migrate.readers.registrations import Registration, publisher_of, subscripti
 from migrate.readers.text import SourceLine, lines_of, unread
 from streams.namelists import DEFAULT_STREAM
 
-_FIELD = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)")
+# Possessive, so that a long line is looked at once; the name keeps the blanks behind it.
+_FIELD = re.compile(r"([A-Za-z][A-Za-z ]*+)\s*+[:=]\s*+(.*)")
 _SECTIONS: Final = {
     "broker relations": "relations",
     "relations": "relations",

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.mqsc.parser import parse as parse_mqsc
+from migrate.readers import amqspsd
 from rfh2 import CapturedMessage
 from rfh2.captures import FORMATS
 from rfh2.pcf import Pcf
@@ -277,8 +278,6 @@ SEQUENCES: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]
         ],
     ),
 }
-# A database keeps the whole message for each topic on which it is retained, so that its size is what grows.
-NOT_RUN: Final = ("Publish to many topics, retained",)
 LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "qload, blanks in a queue name": ("qload", raw(" ", "* Queue = a", "b\n")),
     "qload, blanks in a data line": ("qload", unload(of(" ", "X ", "g"))),
@@ -340,6 +339,12 @@ SCRIPTS: Final[dict[str, Callable[[int], str]]] = {
     "stars and dashes": of("* -\n", "DEFINE -\n"),
 }
 
+AMQSPSD: Final[dict[str, Callable[[int], str]]] = {
+    "blanks in a name": of(" ", "amqspsd\nStreams\na", "b\n"),
+    "words in a name": of("a ", "amqspsd\nStreams\n", "\n"),
+    "lines": of("QName: a\n", "amqspsd\nSubscriptions\n"),
+}
+
 
 def _cases() -> Iterator[Case]:
     for name, text in FOLDERS.items():
@@ -358,7 +363,7 @@ def _cases() -> Iterator[Case]:
         yield Case(f"encode: {name}", rebuilt, lambda n, command=command: decode_json(command(n)))
     for name, (read, make) in SEQUENCES.items():
         yield Case(f"handle: {name}", read, make)
-        if read is handle and name not in NOT_RUN:
+        if read is handle:
             yield Case(f"run: {name}", run, make)
     yield Case("encode: edited values", rebuilt, edited_folder)
     yield Case("encode: edited parameters", rebuilt, edited_pcf)
@@ -376,6 +381,8 @@ def _cases() -> Iterator[Case]:
         yield Case(f"capture: pcap, {name}", capture("pcap"), lambda n, shape=shape: session(n, shape))
     for name, script in SCRIPTS.items():
         yield Case(f"mqsc: {name}", parse_mqsc, script)
+    for name, lines in AMQSPSD.items():
+        yield Case(f"migrate: amqspsd, {name}", lambda text: list(amqspsd.read(text, "x")), lines, hostile=True)
 
 
 CASES: Final = {case.name: case for case in _cases()}

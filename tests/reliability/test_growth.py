@@ -52,8 +52,8 @@ def test_time_grows_in_proportion(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_time_grows_in_proportion_up_to_half_a_megabyte(name: str) -> None:
-    check(CASES[name], 512 * 1024)
+def test_time_grows_in_proportion_up_to_128_kib(name: str) -> None:
+    check(CASES[name], 128 * 1024)
 
 
 def squared(size: int) -> None:
