@@ -22,7 +22,6 @@ from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
-from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
@@ -30,7 +29,6 @@ from streams.subscriptions import PublicationFormat
 Pairs = tuple[tuple[str, str], ...]
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DeliveryForm:
     """What one subscriber is to be told, beside the publication itself.
