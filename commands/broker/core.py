@@ -15,7 +15,7 @@ from commands.broker.budget import Meter
 from commands.broker.context import Context, InputQueueKind, Semantics
 from commands.broker.copies import copies
 from commands.broker.dead_letter import dead_letter, is_wanted
-from commands.broker.forward import Forwarder
+from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
 from commands.broker.plan import CommandPlan
@@ -135,6 +135,7 @@ class BrokerCore:
         self.objects, self.space = objects, space
         self.rfh2_wildcards = rfh2_wildcards
         self._meter = meter
+        self._headers = RenderedHeaders()
         self.semantics = Semantics(semantics)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
         # What was defined at EPOCH, before there was a clock, begins to run out when the first message comes.
@@ -273,7 +274,7 @@ class BrokerCore:
     def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
         if not deliveries:
             return
-        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
         groups = copies(deliveries, self.semantics)
         if work.tracer is not None:
             work.tracer.copies = tuple(groups)
