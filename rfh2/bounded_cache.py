@@ -13,7 +13,8 @@ class BoundedCache(Generic[K, V]):
 
     room_bytes: for all entries. An entry that alone takes more than a 64th of that is not kept: one that large seldom
     comes again, and would drive the others out. Where an entry has no room, all the others are thrown out: what is in
-    use is made once more, while ageing would cost every look-up.
+    use is made once more, while ageing would cost every look-up. Threads may share one: what two of them keep at one
+    moment may be counted twice.
     """
 
     __slots__ = ("_entries", "_left", "_room")

@@ -29,7 +29,7 @@ from commands.broker.budget import Budget
 from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.puts import Outgoing, Put
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Deliverer, UndeliverableError
@@ -342,10 +342,10 @@ class Processor:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
             if self._link is None:
-                space = TopicSpace(objects.topics, selects)
+                space = TopicSpace(objects.topics, Selection())
             else:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
-                space = LinkedTopicSpace(objects.topics, selects, self._link, may_wait=not unit.has_savepoints)
+                space = LinkedTopicSpace(objects.topics, Selection(), self._link, may_wait=not unit.has_savepoints)
                 self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
