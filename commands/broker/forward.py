@@ -54,14 +54,15 @@ class RenderedHeaders:
 
     def render(self, key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
         """What becomes of the header, and its bytes. content: reads it, where it is not known yet."""
-        size = _size(key)
-        # Looking up a header costs as much as reading all its bytes.
-        if size > self._rendered.largest_bytes:
-            return self._render(key, content)
+        # Looking up a header costs as much as reading all its bytes, and a large one is not there.
+        largest = self._rendered.largest_bytes
+        for part in _parts(key[0]):
+            if len(part) > largest:
+                return self._render(key, content)
         made = self._rendered.get(key)
         if made is None:
             made = self._render(key, content)
-            self._rendered.keep(key, made, size + 2 * len(made[1]))
+            self._rendered.keep(key, made, _size(key, made[1]))
         return made
 
     @staticmethod
@@ -70,12 +71,14 @@ class RenderedHeaders:
         return rendered, encode(rendered.message)
 
 
-def _size(key: _HeaderKey) -> int:
-    header, form, *_ = key
-    size = _ENTRY_BYTES + 4 * sum(map(len, form.topics))
-    if isinstance(header, Rfh1):
-        return size + len(header.data)
-    return size + sum(_FOLDER_BYTES + len(folder.data) for folder in header.folders)
+def _parts(header: Rfh1 | Rfh2) -> list[bytes]:
+    return [header.data] if isinstance(header, Rfh1) else [folder.data for folder in header.folders]
+
+
+def _size(key: _HeaderKey, made: bytes) -> int:
+    header, form = key[0], key[1]
+    held = sum(_FOLDER_BYTES + len(part) for part in _parts(header))
+    return _ENTRY_BYTES + held + 4 * sum(map(len, form.topics)) + 2 * len(made)
 
 
 class Forwarder:
