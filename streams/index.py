@@ -151,17 +151,6 @@ class SubscriptionIndex:
         """Put a new value in the place of the subscription of this sub_id, topic string and scheme; blocks stay."""
         self._put(parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
 
-    def reblock(self, subscriptions: list[Subscription], blocks: BlockSet) -> None:
-        """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
-        self._blocked_under.clear()
-        self._block_sets.clear()
-        self._first_levels = frozenset()
-        self._forget_answers()
-        if not blocks:
-            return
-        for subscription in subscriptions:
-            self._put_under(blocks, parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
-
     def blocks(self, sub_id: bytes) -> BlockSet:
         """The blocks that a subscription was made under; none for one without wildcards."""
         under = self._blocked_under.get(sub_id)

@@ -21,7 +21,7 @@ _log = logging.getLogger("qpubsub.live")
 
 
 class LinkedTopicSpace(TopicSpace):
-    """A ``TopicSpacePort``: the embedded topic space with a link. Raises what the embedded one does, and
+    """The embedded topic space with a link. Raises what the embedded one does, and
     TreeNotAskedError before it has changed anything for the operation.
 
     may_wait: whether the tree may be waited for at once, inside the unit of work. changes: compare it with what it was:

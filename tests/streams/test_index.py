@@ -115,7 +115,7 @@ def test_the_same_where_nearly_everything_matches(reaches: Reaches, subscription
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["match", "match", "match", "add", "add", "remove", "replace", "reblock"]),
+        st.sampled_from(["match", "match", "match", "add", "add", "remove", "replace"]),
         PATTERNS,
         BLOCKS,
         st.sampled_from(["a", "b", "a/b", "b/a", "a/abcabc", "abcabc", "a+"]),
@@ -158,9 +158,6 @@ def test_a_kept_answer_is_the_one_found_anew(
             new = subscription(which, old.topic_string, wildcard=old.wildcard, user=f"user{number}")
             alive[which] = (new, blocks)
             index.replace(new)
-        elif step == "reblock":
-            alive = {n: (s, blocking) for n, (s, _) in alive.items()}
-            index.reblock([s for s, _ in alive.values()], BlockSet(blocking))
     for *_, topic, _ in steps:
         check(topic)
 
