@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from commands.broker.objects import Objects, QueueManager, definition_of, kind_of, state_of
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.mqsc import run_setup
 from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import definitions_in
@@ -34,7 +34,7 @@ class Target:
     def of_script(cls, qmgr: str, script: str, now: datetime) -> Target:
         """A queue manager whose objects an MQSC script defines. Raises QPubSubError for a command that fails."""
         objects = Objects(QueueManager(qmgr, psmode="COMPAT"))
-        space = TopicSpace(objects.topics, selects)
+        space = TopicSpace(objects.topics, Selection())
         run_setup(script, objects, space, now)
         return cls(objects, space.subscriptions(), {r.topic_string: r for r in space.retained_publications()})
 
@@ -47,7 +47,7 @@ class Target:
     def scratch(self) -> tuple[Objects, TopicSpace]:
         """A copy to plan on: objects of its own, and a topic space with what there is."""
         objects = copied(self.objects)
-        space = TopicSpace(objects.topics, selects)
+        space = TopicSpace(objects.topics, Selection())
         space.restore(self.subscriptions, self.retained.values())
         return objects, space
 

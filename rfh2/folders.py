@@ -195,9 +195,30 @@ def write(name: str, pairs: Iterable[tuple[str, str]]) -> str:
     marks = 2 * len(pairs) + 2
     if text.count("<") == marks == text.count(">") and "&" not in text and _RETURN not in text:
         return text  # nothing to escape, as nearly always
-    # A bare carriage return would be read back as a newline.
-    leaves = "".join(f"<{tag}>{escape(text, {_RETURN: '&#13;'})}</{tag}>" for tag, text in pairs)
+    leaves = "".join(f"<{tag}>{_escaped(text)}</{tag}>" for tag, text in pairs)
     return f"<{name}>{leaves}</{name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element to be written: its text, or the elements in it. kind: the ``dt`` of its value (wire formats 3.3)."""
+
+    tag: str
+    content: str | Sequence[Element] = ""
+    kind: str | None = None
+
+
+def write_nested(root: Element) -> str:
+    """The compact text of a folder whose elements may hold others, escaped as by ``write``."""
+    content = root.content
+    inner = _escaped(content) if isinstance(content, str) else "".join(map(write_nested, content))
+    kind = "" if root.kind is None else f' dt="{root.kind}"'
+    return f"<{root.tag}{kind}>{inner}</{root.tag}>"
+
+
+def _escaped(text: str) -> str:
+    # A bare carriage return would be read back as a newline.
+    return escape(text, {_RETURN: "&#13;"})
 
 
 def _mended(text: str) -> str:

@@ -33,14 +33,24 @@ _SUB_ID: Final = attrgetter("sub_id")
 
 _NONE: Final = range(0)
 
-# In matches.
+# In matches. A topic longer than most takes as much more as its characters take.
 _TOPIC_COST: Final = 10
+_USUAL_LENGTH: Final = 64
+_CHARACTERS_TO_A_MATCH: Final = 8
 
 # So many matches of answers that are no longer good are carried along before they are thrown out.
 STALE: Final = 4_000
 
 # A journal longer than this costs a returning topic more than finding its answer anew.
 JOURNAL_LENGTH: Final = 32
+
+
+def _cost(topic_string: str, matches: int) -> int:
+    """What an answer takes of the room."""
+    length = len(topic_string)
+    if length <= _USUAL_LENGTH:
+        return _TOPIC_COST + matches
+    return _TOPIC_COST + matches + (length - _USUAL_LENGTH) // _CHARACTERS_TO_A_MATCH
 
 
 def _in_order(holdings: list[Subscription | Several]) -> tuple[Subscription, ...]:
@@ -61,7 +71,8 @@ def _in_order(holdings: list[Subscription | Several]) -> tuple[Subscription, ...
 class SubscriptionIndex:
     """All subscriptions of a queue manager, by the topics they match.
 
-    cached_topics: for how many topics the answer is kept; ten subscriptions in answers count as one topic more.
+    cached_topics: for how many topics the answer is kept; ten subscriptions in answers count as one topic more, and so
+    do 80 characters of topics beyond the first 64 of each, so that the bound is one in bytes.
     """
 
     __slots__ = (
@@ -140,17 +151,6 @@ class SubscriptionIndex:
         """Put a new value in the place of the subscription of this sub_id, topic string and scheme; blocks stay."""
         self._put(parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
 
-    def reblock(self, subscriptions: list[Subscription], blocks: BlockSet) -> None:
-        """Have these subscriptions, which must be all there are, as if they were all made under *blocks*."""
-        self._blocked_under.clear()
-        self._block_sets.clear()
-        self._first_levels = frozenset()
-        self._forget_answers()
-        if not blocks:
-            return
-        for subscription in subscriptions:
-            self._put_under(blocks, parse_pattern(subscription.topic_string, subscription.wildcard), subscription)
-
     def blocks(self, sub_id: bytes) -> BlockSet:
         """The blocks that a subscription was made under; none for one without wildcards."""
         under = self._blocked_under.get(sub_id)
@@ -166,13 +166,14 @@ class SubscriptionIndex:
             if good_until == self._journal_end or self._still_good(topic_string, good_until):
                 return tuple(self._several[kept.start : kept.stop]) if isinstance(kept, range) else (kept,)
             del self._answers[topic_string]
-            self._leave(kept)
+            self._leave(topic_string, kept)
         matches = self.match_uncached(topic_string)
         count = len(matches)
-        if self._room < _TOPIC_COST + count:
+        cost = _cost(topic_string, count)
+        if self._room < cost:
             # What is in use comes back at the price of one match each; ageing would cost every match something.
             self._forget_answers()
-        self._room -= _TOPIC_COST + count
+        self._room -= cost
         if count == 1:
             self._answers[topic_string] = matches[0]
         elif count:
@@ -245,15 +246,15 @@ class SubscriptionIndex:
                 self._answers_since = self._journal_end
         else:
             if (kept := self._answers.pop(pattern.literal, None)) is not None:
-                self._leave(kept)
+                self._leave(pattern.literal, kept)
             self._good_until.pop(pattern.literal, None)
 
-    def _leave(self, kept: Subscription | range) -> None:
+    def _leave(self, topic_string: str, kept: Subscription | range) -> None:
         """An answer is good no more: what it referred to is to stay in memory no longer than it must."""
         if not isinstance(kept, range):
-            self._room += _TOPIC_COST + 1
+            self._room += _cost(topic_string, 1)
             return
-        self._room += _TOPIC_COST + len(kept)
+        self._room += _cost(topic_string, len(kept))
         self._stale += len(kept)
         if self._stale > STALE and 2 * self._stale > len(self._several):
             self._throw_out_stale()

@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from rfh2.frozen import quick
 from rfh2.message import Message
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -43,7 +42,6 @@ class Published(Protocol):
     def sub_point(self) -> str | None: ...
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Publication:
     """``Published``, with the message in it."""
@@ -90,7 +88,6 @@ class Unsubscribe:
     subscription: Subscription
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class PublishToTopic:
     """MQPUT to a topic.
@@ -145,7 +142,6 @@ class SubscriptionRemoved:
     subscription: Subscription
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """This publication goes to this subscription. from_retained: a retained one, to a new or asking subscriber."""

@@ -1,4 +1,4 @@
-"""The port: what the broker asks of a topic space, wherever its topic tree grows.
+"""What those see of a topic space who decide by it, wherever its topic tree grows.
 
 ``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_tree`` has the one that is linked to a
 topic tree elsewhere, an MQTT broker's or IBM MQ's. Both decide alike: commands are decided by what ``TopicSpaceView``
@@ -15,11 +15,10 @@ shows, and an operation either happens whole or raises with nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
 
-from streams.operations import Effect, Operation, RetainedPublication
+from streams.operations import RetainedPublication
 from streams.subscribers import Identity
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -50,23 +49,3 @@ class TopicSpaceView(Protocol):
 
     def retained_publications(self) -> tuple[RetainedPublication, ...]:
         """All retained publications, in order of topic string."""
-
-
-class TopicSpacePort(TopicSpaceView, Protocol):
-    """A topic space at work."""
-
-    def apply(self, operation: Operation, now: datetime) -> list[Effect]:
-        """Carry out one operation and say what it did, in order.
-
-        now: UTC. Raises CommandError with nothing changed (3072, 3073, 3152); StoreError where the topic tree can not
-        be reached and the operation must not happen without it.
-        """
-
-    def expire(self, now: datetime) -> list[Effect]:
-        """Take out what has expired, in order of expiry."""
-
-    def restore(self, subscriptions: Iterable[Subscription], retained: Iterable[RetainedPublication]) -> None:
-        """Become what was kept."""
-
-    def reevaluate_blocks(self) -> None:
-        """Have all subscriptions heed WILDCARD(BLOCK) as it is now (guide 2.5.4)."""

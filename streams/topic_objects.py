@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
+from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
@@ -33,7 +34,9 @@ MQRC_UNKNOWN_OBJECT_NAME: Final = 2085
 MQRCCF_OBJECT_ALREADY_EXISTS: Final = 4001
 MQRCCF_TOPICSTR_ALREADY_EXISTS: Final = 3300
 
-_CACHED_TOPICS: Final = 16_384
+_RESOLVED_ROOM: Final = 16 << 20
+# What a resolved topic takes beside its topic string.
+_RESOLVED_BYTES: Final = 600
 
 
 class Wildcard(StrEnum):
@@ -164,7 +167,7 @@ class TopicObjects:
     def __init__(self, objects: Iterable[TopicObject] = (BASE_DEFAULTS,)) -> None:
         self._by_name: dict[str, TopicObject] = {}
         self._by_topic: dict[str, TopicObject] = {}
-        self._resolved: dict[str, ResolvedTopic] = {}
+        self._resolved: BoundedCache[str, ResolvedTopic] = BoundedCache(_RESOLVED_ROOM)
         self._blocks: BlockSet | None = None
         # Of the topic strings in _by_topic, each once, in descending order.
         self._lengths: tuple[int, ...] | None = None
@@ -242,9 +245,8 @@ class TopicObjects:
         """The attributes that hold at a topic, inherited where objects do not give them (guide 2.5.4, 2.5.4.1)."""
         resolved = self._resolved.get(topic_string)
         if resolved is None:
-            if len(self._resolved) >= _CACHED_TOPICS:
-                self._resolved.clear()
-            resolved = self._resolved[topic_string] = self._resolve(topic_string)
+            resolved = self._resolve(topic_string)
+            self._resolved.keep(topic_string, resolved, _RESOLVED_BYTES + 4 * len(topic_string))
         return resolved
 
     def resolve_subscription(self, pattern: str, scheme: WildcardScheme) -> ResolvedTopic:

@@ -270,10 +270,6 @@ class TopicSpace:
     def _blocks_of(self, sub_id: bytes) -> BlockSet | None:
         return self._index.blocks(sub_id) if sub_id in self._subscriptions else None
 
-    def reevaluate_blocks(self) -> None:
-        """Have all subscriptions heed WILDCARD(BLOCK) as it is now: what a restart does (guide 2.5.4)."""
-        self._index.reblock(list(self._subscriptions.values()), self.topic_objects.blocks())
-
     def _subscribe(self, operation: Subscribe, now: datetime) -> list[Effect]:
         subscription = operation.subscription
         self._check_new(subscription)

@@ -18,7 +18,6 @@ from rfh2.constants import (
     MQRCCF_Q_NAME_ERROR,
 )
 from rfh2.errors import CommandError
-from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
@@ -43,7 +42,6 @@ class InputQueueKind(StrEnum):
     OTHER = "other"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Context:
     """One command's surroundings.
@@ -183,7 +181,6 @@ class Context:
             raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Destination:
     """A subscriber's traditional identity: queue manager, queue, and correlation identifier or MQCI_NONE."""

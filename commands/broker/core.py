@@ -16,7 +16,7 @@ from commands.broker.budget import Meter
 from commands.broker.context import Context, InputQueueKind, Semantics
 from commands.broker.copies import copies
 from commands.broker.dead_letter import dead_letter, is_wanted
-from commands.broker.forward import Forwarder
+from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
 from commands.broker.plan import CommandPlan
@@ -29,7 +29,6 @@ from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.frozen import quick
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
@@ -40,7 +39,6 @@ from streams.topic_space import TopicSpace
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A message that has come to a queue.
@@ -57,7 +55,6 @@ class Arrival:
     user: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one arrival came to.
@@ -142,6 +139,7 @@ class BrokerCore:
         self._before = before
         self.rfh2_wildcards = rfh2_wildcards
         self._meter = meter
+        self._headers = RenderedHeaders()
         self.semantics = Semantics(semantics)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
         # What was defined at EPOCH, before there was a clock, begins to run out when the first message comes.
@@ -282,7 +280,7 @@ class BrokerCore:
     def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
         if not deliveries:
             return
-        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command)
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
         groups = copies(deliveries, self.semantics)
         if work.tracer is not None:
             work.tracer.copies = tuple(groups)

@@ -1,7 +1,8 @@
-"""Publications on their way to subscribers: told in each one's format, with the descriptor of guide 6.7.9.
+"""Publications on their way to subscribers: rendered in each one's format, with the descriptor of guide 6.7.9.
 
-Subscribers that are told the same thing share the bytes: ``Forwarder`` makes them once for each publication and
-telling.
+Subscribers that get the same form share the bytes: ``Forwarder`` makes them once for each publication and form. A
+program puts the same header again and again with other data behind it: what became of such a header is kept from one
+command to the next (``RenderedHeaders``).
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from commands.broker.identifiers import Origin, fitting
 from commands.broker.objects import DEFAULT_STREAM
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
-from commands.headers.registry import content_of, tell
+from commands.headers.registry import content_of, render
 from commands.model import Command
+from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
@@ -25,16 +28,76 @@ from streams.operations import Delivery
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_strings import remove_prefix
 
+# A header, the form it is rendered in, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
+_HeaderKey = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
+
+_HEADERS_ROOM: Final = 8 << 20
+# Of an entry, beside the bytes of its headers: their objects, and the entry itself.
+_ENTRY_BYTES: Final = 3_000
+_FOLDER_BYTES: Final = 200
+
+
+class RenderedHeaders:
+    """What became of the only headers of publications, and the bytes of that: kept by the broker, within a bound.
+
+    room_bytes: for all of it. Headers of more than some kilobytes are not kept: what large folders hold, another
+    message seldom holds again.
+    """
+
+    __slots__ = ("_rendered",)
+
+    def __init__(self, room_bytes: int = _HEADERS_ROOM) -> None:
+        self._rendered: BoundedCache[_HeaderKey, tuple[RenderedPublication, bytes]] = BoundedCache(room_bytes)
+
+    def __len__(self) -> int:
+        return len(self._rendered)
+
+    def render(self, key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
+        """What becomes of the header, and its bytes. content: reads it, where it is not known yet."""
+        # Looking up a header costs as much as reading all its bytes, and a large one is not there.
+        largest = self._rendered.largest_bytes
+        for part in _parts(key[0]):
+            if len(part) > largest:
+                return self._render(key, content)
+        made = self._rendered.get(key)
+        if made is None:
+            made = self._render(key, content)
+            self._rendered.keep(key, made, _size(key, made[1]))
+        return made
+
+    @staticmethod
+    def _render(key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
+        rendered = render(content(), key[1])
+        return rendered, encode(rendered.message)
+
+
+def _parts(header: Rfh1 | Rfh2) -> list[bytes]:
+    return [header.data] if isinstance(header, Rfh1) else [folder.data for folder in header.folders]
+
+
+def _size(key: _HeaderKey, made: bytes) -> int:
+    header, form = key[0], key[1]
+    held = sum(_FOLDER_BYTES + len(part) for part in _parts(header))
+    return _ENTRY_BYTES + held + 4 * sum(map(len, form.topics)) + 2 * len(made)
+
 
 class Forwarder:
     """Makes the messages that the deliveries of one command come to.
 
-    command: the one that is being processed. lost: what of the publications had no place in a subscriber's format,
-    behind the name of its queue (guide 8.7).
+    command: the one that is being processed. headers: what is known from commands before. lost: what of the
+    publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).
     """
 
-    def __init__(self, qmgr: str, now: datetime, origin: Origin, command: Command | None = None) -> None:
+    def __init__(
+        self,
+        qmgr: str,
+        now: datetime,
+        origin: Origin,
+        command: Command | None = None,
+        headers: RenderedHeaders | None = None,
+    ) -> None:
         self._qmgr, self._now, self._origin, self._command = fitting(qmgr, 48), now, origin, command
+        self._headers = RenderedHeaders() if headers is None else headers
         self._contents: dict[int, Content] = {}
         self._header_contents: dict[int, Content] = {}
         self._made: dict[tuple[int, DeliveryForm], tuple[RenderedPublication, bytes]] = {}
@@ -48,38 +111,38 @@ class Forwarder:
         others: deliveries of the same publication to that subscriber under further topics, which the message names too.
         """
         publication = delivery.publication
-        telling = telling_of((delivery, *others))
-        key = (id(publication), telling)
+        form = delivery_form((delivery, *others))
+        key = (id(publication), form)
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = self._told(delivery, telling)
-        told, body = made
-        self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in told.lost]
-        mqmd = self._descriptor(delivery, told.message.mqmd, msg_id, queue_default)
-        return Message(mqmd, told.message.headers, told.message.body), body
+            made = self._made[key] = self._rendered(delivery, form)
+        rendered, body = made
+        self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in rendered.lost]
+        mqmd = self._descriptor(delivery, rendered.message.mqmd, msg_id, queue_default)
+        return Message(mqmd, rendered.message.headers, rendered.message.body), body
 
-    def _told(self, delivery: Delivery, telling: DeliveryForm) -> tuple[RenderedPublication, bytes]:
+    def _rendered(self, delivery: Delivery, form: DeliveryForm) -> tuple[RenderedPublication, bytes]:
         publication, message = delivery.publication, delivery.publication.message
         # What is retained was published by another command.
         command = None if delivery.from_retained else self._command
-        if telling.format in _IN_HEADERS and len(message.headers) == 1:
+        if form.format in _IN_HEADERS and len(message.headers) == 1:
             (header,) = message.headers
             if isinstance(header, Rfh1 | Rfh2) and message.body_format not in FORMATS:
                 mqmd = message.mqmd
                 # Only MQRFH has DirectReq.
                 reply_to = (mqmd.reply_to_q, mqmd.reply_to_qmgr) if isinstance(header, Rfh1) else ("", "")
-                key = (header, telling, mqmd.coded_char_set_id, *reply_to)
-                told, head = _header_told(key, lambda: self._header_content(id(publication), key, command))
-                again = Message(_described(mqmd, told.message.mqmd), told.message.headers, message.body)
-                return RenderedPublication(again, told.lost), head + message.body
+                key = (header, form, mqmd.coded_char_set_id, *reply_to)
+                like, head = self._headers.render(key, lambda: self._header_content(id(publication), key, command))
+                same = Message(_described(mqmd, like.message.mqmd), like.message.headers, message.body)
+                return RenderedPublication(same, like.lost), head + message.body
         content = self._contents.get(id(publication))
         if content is None:
             content = self._contents[id(publication)] = content_of(message, command)
-        told = tell(content, telling)
-        return told, encode(told.message)
+        rendered = render(content, form)
+        return rendered, encode(rendered.message)
 
-    def _header_content(self, publication: int, key: _Key, command: Command | None) -> Content:
-        """What the only header of a publication says; read once, for it may be told of many topics."""
+    def _header_content(self, publication: int, key: _HeaderKey, command: Command | None) -> Content:
+        """What the only header of a publication says; read once, for it may be rendered for many topics."""
         content = self._header_contents.get(publication)
         if content is None:
             header, _, ccsid, reply_to_q, reply_to_qmgr = key
@@ -93,19 +156,19 @@ class Forwarder:
             content = self._header_contents[publication] = content_of(Message(mqmd, (header,)), command)
         return content
 
-    def _descriptor(self, delivery: Delivery, told: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
+    def _descriptor(self, delivery: Delivery, body: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
         """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
 
-        told: describes the body.
+        body: what describes the body.
         """
         subscription, publication = delivery.subscription, delivery.publication
         published = publication.message.mqmd
         return Mqmd(
             msg_type=MQMT_DATAGRAM,
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
-            encoding=told.encoding,
-            coded_char_set_id=told.coded_char_set_id,
-            format=told.format,
+            encoding=body.encoding,
+            coded_char_set_id=body.coded_char_set_id,
+            format=body.format,
             priority=published.priority if subscription.pub_priority is None else subscription.pub_priority,
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
@@ -126,29 +189,9 @@ class Forwarder:
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 
-# A header, what is told of it, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
-_Key = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
-_HEADERS_TOLD: dict[_Key, tuple[RenderedPublication, bytes]] = {}
-_MOST_HEADERS = 2048
-
-
-def _header_told(key: _Key, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
-    """What becomes of a message's only header, and its bytes. content: reads it, where it is not known yet.
-
-    A program puts the same header again and again with other data behind it: what is told is kept.
-    """
-    made = _HEADERS_TOLD.get(key)
-    if made is None:
-        if len(_HEADERS_TOLD) >= _MOST_HEADERS:
-            _HEADERS_TOLD.clear()
-        told = tell(content(), key[1])
-        made = _HEADERS_TOLD[key] = told, encode(told.message)
-    return made
-
-
-def _described(mqmd: Mqmd, told: Mqmd) -> Mqmd:
-    """*mqmd* with what *told* says of the header."""
-    fmt, ccsid = told.format, told.coded_char_set_id
+def _described(mqmd: Mqmd, header: Mqmd) -> Mqmd:
+    """*mqmd* with what *header* says of the header."""
+    fmt, ccsid = header.format, header.coded_char_set_id
     if (mqmd.format, mqmd.coded_char_set_id) == (fmt, ccsid):
         return mqmd
     return replace(mqmd, format=fmt, coded_char_set_id=ccsid)
@@ -178,8 +221,8 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
-def telling_of(deliveries: Sequence[Delivery]) -> DeliveryForm:
-    """What the subscriber of these deliveries is to be told."""
+def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
+    """The form in which the subscriber of these deliveries gets their publication."""
     first = deliveries[0]
     subscription, options = first.subscription, first.subscription.options
     topics = tuple(remove_prefix(subscription.prefix, delivery.topic_string) for delivery in deliveries)

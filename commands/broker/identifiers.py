@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import lru_cache
 
 from rfh2.constants import MQAT_BROKER
-from rfh2.frozen import quick
 
 _PRODUCT = b"AMQ "
 _FIVE_BYTES = 0xFF_FFFF_FFFF
@@ -52,7 +51,6 @@ class Ids:
         return message_id(self._qmgr, self._seq, self._n)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Origin context of whatever the queue manager puts at one moment (guide 6.7.9, 6.7.10)."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from commands.headers.response import Warned
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from rfh2.errors import CommandError
-from rfh2.frozen import quick
 from streams.operations import Operation
 from streams.subscriptions import Subscription
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
     """The operations of one command, in order.

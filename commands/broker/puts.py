@@ -9,7 +9,6 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from commands.headers.response import Completion
-from rfh2.frozen import quick
 from rfh2.message import Message
 
 
@@ -21,7 +20,6 @@ class PutKind(StrEnum):
     DEADLETTER = "deadletter"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.

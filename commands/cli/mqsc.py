@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.cli.users import current_user, groups_of
@@ -130,7 +130,7 @@ class _Runner:
         now = datetime.now(UTC)
         if self._known is None or self._known[0] != unit.state_version:
             objects, subscriptions, retained = unit.load_state()
-            space = TopicSpace(objects.topics, selects)
+            space = TopicSpace(objects.topics, Selection())
             space.restore(subscriptions, retained)
             return Administration.of(objects, space, now, UnitQueues(unit), self._user, groups_of)
         administration = self._known[1]

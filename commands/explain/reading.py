@@ -15,10 +15,8 @@ from rfh2.explain.describe import described
 from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
-from rfh2.frozen import quick
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Explained:
     """One message, all that is known of it."""

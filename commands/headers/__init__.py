@@ -1,1 +1,1 @@
-"""The three headers of the queued interface, one module each: how it is parsed, answered in, and told in."""
+"""The three headers of the queued interface, one module each: parsing, responses, and rendering of publications."""

@@ -174,7 +174,7 @@ def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
     return tuple((tag, name) for tag, name in (("QMgrName", qmgr), ("QName", queue)) if name)
 
 
-def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
+def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication with an MQRFH: one name for each value, quoted where a value needs it.
 
     The string is in the code page in force where that has its characters; else the whole header is in UTF-8, and what
@@ -183,17 +183,17 @@ def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
     from_folders, lost = pairs_of_folders(content.folders, _is_free)
     data = (*content.data, *from_folders.data)
     pairs = [(MQPS_COMMAND, Publish.word)]
-    if telling.is_retained:
+    if form.is_retained:
         pairs.append((MQPS_PUBLICATION_OPTIONS, PubOpt.IS_RETAINED_PUB.value))
-    if telling.stream:
-        pairs.append((MQPS_STREAM_NAME, telling.stream))
-    pairs += [(MQPS_TOPIC, topic) for topic in telling.topics]
+    if form.stream:
+        pairs.append((MQPS_STREAM_NAME, form.stream))
+    pairs += [(MQPS_TOPIC, topic) for topic in form.topics]
     pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.stamps, *data)]
     pairs += (*content.user, *from_folders.user)
     lost = (*lost, *(f"{name}: its value holds a null" for name, value in pairs if "\0" in value))
     pairs = [(name, value) for name, value in pairs if "\0" not in value]
-    if telling.sub_point:
-        lost = (*lost, f"SubPoint {telling.sub_point}")
+    if form.sub_point:
+        lost = (*lost, f"SubPoint {form.sub_point}")
     frame = content.frame
     header = Rfh1(
         b"",

@@ -126,14 +126,14 @@ def reply(command: Message, says: Reply) -> Message:
     parts = []
     for at, group in enumerate(groups, 1):
         control = MQCFC_LAST if at == len(groups) else MQCFC_NOT_LAST
-        parameters = tuple(_told(group.tags, mqmd.coded_char_set_id))
+        parameters = tuple(_response_parameters(group.tags, mqmd.coded_char_set_id))
         own = (at, control, says.comp_code, group.reason)
         parts.append(Pcf(number, parameters, MQCFT_RESPONSE, 1, *own, order).encode())
     fmt = mqmd.format if mqmd.format in FORMATS else FORMAT
     return Message(Mqmd(encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, format=fmt), (), b"".join(parts))
 
 
-def _told(tags: Tags, ccsid: int) -> Iterator[Parameter]:
+def _response_parameters(tags: Tags, ccsid: int) -> Iterator[Parameter]:
     """The parameters that say *tags*; the options of one tag are one sum."""
     sums: dict[str, int] = {}
     for tag, value in tags:
@@ -190,18 +190,18 @@ def content(message: Message, command: Publish | None) -> Content:
     return replace(found, pub_time=command.pub_time, seq_num=command.seq_num, publisher=publisher)
 
 
-def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
+def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication as PCF; a body that it had follows the parameters."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
     lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]
     parameters: list[Parameter] = []
-    if telling.is_retained:
+    if form.is_retained:
         options = BY_TAG["PubOpt"].options
         assert options is not None
         parameters.append(Cfin(BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
-    pairs = [("StreamName", telling.stream)] if telling.stream else []
-    pairs += [("Topic", topic) for topic in telling.topics]
+    pairs = [("StreamName", form.stream)] if form.stream else []
+    pairs += [("Topic", topic) for topic in form.topics]
     pairs += (*content.publisher, *content.stamps, *content.data, *from_folders.data)
     for tag, value in pairs:
         known = BY_TAG[tag]
@@ -211,8 +211,8 @@ def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
             parameters.append(Cfin(known.pcf, int(value)))
         else:
             lost_here.append(f"{tag} {value!r}, which is no number")
-    if telling.sub_point:
-        lost_here.append(f"SubPoint {telling.sub_point}")
+    if form.sub_point:
+        lost_here.append(f"SubPoint {form.sub_point}")
     behind = bool(frame.after or frame.body)
     if behind and content.form is not PublicationFormat.PCF:
         lost_here.append("Format, Encoding and CodedCharSetId of the data")

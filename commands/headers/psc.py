@@ -8,7 +8,7 @@ from typing import Final
 from commands.headers.psc_commands import ALL_TAGS, parse_psc
 from commands.headers.psc_folder import split_psc
 from commands.headers.publication import Content, DeliveryForm, Pairs, RenderedPublication, frame_around
-from commands.headers.response import Completion, Reply, Tags
+from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.headers.user_folders import data_text, extensions_folder, user_folder
 from commands.headers.xml_text import has_room_for, in_xml
 from commands.model import Command, Publish, PubOpt
@@ -21,7 +21,7 @@ from rfh2.constants import (
     MQRC_RFH_PARM_ERROR,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.folders import Folder, write
+from rfh2.folders import Element, Folder, write, write_nested
 from rfh2.folders import parse as folder_roots
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
@@ -68,10 +68,10 @@ def reply(command: Message, says: Reply) -> Message:
     """
     asked = command.rfh2
     header = asked if asked is not None else _header_for(command.mqmd)
-    texts = [write("pscr", (("Completion", says.completion.value),))[: -len("</pscr>")]]
-    texts += [write("Response", (("Reason", str(answer.reason)), *_known(answer.tags))) for answer in says.answers]
-    texts.append(write("x", _known(says.attributes))[len("<x>") : -len("</x>")] + "</pscr>")
-    folders = [Folder.of("".join(texts), _charset(header))]
+    response = [Element("Completion", says.completion.value)]
+    response += (Element("Response", (_reason(answer), *_known(answer.tags))) for answer in says.answers)
+    response += _known(says.attributes)
+    folders = [Folder.of(write_nested(Element("pscr", response)), _charset(header))]
     if says.completion is not Completion.OK and asked is not None:
         folders += split_psc(asked)[0][:1]
     encoding = command.mqmd.encoding
@@ -89,8 +89,12 @@ def reply(command: Message, says: Reply) -> Message:
     return Message(described, (rfh2,))
 
 
-def _known(tags: Tags) -> Tags:
-    return tuple((tag, in_xml(value)) for tag, value in tags if tag in _TAGS)
+def _reason(answer: Warned) -> Element:
+    return Element("Reason", str(answer.reason))
+
+
+def _known(tags: Tags) -> list[Element]:
+    return [Element(tag, in_xml(value)) for tag, value in tags if tag in _TAGS]
 
 
 def _charset(header: Rfh2) -> str:
@@ -117,20 +121,20 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
     )
 
 
-def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
+def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte."""
     pairs = [("Command", Publish.word)]
-    if telling.is_retained:
+    if form.is_retained:
         pairs.append(("PubOpt", PubOpt.IS_RETAINED_PUB.value))
-    pairs += [("Topic", topic) for topic in telling.topics]
-    if telling.sub_point:
-        pairs.append(("SubPoint", telling.sub_point))
+    pairs += [("Topic", topic) for topic in form.topics]
+    if form.sub_point:
+        pairs.append(("SubPoint", form.sub_point))
     pairs += content.stamps
     lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
     if content.data:
         lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
-    told = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))
-    return replace(told, lost=(*told.lost, *lost)) if lost else told
+    rendered = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))
+    return replace(rendered, lost=(*rendered.lost, *lost)) if lost else rendered
 
 
 def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> RenderedPublication:

@@ -1,6 +1,6 @@
 """What a publication says, apart from how its header says it, and its place among the message's headers.
 
-A subscriber is told about a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). So each family reads its
+A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). So each family reads its
 header into ``Content`` and writes one of a ``Content`` and a ``DeliveryForm``; what has no place in the format is named
 in ``RenderedPublication.lost``.
 
@@ -22,7 +22,6 @@ from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
-from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
@@ -30,10 +29,9 @@ from streams.subscriptions import PublicationFormat
 Pairs = tuple[tuple[str, str], ...]
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DeliveryForm:
-    """What one subscriber is to be told, beside the publication itself.
+    """How one subscriber gets a publication: the format, and what stands in it beside the publication itself.
 
     topics: without the prefix of a stream or subscription point; several under version 6's semantics only. stream: its
     name, for subscribers that asked for it. is_retained: for subscribers that asked for it. keep_pcf: PSPROP(COMPAT),

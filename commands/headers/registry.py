@@ -40,13 +40,13 @@ HEADER_FORMATS: Final = {
     _PCF: HeaderFormat(pcf.parse, pcf.reply),
 }
 
-# How a publication is told in each format that a subscriber may have.
-TELLERS: Final[dict[PublicationFormat, Callable[[Content, DeliveryForm], RenderedPublication]]] = {
-    _RFH2: psc.tell,
-    _RFH1: mqrfh.tell,
-    _PCF: pcf.tell,
-    PublicationFormat.PROPERTIES: message_properties.tell,
-    PublicationFormat.NONE: message_properties.tell_nothing,
+# How a publication is rendered in each format that a subscriber may have.
+RENDERERS: Final[dict[PublicationFormat, Callable[[Content, DeliveryForm], RenderedPublication]]] = {
+    _RFH2: psc.render,
+    _RFH1: mqrfh.render,
+    _PCF: pcf.render,
+    PublicationFormat.PROPERTIES: message_properties.render,
+    PublicationFormat.NONE: message_properties.render_bare,
 }
 
 
@@ -113,10 +113,10 @@ def content_of(message: Message, command: Command | None = None) -> Content:
     return replace(found, put_options=options) if options else found
 
 
-def tell(content: Content, telling: DeliveryForm) -> RenderedPublication:
-    """The publication as *telling* asks for it."""
-    keep = telling.keep_pcf and content.form is _PCF
-    return TELLERS[_PCF if keep else telling.format](content, telling)
+def render(content: Content, form: DeliveryForm) -> RenderedPublication:
+    """The publication in this form."""
+    keep = form.keep_pcf and content.form is _PCF
+    return RENDERERS[_PCF if keep else form.format](content, form)
 
 
 # MQPMO_* of the put that a Publish command comes to (guide 7.2.4, 7.2.5).

@@ -14,7 +14,7 @@ from commands.headers.property_names import BY_MQPS, BY_TAG
 from commands.headers.publication import Pairs
 from commands.headers.xml_text import has_room_for, in_xml
 from rfh2.errors import DecodeError
-from rfh2.folders import Folder, parse, write
+from rfh2.folders import Element, Folder, parse, write, write_nested
 from rfh2.name_values import parse as parse_name_values
 from rfh2.name_values import write as write_name_values
 
@@ -87,12 +87,14 @@ def extensions_folder(stamps: Pairs, data: str) -> str:
     if not stamps and not data:
         return ""
     names = {"PubTime": "Pts", "SeqNum": "Seq"}
-    pairs = [(names[tag], in_xml(value)) for tag, value in stamps]
-    text = write(EXTENSIONS, [*pairs, *([(DATA, data)] if data else [])])
-    for tag, value in pairs:
-        if tag == "Seq" and _INT32.fullmatch(value):
-            text = text.replace(f"<Seq>{value}<", f'<Seq dt="i4">{value}<')
-    return text
+    elements = [Element(names[tag], in_xml(value), _kind(tag, value)) for tag, value in stamps]
+    if data:
+        elements.append(Element(DATA, data))
+    return write_nested(Element(EXTENSIONS, elements))
+
+
+def _kind(tag: str, value: str) -> str | None:
+    return "i4" if tag == "SeqNum" and _INT32.fullmatch(value) else None
 
 
 def _data_of(text: str) -> Pairs | None:

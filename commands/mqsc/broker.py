@@ -6,7 +6,7 @@ from commands.broker.authority import Authority
 from commands.broker.core import EPOCH, Arrival, BrokerCore, Outcome
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.puts import Put
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.mqsc.session import run_setup
 from rfh2.captured import CapturedMessage
 from streams.subscriptions import WildcardScheme
@@ -34,7 +34,7 @@ class Broker(BrokerCore):
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
     ) -> None:
         objects = objects if objects is not None else Objects(QueueManager(qmgr))
-        space = space if space is not None else TopicSpace(objects.topics, selects, semantics)
+        space = space if space is not None else TopicSpace(objects.topics, Selection(), semantics)
         if setup:
             run_setup(setup, objects, space, EPOCH)
         super().__init__(objects, space, semantics, authority, rfh2_wildcards=rfh2_wildcards)

@@ -29,7 +29,7 @@ from commands.broker.budget import Budget
 from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.puts import Outgoing, Put
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Deliverer, UndeliverableError
@@ -342,11 +342,12 @@ class Processor:
     def _loaded(self, unit: UnitOfWork) -> BrokerCore:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
-            space = TopicSpace(objects.topics, selects)
+            space = TopicSpace(objects.topics, Selection())
             self._tree = None
             if self._link is not None:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
                 self._tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
+                self._link.follow(subscriptions)
                 self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space

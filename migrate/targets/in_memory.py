@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.broker.objects import kind_of
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.mqsc.broker import Broker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.target import Target, copied
@@ -30,6 +30,6 @@ def applied(plan: MigrationPlan, target: Target) -> Target:
 
 def broker_of(target: Target, semantics: str = "v7") -> Broker:
     """The queued interface of such a queue manager, in memory."""
-    space = TopicSpace(target.objects.topics, selects, semantics)
+    space = TopicSpace(target.objects.topics, Selection(), semantics)
     space.restore(target.subscriptions, target.retained.values())
     return Broker(target.objects.qmgr.name, semantics=semantics, objects=target.objects, space=space)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from commands.broker.core import Arrival, Outcome
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.mqsc.broker import Broker
 from migrate.plan import MigrationPlan, Store
 from migrate.target import Target, copied
@@ -34,7 +34,7 @@ class Trial:
                 objects.put(step.definition)
         # Authority is the queue manager's to give; the report says who lacks it.
         objects.authorities = {}
-        space = TopicSpace(objects.topics, selects)
+        space = TopicSpace(objects.topics, Selection())
         space.restore(target.subscriptions, target.retained.values())
         self._broker = Broker(plan.qmgr, objects=objects, space=space)
         self._now = plan.now

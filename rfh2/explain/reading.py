@@ -12,12 +12,10 @@ from rfh2.captured import CapturedMessage
 from rfh2.chain import MAX_HEADERS, Header, decoder_of, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
-from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Located:
     """One header, and the offset of its first byte, counted from the start of the first header."""
@@ -26,7 +24,6 @@ class Located:
     offset: int
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class PartialMessage:
     """What could be decoded of one message.

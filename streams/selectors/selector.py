@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
+from rfh2.bounded_cache import BoundedCache
 from streams.selectors.compile import compile_condition
 from streams.selectors.errors import Refusal, filter_error
 from streams.selectors.evaluate import truth
@@ -31,15 +31,29 @@ class Selector:
         return compile_selector, (self.text,)
 
 
-@lru_cache(maxsize=4096)
+_ROOM: Final = 64 << 20
+# What a compiled selector takes: at least, and for each character of its text.
+_LEAST_BYTES: Final = 1_000
+_CHARACTER_BYTES: Final = 72
+_COMPILED: Final[BoundedCache[str, Selector]] = BoundedCache(_ROOM)
+
+
 def compile_selector(text: str) -> Selector:
-    """Compile a selection string; the work is linear in its length, and done once for equal texts.
+    """Compile a selection string; the work is linear in its length, and done once for equal texts that are in use.
 
     text: at most 10240 characters; where it is blank, every message is selected, as if there were no selection string.
     Raises CommandError with MQRCCF_FILTER_ERROR (3150): not a selection string, a filter on the message body, a
     property that cannot be, or a condition that no message can fulfil. Its *why* says at which character (from 1), its
     tags hold the Filter. Guide 2.4.3, 6.7.4.
     """
+    selector = _COMPILED.get(text)
+    if selector is None:
+        selector = _compile(text)
+        _COMPILED.keep(text, selector, _LEAST_BYTES + _CHARACTER_BYTES * len(text))
+    return selector
+
+
+def _compile(text: str) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
     try:

@@ -17,7 +17,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands import Arrival, Broker, Command, Outcome, parse
 from commands.headers.publication import DeliveryForm
-from commands.headers.registry import content_of, tell
+from commands.headers.registry import content_of, render
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message, encode
 from rfh2.pcf import Pcf
@@ -100,21 +100,21 @@ def test_decode_and_parse(benchmark: BenchmarkFixture, form: PublicationFormat) 
 
 @pytest.mark.parametrize("to", [RFH2, RFH1, PCF])
 @pytest.mark.parametrize("form", [RFH2, RFH1, PCF])
-def test_tell(benchmark: BenchmarkFixture, form: PublicationFormat, to: PublicationFormat) -> None:
+def test_render(benchmark: BenchmarkFixture, form: PublicationFormat, to: PublicationFormat) -> None:
     mqmd, body = PUBLISHED[form]
     message: Message = decode(body, mqmd)
     command = parse(message)
-    telling = DeliveryForm(to, (TOPIC,))
+    wanted = DeliveryForm(to, (TOPIC,))
 
     def convert() -> bytes:
-        return encode(tell(content_of(message, command), telling).message)
+        return encode(render(content_of(message, command), wanted).message)
 
     if form is not PCF:
         assert len(convert()) == len(FLOORS[to]())
     assert convert().endswith(BODY)
     benchmark(convert)
     if benchmark.enabled:
-        _say(f"{form} told as {to}", _rate(convert), _rate(FLOORS[to]))
+        _say(f"{form} rendered as {to}", _rate(convert), _rate(FLOORS[to]))
 
 
 @pytest.mark.parametrize("to", [RFH2, RFH1, PCF])

@@ -23,7 +23,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.broker.objects import QueueManager
-from commands.broker.selection import selects
+from commands.broker.selection import Selection
 from commands.qmgr.processor import BATCH, Processor
 from commands.qmgr.store import Durability, QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2
@@ -226,7 +226,7 @@ def test_start_with_100_000_subscriptions(benchmark: BenchmarkFixture, tmp_path:
 
         def started() -> TopicSpace:
             objects, subscriptions, retained = store.load_state()
-            space = TopicSpace(objects.topics, selects)
+            space = TopicSpace(objects.topics, Selection())
             space.restore(subscriptions, retained)
             return space
 

@@ -202,7 +202,7 @@ class GuideScenario:
     def _run(self, step: Step, broker: Broker) -> Came:
         came = Came(step)
         if "restart" in step.says:
-            broker.space.reevaluate_blocks()
+            broker.space.restore(broker.space.subscriptions(), broker.space.retained_publications())
         elif step.verb is None:
             administration = Administration.of(broker.objects, broker.space, step.time, user="admin")
             came.answers = [execute(statement, administration) for statement in parse(step.says["mqsc"])]

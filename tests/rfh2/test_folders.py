@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.folders import MAX_DEPTH, Folder, _leaves, _typed_leaves, _value, parse, write
+from rfh2.folders import MAX_DEPTH, Element, Folder, _leaves, _typed_leaves, _value, parse, write, write_nested
 
 CHARSETS = ["utf-8", "utf-16-le", "utf-16-be"]
 
@@ -243,6 +243,28 @@ TAGS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True).filter(lam
 def test_what_is_written_is_read_back(name: str, pairs: list[tuple[str, str]], charset: str) -> None:
     folder = Folder.of(write(name, pairs), charset)
     assert (folder.name, folder.pairs()) == (name, pairs)
+
+
+@given(name=TAGS, pairs=st.lists(st.tuples(TAGS, XML_TEXT | st.text("a&;<>#]\r\n\t '\""))))
+@example(name="psc", pairs=[("Topic", "a\r\nb\rc&<]]>")])
+def test_leaves_are_written_alike_by_both_writers(name: str, pairs: list[tuple[str, str]]) -> None:
+    assert write_nested(Element(name, [Element(*pair) for pair in pairs])) == write(name, pairs)
+
+
+def test_elements_are_written_inside_others_and_with_their_type() -> None:
+    response = Element("Response", [Element("Reason", "3082"), Element("Topic", "a & b\r")])
+    root = Element("pscr", (Element("Completion", "warning"), response, Element("Empty"), Element("Seq", "7", "i4")))
+    text = write_nested(root)
+    assert text == (
+        "<pscr><Completion>warning</Completion><Response><Reason>3082</Reason><Topic>a &amp; b&#13;</Topic></Response>"
+        '<Empty></Empty><Seq dt="i4">7</Seq></pscr>'
+    )
+    assert Folder.of(text).values() == {
+        "Completion": "warning",
+        "Response": {"Reason": "3082", "Topic": "a & b\r"},
+        "Empty": "",
+        "Seq": 7,
+    }
 
 
 TAG_TEXT = st.sampled_from(["a", "psc", "Topic", "_x", "a.b-c", "xml", "é", "1", "a:b", "", "²"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rfh2 import Folder, Message, Mqmd, Rfh2
+from rfh2 import Folder, Message, Mqmd, Rfh1, Rfh2
 from rfh2.frozen import maker, quick
 
 
@@ -94,3 +94,10 @@ def test_a_class_that_checks_its_fields_has_no_short_cut() -> None:
     for short_cut in (maker, quick):
         with pytest.raises(TypeError, match="Checked"):
             short_cut(Checked)
+
+
+@pytest.mark.parametrize("cls", [Quick, Mqmd, Message, Rfh2, Rfh1, Folder], ids=lambda cls: cls.__name__)
+def test_a_class_with_a_quick_constructor_refuses_to_be_subclassed(cls: type[Any]) -> None:
+    # A value of the subclass would silently become one of the class.
+    with pytest.raises(TypeError, match=f"{cls.__name__} cannot be subclassed"):
+        type("Sub", (cls,), {"__slots__": ()})

@@ -129,7 +129,8 @@ def messages(draw: st.DrawFn) -> Message:
     last = draw(st.sampled_from(["MQSTR", "", "MQADMIN", "OURS"]))
     for i, header in enumerate(chain):
         announced = chain[i + 1].own_format if i + 1 < len(chain) else last
-        chain[i] = with_format(header, announced + draw(st.sampled_from(["", "\0"])))
+        ends = ["", "\0"] if i + 1 < len(chain) else ["", "\0", "\t"]
+        chain[i] = with_format(header, announced + draw(st.sampled_from(ends)))
     fmt = chain[0].own_format if chain else last
     return Message(Mqmd(format=fmt, coded_char_set_id=ccsid), tuple(chain), body)
 
@@ -147,6 +148,24 @@ def test_valid_chains_are_decoded_to_what_they_were_made_of(message: Message) ->
     for made, found in zip(message.headers, again.headers, strict=True):
         if isinstance(made, Rfh2):
             assert found == made
+
+
+@pytest.mark.parametrize("end", ["\t", "\n", "\r", "\v", "\f", "\x1c", "\x85", "\xa0", "\0", "\0 \t"], ids=repr)
+@pytest.mark.parametrize(
+    "header",
+    [Rfh2(), Rfh1(b" MQPSCommand Publish"), Dlh(2085), Xqh(Mqmd()), Mde(), Eph(bytes(36))],
+    ids=lambda header: type(header).__name__,
+)
+def test_format_loses_its_trailing_blanks_and_no_other_white_space(header: Any, end: str) -> None:
+    """Programs pad Format with blanks; whatever else stands at its end is theirs, and comes back as it was."""
+    fmt = "OURS" + end
+    raw = encode(Message(Mqmd(format=header.own_format), (with_format(header, fmt),), b"data"))
+    message = decode(raw, Mqmd(format=header.own_format, coded_char_set_id=819))
+    (found,) = message.headers
+    assert (found.mqmd if isinstance(found, Xqh) else found).format == fmt
+    assert encode(message) == raw
+    descriptor = Mqmd(format=fmt).encode()
+    assert (Mqmd.decode(descriptor).format, Mqmd.decode(descriptor).encode()) == (fmt, descriptor)
 
 
 @given(message=messages(), part=st.sampled_from(["encoding", "flags", "folders"]))

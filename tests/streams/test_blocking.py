@@ -119,7 +119,7 @@ def test_a_subscription_keeps_the_blocks_it_was_made_under(
         "BEFORE": ["Sports", *under_rugby],
         "AFTER": ["Sports", *under_football],
     }
-    space.reevaluate_blocks()
+    space.restore(space.subscriptions(), ())
     assert received(space, PUBLISHED, publication, now) == {
         "BEFORE": ["Sports", *under_football],
         "AFTER": ["Sports", *under_football],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rfh2.errors import CommandError
 from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_wildcards import parse_char_pattern
-from streams.index import JOURNAL_LENGTH, SubscriptionIndex
+from streams.index import JOURNAL_LENGTH, SubscriptionIndex, _cost
 from streams.subscriptions import Subscription, WildcardScheme
 
 Make = Callable[..., Subscription]
@@ -115,7 +115,7 @@ def test_the_same_where_nearly_everything_matches(reaches: Reaches, subscription
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["match", "match", "match", "add", "add", "remove", "replace", "reblock"]),
+        st.sampled_from(["match", "match", "match", "add", "add", "remove", "replace"]),
         PATTERNS,
         BLOCKS,
         st.sampled_from(["a", "b", "a/b", "b/a", "a/abcabc", "abcabc", "a+"]),
@@ -158,9 +158,6 @@ def test_a_kept_answer_is_the_one_found_anew(
             new = subscription(which, old.topic_string, wildcard=old.wildcard, user=f"user{number}")
             alive[which] = (new, blocks)
             index.replace(new)
-        elif step == "reblock":
-            alive = {n: (s, blocking) for n, (s, _) in alive.items()}
-            index.reblock([s for s, _ in alive.values()], BlockSet(blocking))
     for *_, topic, _ in steps:
         check(topic)
 
@@ -241,6 +238,39 @@ def test_the_cache_has_a_bound(subscription: Make, cached_topics: int, most: int
         assert len(index._answers) <= most
         assert len(index._several) <= 2 * most
         assert len(index._good_until) <= most
+
+
+def test_the_bound_of_the_cache_is_one_in_bytes(subscription: Make) -> None:
+    """Long topics take more of the room, and give it back."""
+    index = SubscriptionIndex(1_000)
+    index.add(subscription(1, "#"))
+    index.add(subscription(2, "*", wildcard=C))
+    for number in range(300):
+        topic = f"{'x' * 10_000}{number}"
+        assert ids(index.match(topic)) == [1, 2]
+        assert sum(map(len, index._answers)) <= 80_000
+    for change in range(200):
+        # A kept answer that is no longer good leaves as much room as it took.
+        topic = f"{'x' * 10_000}{change % 5}"
+        index.match(topic)
+        index.add(subscription(10 + change, topic))
+    for number in range(5):
+        index.match(f"{'x' * 10_000}{number}")
+    kept = sum(_cost(topic, len(index.match(topic))) for topic in list(index._answers))
+    assert index._room == 10_000 - kept
+
+
+@pytest.mark.parametrize("changes", range(1, 2 * JOURNAL_LENGTH + 3))
+def test_an_answer_is_right_after_any_number_of_wildcard_changes(subscription: Make, changes: int) -> None:
+    """The journal reaches back so far and no further: on either side of its end, and at it."""
+    for touches in (False, True):
+        index = SubscriptionIndex()
+        index.add(subscription(0, "a/+"))
+        assert ids(index.match("a/b")) == [0]
+        index.add(subscription(1, "+/b" if touches else "other/#"))
+        for number in range(2, 1 + changes):
+            index.add(subscription(number, f"other/{number}/#"))
+        assert ids(index.match("a/b")) == ([0, 1] if touches else [0])
 
 
 def test_what_answers_no_longer_refer_to_does_not_stay_in_memory(subscription: Make) -> None:

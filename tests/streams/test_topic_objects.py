@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 
 from rfh2.errors import CommandError
+from streams import topic_objects
 from streams.subscriptions import WildcardScheme
 from streams.topic_objects import (
     BASE_TOPIC,
@@ -162,3 +164,16 @@ def test_blocks_are_those_of_now() -> None:
     assert objects.blocks().topic_strings == {"Sport/Tennis"}
     objects.delete("TENNIS")
     assert not objects.blocks()
+
+
+def test_what_is_kept_of_resolved_topics_has_a_bound_in_bytes() -> None:
+    objects = TopicObjects()
+    tracemalloc.start()
+    try:
+        for number in range(6_000):
+            topic = f"{'x' * 10_000}/{number}"
+            assert objects.resolve(topic).topic_string == topic
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < topic_objects._RESOLVED_ROOM

@@ -456,7 +456,7 @@ def test_blocks_hold_for_retained_publications_as_for_others(
     renewed = replace(blocked, user="again")
     space.apply(AlterSubscription(renewed, send_retained=False), now)
     assert len(space.apply(RequestRetained(blocked), now)) == 1
-    space.reevaluate_blocks()
+    space.restore(space.subscriptions(), space.retained_publications())
     assert len(space.apply(RequestRetained(blocked), now)) == 2
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import DeliveryForm
-from commands.headers.registry import content_of, tell
+from commands.headers.registry import content_of, render
 from rfh2.constants import MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
@@ -63,8 +63,9 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
     """The message for *queue* that stands for this publication, put in the moment in which it is published."""
     publication = operation.publication
     published = publication.message.mqmd
-    told = tell(content_of(publication.message), DeliveryForm(PublicationFormat.PROPERTIES, (operation.topic_string,)))
-    headers = list(told.message.headers)
+    form = DeliveryForm(PublicationFormat.PROPERTIES, (operation.topic_string,))
+    rendered = render(content_of(publication.message), form)
+    headers = list(rendered.message.headers)
     at = next(at for at, header in enumerate(headers) if isinstance(header, Rfh2))
     header = headers[at]
     assert isinstance(header, Rfh2)
@@ -72,7 +73,7 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
     folders = tuple(folder for folder in header.folders if folder.name not in _OWN)
     charset = header.folders[0].charset
     headers[at] = header.with_folders((Folder.of(own, charset), *folders))
-    described = told.message.mqmd
+    described = rendered.message.mqmd
     mqmd = Mqmd(
         expiry=published.expiry,
         encoding=described.encoding,
@@ -86,7 +87,7 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
         order=described.order,
         charset=described.charset,
     )
-    message = Message(mqmd, tuple(headers), told.message.body)
+    message = Message(mqmd, tuple(headers), rendered.message.body)
     return _outgoing(qmgr, queue, message, operation.topic_string, publication.expires_at)
 
 

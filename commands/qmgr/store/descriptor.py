@@ -26,6 +26,7 @@ from commands.qmgr.store.errors import (
     MQRC_PRIORITY_ERROR,
     MessageRefusedError,
 )
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.chain import sniffed
 from rfh2.constants import (
@@ -87,8 +88,10 @@ _arrived = maker(Arrived)
 # The same descriptor comes again and again, but for its MsgId, CorrelId, PutDate and PutTime. What one comes to that
 # needs no edit is remembered by all the rest of it, by the user and by the application.
 _Key = tuple[bytes, bytes, bytes, str | None, str]
-_AS_IT_CAME: dict[_Key, tuple[int, bool, str | None, int | None]] = {}
-_MOST_KEPT: Final = 4096
+_Fields = tuple[int, bool, str | None, int | None]
+_ENTRY_BYTES: Final = 800
+_ACCEPTED_ROOM: Final = 4 << 20
+_ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_ROOM)
 _BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
 _BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
 _BEHIND: Final = slice(_SPANS["PutTime"].stop, None)
@@ -124,14 +127,13 @@ def arrive(
     Raises MessageRefusedError with 2026, 2013, 2050 or 2047 for a descriptor that MQPUT would refuse.
     """
     key = (md[_BEFORE_IDS], md[_BETWEEN], md[_BEHIND], user, application)
-    as_it_came = _AS_IT_CAME.get(key)
-    if as_it_came is not None and _is_stamped(md):
-        return _arrived(md, *as_it_came)
+    accepted = _ACCEPTED.get(key)
+    if accepted is not None and _is_stamped(md):
+        return _arrived(md, *accepted)
     arrived = _worked_out(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
     if arrived.md is md and _is_stamped(md):
-        if len(_AS_IT_CAME) >= _MOST_KEPT:
-            _AS_IT_CAME.clear()
-        _AS_IT_CAME[key] = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
+        fields = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
+        _ACCEPTED.keep(key, fields, _ENTRY_BYTES + len(md) + 4 * (len(user or "") + len(application)))
     return arrived
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from commands.broker.forward import RenderedHeaders, remaining_expiry
 from commands.broker.objects import (
     ADMIN_STREAM,
     CONTROL_QUEUE,
@@ -300,3 +305,85 @@ def test_topics_are_escaped_again(world: Scenario) -> None:
     got = sent(world, "Stock/A & B")
     assert got.topic == "Stock/A & B"
     assert got.folders[0] == "<psc><Command>Publish</Command><Topic>Stock/A &amp; B</Topic></psc>"
+
+
+_PUBLISHED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("expiry", "after_s", "left"),
+    [(-1, 10, -1), (600, 0, 600), (600, 1.55, 585), (600, 59.9, 1), (600, 60, 1), (600, 3600, 1), (600, -5, 600)],
+    ids=["unlimited", "at-once", "part-of-a-tenth", "last-tenth", "run-out", "long-gone", "clock-set-back"],
+)
+def test_6_7_9_expiry_is_what_is_left_and_never_0(expiry: int, after_s: float, left: int) -> None:
+    """MQPUT refuses an Expiry of 0 with 2013."""
+    assert remaining_expiry(expiry, _PUBLISHED_AT, _PUBLISHED_AT + timedelta(seconds=after_s)) == left
+
+
+_HEADERS = st.fixed_dictionaries(
+    {
+        "topics": st.sampled_from([("a",), ("b",), ("a", "b")]),
+        "usr": st.sampled_from(["", "<usr><n>1</n></usr>", "<usr><n>2</n></usr>", f"<usr><n>{'x' * 5000}</n></usr>"]),
+        "data": st.sampled_from([b"", b"1", b"2"]),
+        "order": st.sampled_from(["little", "big"]),
+        "ccsid": st.sampled_from([1208, 819]),
+        "is_retained": st.booleans(),
+    }
+)
+_STEPS = st.lists(st.one_of(_HEADERS, st.sampled_from(["QA", "QB"])), max_size=25)
+
+
+@given(_STEPS)
+def test_what_is_kept_of_headers_is_what_would_be_rendered(steps: list[Any]) -> None:
+    """Cached and not, with subscriptions that come in between: the same puts, byte for byte."""
+    kept, plain = Scenario(), Scenario()
+    kept.broker._headers, plain.broker._headers = RenderedHeaders(640_000), RenderedHeaders(0)
+    for queue in ("QA", "QB"):
+        for world in (kept, plain):
+            world.register("+", reply_to=queue, options=["InclStreamName"] if queue == "QB" else [])
+    for step in steps:
+        results = []
+        for world in (kept, plain):
+            if isinstance(step, str):
+                results.append(world.register("a", reply_to=step, options=["InformIfRet", "FullResp"]))
+                continue
+            options = ["RetainPub"] if step["is_retained"] else []
+            folder = psc("Publish", *(("PubOpt", each) for each in options), *(("Topic", t) for t in step["topics"]))
+            results.append(
+                world.send(
+                    *filter(None, (folder, step["usr"])),
+                    queue=DEFAULT_STREAM,
+                    data=step["data"],
+                    request=False,
+                    wire={"order": step["order"]},
+                    coded_char_set_id=step["ccsid"],
+                )
+            )
+        assert results[0].outcome == results[1].outcome
+    assert len(plain.broker._headers) == 0
+
+
+def test_what_is_kept_of_headers_has_a_bound_in_bytes(world: Scenario) -> None:
+    room = 4_000_000
+    world.register("a", reply_to="SUB.Q")
+    world.broker._headers = RenderedHeaders(room)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(1500):
+            usr = f"<usr><id>{number}</id><text>{'x' * (number % 20_000)}</text></usr>"
+            assert world.send(psc("Publish", ("Topic", "a")), usr, queue=DEFAULT_STREAM, request=False).puts
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 100 < len(world.broker._headers) < 1500
+    assert after - before < room
+
+
+def test_a_large_header_is_not_kept(world: Scenario) -> None:
+    world.register("a", reply_to="SUB.Q")
+    world.publish("a")
+    assert len(world.broker._headers) == 1
+    usr = f"<usr><text>{'x' * 200_000}</text></usr>"
+    assert world.send(psc("Publish", ("Topic", "a")), usr, queue=DEFAULT_STREAM, request=False).puts
+    assert len(world.broker._headers) == 1

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.broker.forward import telling_of
+from commands.broker.forward import delivery_form
 from commands.broker.objects import DEFAULT_STREAM
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
-from commands.headers.registry import content_of, tell
+from commands.headers.registry import content_of, render
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import describing
 from rfh2.folders import Folder
@@ -261,7 +261,7 @@ def test_properties_of_what_is_retained(world: OlderScenario) -> None:
     world.publish("a", options=["RetainPub"])
     (retained,) = world.broker.space.retained_publications()
     delivery = Delivery(world.subscription("PROPERTIES.Q"), "a", retained.publication, from_retained=True)
-    told = tell(content_of(retained.publication.message), telling_of([delivery]))
+    told = render(content_of(retained.publication.message), delivery_form([delivery]))
     header = told.message.rfh2
     assert header is not None
     assert '<Ret dt="boolean">1</Ret>' in header.folders[0].text
@@ -358,7 +358,7 @@ def test_one_value_for_each_option_and_the_stream_by_name() -> None:
 def test_the_subscription_point_has_no_name_in_the_older_headers() -> None:
     content = content_of(rfh2_publication("<psc><Command>Publish</Command><Topic>a</Topic></psc>"))
     for form in (RFH1, PCF):
-        assert tell(content, DeliveryForm(form, ("a",), sub_point="USD")).lost[0] == "SubPoint USD"
+        assert render(content, DeliveryForm(form, ("a",), sub_point="USD")).lost[0] == "SubPoint USD"
 
 
 # Code pages
@@ -444,7 +444,7 @@ def test_a_header_before_the_mqrfh_announces_what_follows_it(world: OlderScenari
 def test_data_without_a_header_gets_one(form: PublicationFormat) -> None:
     """What a new program put to the topic (guide 7.7)."""
     md = Mqmd(format="MQSTR", encoding=273, coded_char_set_id=850)
-    told = tell(content_of(Message(md, (), b"data")), DeliveryForm(form, ("a",)))
+    told = render(content_of(Message(md, (), b"data")), DeliveryForm(form, ("a",)))
     again = decode(encode(told.message), told.message.mqmd)
     assert (len(again.headers), again.body) == (1, b"data")
     assert (again.body_format, again.body_encoding, again.body_ccsid) == ("MQSTR", 273, 850)
@@ -452,7 +452,7 @@ def test_data_without_a_header_gets_one(form: PublicationFormat) -> None:
 
 def test_data_without_a_header_stays_so_for_none() -> None:
     message = Message(Mqmd(format="MQSTR", coded_char_set_id=850), (), b"data")
-    assert tell(content_of(message), DeliveryForm(NONE, ("a",))) == RenderedPublication(message)
+    assert render(content_of(message), DeliveryForm(NONE, ("a",))) == RenderedPublication(message)
 
 
 # Laws
@@ -483,7 +483,7 @@ def rfh1_publication(user: list[tuple[str, str]], data: list[tuple[str, str]], b
 def retold(message: Message, *forms: PublicationFormat) -> Message:
     """*message* told on by one queue manager after the other, over the wire each time."""
     for form in forms:
-        told = tell(content_of(message), DeliveryForm(form, ("a",)))
+        told = render(content_of(message), DeliveryForm(form, ("a",)))
         message = decode(encode(told.message), told.message.mqmd)
     return message
 
@@ -551,7 +551,7 @@ def test_any_publication_can_be_told_in_any_format(
 ) -> None:
     topic = topic.replace("\0", "x")
     content: Content = content_of(message)
-    told = tell(content, DeliveryForm(form, (topic,), "USD", "S.STREAM", is_retained, user_data=topic))
+    told = render(content, DeliveryForm(form, (topic,), "USD", "S.STREAM", is_retained, user_data=topic))
     again = decode(encode(told.message), told.message.mqmd)
     if form is PCF:
         assert again.body.endswith(content.frame.body)
@@ -618,7 +618,7 @@ def test_6_6_a_header_before_the_command_announces_what_the_subscriber_is_told(
     encoding = 546 if order == "little" else 273
     first = describing(before, {"format": holder.own_format, "encoding": encoding, "coded_char_set_id": 819})
     mqmd = Mqmd(format=before.own_format, encoding=encoding, coded_char_set_id=819, order=order)
-    told = tell(content_of(decode(encode(Message(mqmd, (first, holder), b"42")), mqmd)), DeliveryForm(form, ("a",)))
+    told = render(content_of(decode(encode(Message(mqmd, (first, holder), b"42")), mqmd)), DeliveryForm(form, ("a",)))
 
     again = decode(encode(told.message), told.message.mqmd)
     kinds = {RFH2: ["MQRFH2"], RFH1: ["MQRFH"], PCF: [], PROPERTIES: ["MQRFH2"], NONE: []}[form]

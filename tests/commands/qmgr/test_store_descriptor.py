@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -204,8 +205,21 @@ def test_what_is_remembered_is_what_would_be_worked_out(puts: list[tuple[dict[st
     made = [(replace(FULL, **fields).encode(), changed) for fields, changed in puts]
     remembered = [arrived(md, **changed) for md, changed in made]
     for (md, changed), found in zip(made, remembered, strict=True):
-        descriptor._AS_IT_CAME.clear()
+        descriptor._ACCEPTED.clear()
         assert arrived(md, **changed) == found
+
+
+def test_what_is_remembered_has_a_bound_in_bytes() -> None:
+    descriptor._ACCEPTED.clear()
+    tracemalloc.start()
+    try:
+        for number in range(8_000):
+            arrived(replace(FULL, appl_identity_data=f"{number}").encode(), user="u" * 200)
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert 1_000 < len(descriptor._ACCEPTED) < 8_000
+    assert peak < descriptor._ACCEPTED_ROOM
 
 
 def test_a_message_without_a_descriptor_gets_the_defaults_and_the_format_of_its_header() -> None:
