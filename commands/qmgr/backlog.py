@@ -16,8 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import dead_letter
-from commands.broker.identifiers import Origin
+from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import Owes, Owing, StoredMessage, UnitOfWork
@@ -49,6 +48,7 @@ class Backlog:
         self._clock, self._longest_pause_s = clock, longest_pause_s
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._messages = self._bytes = 0
+        self._is_counted = False
         self._pause_s = _FIRST_PAUSE_S
         self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
@@ -68,11 +68,13 @@ class Backlog:
         return self._messages
 
     def doubt(self) -> None:
-        """A unit of work was backed out: what it did is not so."""
-        self._may_owe = True
+        """A unit of work was backed out, or another process has worked: what is known of it may not be so."""
+        self._may_owe, self._is_counted = True, False
 
-    def takes(self, size_bytes: int) -> bool:
+    def takes(self, owing: Owing, size_bytes: int) -> bool:
         """Whether there is room for one more."""
+        if not self._is_counted:
+            self._count(owing)
         return self._messages < self._most_messages and self._bytes + size_bytes <= self._most_bytes
 
     def add(self, owing: Owing, queue: str, message: StoredMessage, why: str) -> None:
@@ -118,11 +120,15 @@ class Backlog:
         for queue in self._told - left:
             _log.info("%s: nothing is kept for it any more", _named(queue))
         self._told &= left
-        self._messages, self._bytes = owing.total() if left else (0, 0)
+        self._count(owing)
         self._may_owe = bool(left)
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
         self._tried = None if more else self._clock()
         return more
+
+    def _count(self, owing: Owing) -> None:
+        self._messages, self._bytes = owing.total() if owing.queues() else (0, 0)
+        self._is_counted = True
 
     def _pay_one(self, unit: UnitOfWork, owing: Owing, queue: str, qmgr: QueueManager) -> tuple[int, QueueError | None]:
         """How many of those owed to *queue* are owed no more, and what refused the next one."""
@@ -154,7 +160,8 @@ def _delivered(
         refusal = refusal_of(queue)
         if refusal is None:
             return None
-        mqmd, body = dead_letter(mqmd, body, refusal.reason, queue, qmgr.name, Origin.of(qmgr.name, now))
+        letter = DeadLetters(qmgr.name, qmgr.deadq).put(mqmd, body, refusal.reason, queue, now)
+        mqmd, body = letter.message.mqmd, letter.body
     return refusal_of(qmgr.deadq)
 
 

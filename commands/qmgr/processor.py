@@ -32,7 +32,7 @@ from commands.broker.puts import Outgoing, Put
 from commands.broker.selection import selects
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.delivery import Deliverer, UndeliverableError
+from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
 from commands.qmgr.linked_space import LinkedTopicSpace
@@ -341,6 +341,7 @@ class Processor:
     def _loaded(self, unit: UnitOfWork) -> BrokerCore:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
+            self._backlog.doubt()
             if self._link is None:
                 space = TopicSpace(objects.topics, selects)
             else:
@@ -416,15 +417,15 @@ class Processor:
 
     def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
         deliverer = self._deliverer
-        if deliverer is None or not deliverer.is_of(unit, broker):
-            deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
+        if deliverer is None or not deliverer.is_of(unit, broker.objects):
+            deliverer = self._deliverer = Deliverer(unit, broker.objects, self._told, self._backlog)
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: _Batch) -> None:
         size_bytes = sum(map(len, again.bodies))
         self._guard.meter.changed(len(again.bodies))
         self._guard.meter.made(size_bytes)
-        refused = self._delivering(unit, broker).deliver_again(again, arrival)
+        refused = self._delivering(unit, broker).deliver_again(again, Cause(arrival.now, arrival.md))
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(again.bodies) - len(refused)
@@ -443,11 +444,11 @@ class Processor:
         is_told: bool = False,
     ) -> None:
         """Put what came of one command; it counts once all of it is put. is_told: the log says already what failed."""
-        deliverer = self._delivering(unit, broker)
-        done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
+        deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
+        done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
         outgoing = self._for_tree(arrival)
         for put in outgoing:
-            deliverer.deliver(put, arrival)
+            deliverer.deliver(put, cause)
         tally = batch.tally
         tally.commands += 1
         tally.linked += len(outgoing)
