@@ -472,6 +472,23 @@ def test_a_refused_put_leaves_the_unit_of_work_going(
     assert (bodies(store, "Q"), bodies(store, "OTHER")) == ([b"1", b"2"], [b"3"])
 
 
+def test_maxdepth_counts_nothing_of_a_part_that_was_backed_out(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("Q", max_depth=2))
+        unit.put("Q", None, b"1")
+        with suppress(UndoneError), unit.savepoint():
+            unit.put("Q", None, b"never")
+            raise UndoneError
+        unit.put("Q", None, b"2")
+        with suppress(UndoneError), unit.savepoint():
+            unit.get("Q")
+            raise UndoneError
+        with pytest.raises(QueueError) as refused:
+            unit.put("Q", None, b"3")
+        assert refused.value.reason == 2053
+    assert bodies(store, "Q") == [b"1", b"2"]
+
+
 def test_a_full_queue_has_room_again_after_a_get_or_an_expiry(store: QueueManagerStore, clock: Clock) -> None:
     with store.unit_of_work() as unit:
         unit.save_definition(LocalQueue("Q", max_depth=2))
