@@ -97,8 +97,8 @@ class EffectKeeper:
         if self._number is None:
             self._number = reading.highest(self._database, "publications")
         self._number += 1
-        self._pending.publish((self._number, *row))
-        self.messages.keep(self._number, publication.message, len(row[-2]) + len(row[-1]))
+        self._pending.publish(self._number, row)
+        self.messages.keep(self._number, publication.message, len(row.md) + len(row.body))
         return StoredPublication(
             self._number, publication.published_at, publication.expires_at, publication.local, self.messages
         )

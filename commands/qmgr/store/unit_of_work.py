@@ -43,7 +43,8 @@ from commands.qmgr.store.errors import (
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
-from commands.qmgr.store.read_ahead import Heads, Row
+from commands.qmgr.store.read_ahead import Heads
+from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.write_buffer import NOTHING, Mark, Pending
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
@@ -199,8 +200,8 @@ class SqliteUnitOfWork:
         else:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
-        row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
-        if self._pending.put(row):
+        user, persistent, kept = arrived.user, arrived.persistent, arrived.md
+        if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
             self.settle()
         self._seq = seq
         self._heads.changed(name)
@@ -441,9 +442,9 @@ class SqliteUnitOfWork:
             self._cache.qmgr = queue_manager(self._connection, self.database.path)
         return self._cache.qmgr
 
-    def _is_given(self, row: Row, now_us: int) -> bool:
+    def _is_given(self, row: MessageRow, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
-        seq, queue, expires_at = row[0], row[1], row[8]
+        seq, queue, _, _, _, _, expires_at, _, _, _ = row
         self._pending.take(seq)
         if expires_at is not None and expires_at <= now_us:
             # It may or may not have been among those counted.
