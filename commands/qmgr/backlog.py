@@ -52,7 +52,7 @@ class Backlog:
         self._pause_s = _FIRST_PAUSE_S
         self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     @property
     def is_due(self) -> bool:
@@ -93,8 +93,8 @@ class Backlog:
         if not self._may_owe:
             self._pause_s, self._tried = _FIRST_PAUSE_S, self._clock()
         self._may_owe = True
-        if queue not in self._told:
-            self._told.add(queue)
+        if queue not in self._logged:
+            self._logged.add(queue)
             text = "publications for %s are kept until they can be delivered, and other subscribers get theirs: %s"
             _log.error(text, _named(queue), why, extra={"queue": queue})
 
@@ -108,8 +108,8 @@ class Backlog:
             paid, refusal = self._pay_one(unit, owing, queue, qmgr)
             more = more or (paid > 0 and refusal is None)
             if refusal is not None:
-                if queue not in self._told:
-                    self._told.add(queue)
+                if queue not in self._logged:
+                    self._logged.add(queue)
                     text = "%s: publications that were kept cannot be delivered yet: %s"
                     _log.error(text, _named(queue), refusal, extra={"queue": queue})
                 most = qmgr.psrtycnt if qmgr.psnpmsg == "DISCARD" else None
@@ -117,9 +117,9 @@ class Backlog:
                     text = "%s: %d non-persistent publications are discarded (PSNPMSG)"
                     _log.error(text, _named(queue), given_up, extra={"queue": queue})
         left = owing.queues()
-        for queue in self._told - left:
+        for queue in self._logged - left:
             _log.info("%s: nothing is kept for it any more", _named(queue))
-        self._told &= left
+        self._logged &= left
         self._count(owing)
         self._may_owe = bool(left)
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)

@@ -87,7 +87,7 @@ _arrived = maker(Arrived)
 # The same descriptor comes again and again, but for its MsgId, CorrelId, PutDate and PutTime. What one comes to that
 # needs no edit is remembered by all the rest of it, by the user and by the application.
 _Key = tuple[bytes, bytes, bytes, str | None, str]
-_AS_IT_CAME: dict[_Key, tuple[int, bool, str | None, int | None]] = {}
+_ACCEPTED: dict[_Key, tuple[int, bool, str | None, int | None]] = {}
 _MOST_KEPT: Final = 4096
 _BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
 _BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
@@ -124,18 +124,18 @@ def arrive(
     Raises MessageRefusedError with 2026, 2013, 2050 or 2047 for a descriptor that MQPUT would refuse.
     """
     key = (md[_BEFORE_IDS], md[_BETWEEN], md[_BEHIND], user, application)
-    as_it_came = _AS_IT_CAME.get(key)
-    if as_it_came is not None and _is_stamped(md):
-        return _arrived(md, *as_it_came)
-    arrived = _worked_out(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
+    accepted = _ACCEPTED.get(key)
+    if accepted is not None and _is_stamped(md):
+        return _arrived(md, *accepted)
+    arrived = _normalised(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
     if arrived.md is md and _is_stamped(md):
-        if len(_AS_IT_CAME) >= _MOST_KEPT:
-            _AS_IT_CAME.clear()
-        _AS_IT_CAME[key] = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
+        if len(_ACCEPTED) >= _MOST_KEPT:
+            _ACCEPTED.clear()
+        _ACCEPTED[key] = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
     return arrived
 
 
-def _worked_out(
+def _normalised(
     md: bytes,
     queue: str,
     def_priority: int,

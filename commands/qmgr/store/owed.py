@@ -18,7 +18,7 @@ from commands.qmgr.store.descriptor import TENTH_US
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.rows import FIRST_MESSAGES, MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
-from commands.qmgr.store.write_buffer import Pending
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
 
 _LANE: Final = "owed "
@@ -37,7 +37,7 @@ class OwedMessages:
     def __init__(
         self,
         database: Database,
-        pending: Pending,
+        pending: WriteBuffer,
         settle: Callable[[], None],
         take_seq: Callable[[], int],
     ) -> None:

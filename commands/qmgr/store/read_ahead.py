@@ -17,7 +17,7 @@ from commands.qmgr.store.rows import BODY, BODY_OF_MESSAGE, FIRST_SHORT_MESSAGES
 _AHEAD: Final = 128
 
 
-class Heads:
+class ReadAhead:
     """The first messages of queues, in queue order: priority descending, then arrival.
 
     settle: called before a table is read, to have it up to date.

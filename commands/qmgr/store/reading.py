@@ -80,7 +80,7 @@ def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessag
                         yield message_of(database, row, now_us)
             after = keys[-1]
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error
 
 
 def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:

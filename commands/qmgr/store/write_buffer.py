@@ -30,7 +30,7 @@ _MOST_ROWS: Final = 2_000
 _LONG_BYTES: Final = 64 * 1024
 
 
-class Pending:
+class WriteBuffer:
     """The writes of one unit of work that are still to be made, for one connection, inside its transaction."""
 
     __slots__ = ("_bytes", "_connection", "_published", "_put", "_statements", "_taken")

@@ -204,7 +204,7 @@ def test_what_is_remembered_is_what_would_be_worked_out(puts: list[tuple[dict[st
     made = [(replace(FULL, **fields).encode(), changed) for fields, changed in puts]
     remembered = [arrived(md, **changed) for md, changed in made]
     for (md, changed), found in zip(made, remembered, strict=True):
-        descriptor._AS_IT_CAME.clear()
+        descriptor._ACCEPTED.clear()
         assert arrived(md, **changed) == found
 
 
