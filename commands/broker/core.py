@@ -15,7 +15,7 @@ from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
 from commands.broker.context import Context, InputQueueKind, Semantics
 from commands.broker.copies import copies
-from commands.broker.dead_letter import dead_letter, is_wanted
+from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
@@ -285,24 +285,10 @@ class BrokerCore:
         if work.tracer is not None:
             work.tracer.copies = tuple(groups)
         for delivery, *others in groups:
-            subscription = delivery.subscription
-            queue = self.objects.queue(subscription.dest_queue)
-            default = int(queue is not None and queue.def_persistent)
-            message, body = forwarder.forward(delivery, work.ids(), default, *others)
+            put = forwarder.put(delivery, work.ids(), self.objects, *others)
             if self._meter is not None:
-                self._meter.made(len(body))
-            work.puts.append(
-                Outgoing(
-                    PutKind.PUBLICATION,
-                    subscription.dest_qmgr,
-                    subscription.dest_queue,
-                    message,
-                    body,
-                    delivery.topic_string,
-                    subscription.name,
-                    expires_at=delivery.publication.expires_at,
-                )
-            )
+                self._meter.made(len(put.body))
+            work.puts.append(put)
         work.lost += forwarder.lost
 
     def _respond(
@@ -357,20 +343,10 @@ class BrokerCore:
     def _dead_letter(self, work: _Work, reason: int) -> None:
         if not is_wanted(work.message.mqmd):
             return
-        arrival, queue = work.arrival, self.objects.qmgr.deadq
-        mqmd, body = dead_letter(work.message.mqmd, arrival.body, reason, arrival.queue, self.qmgr, work.origin)
-        work.puts.append(
-            Outgoing(
-                PutKind.DEADLETTER,
-                self.qmgr,
-                queue,
-                Message(mqmd),
-                body,
-                completion=Completion.ERROR,
-                reason=reason,
-                expires_at=work.context.expires_at,
-            )
-        )
+        arrival, expires_at = work.arrival, work.context.expires_at
+        letters = DeadLetters(self.qmgr, self.objects.qmgr.deadq)
+        mqmd, body = work.message.mqmd, arrival.body
+        work.puts.append(letters.put(mqmd, body, reason, arrival.queue, arrival.now, expires_at=expires_at))
 
     def _failed(self, work: _Work, command: Command | None, reason: int, why: str) -> Outcome:
         return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)

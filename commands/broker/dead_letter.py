@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from commands.broker.identifiers import Origin, fitting
+from commands.broker.puts import Outgoing, PutKind
+from commands.headers.response import Completion
 from rfh2.ccsid import ASCII_FIELDS, is_ebcdic, text_codec
 from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
+from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
 
@@ -16,8 +20,45 @@ def is_wanted(mqmd: Mqmd) -> bool:
     return not mqmd.report & MQRO_DISCARD_MSG
 
 
-def dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, origin: Origin) -> tuple[Mqmd, bytes]:
-    """The descriptor and the body of the dead letter that *mqmd* and *body* become (wire formats 5, MQDLH).
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """The dead letters of one queue manager. qmgr: its name. queue: its dead-letter queue (DEADQ)."""
+
+    qmgr: str
+    queue: str
+
+    def put(
+        self,
+        mqmd: Mqmd,
+        body: bytes,
+        reason: int,
+        queue: str,
+        now: datetime,
+        *,
+        qmgr: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> Outgoing:
+        """The put of the dead letter that *mqmd* and *body* become.
+
+        queue, qmgr: where the message was, or was to go; this queue manager where *qmgr* is None. now: UTC. expires_at:
+        of the message, where that is known better than Expiry says it.
+        """
+        origin = Origin.of(self.qmgr, now)
+        described, dead = _dead_letter(mqmd, body, reason, queue, self.qmgr if qmgr is None else qmgr, origin)
+        return Outgoing(
+            PutKind.DEADLETTER,
+            self.qmgr,
+            self.queue,
+            Message(described),
+            dead,
+            completion=Completion.ERROR,
+            reason=reason,
+            expires_at=expires_at,
+        )
+
+
+def _dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, origin: Origin) -> tuple[Mqmd, bytes]:
+    """The descriptor and the body (wire formats 5, MQDLH).
 
     The MQDLH has the Encoding, CodedCharSetId and Format of what follows it, the queue it was on, and who gave up when.
     The descriptor stays as it was, MsgId and CorrelId too, save that it describes the MQDLH.

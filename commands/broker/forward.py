@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.identifiers import Origin, fitting
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM, Objects
+from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
 from commands.model import Command
@@ -102,6 +103,23 @@ class Forwarder:
         self._header_contents: dict[int, Content] = {}
         self._made: dict[tuple[int, DeliveryForm], tuple[RenderedPublication, bytes]] = {}
         self.lost: list[str] = []
+
+    def put(self, delivery: Delivery, msg_id: bytes, objects: Objects, *others: Delivery) -> Outgoing:
+        """The put of the message for one subscriber. objects: know its queue, for PersAsQueue. others: as below."""
+        subscription = delivery.subscription
+        queue = objects.queue(subscription.dest_queue)
+        default = int(queue is not None and queue.def_persistent)
+        message, body = self.forward(delivery, msg_id, default, *others)
+        return Outgoing(
+            PutKind.PUBLICATION,
+            subscription.dest_qmgr,
+            subscription.dest_queue,
+            message,
+            body,
+            delivery.topic_string,
+            subscription.name,
+            expires_at=delivery.publication.expires_at,
+        )
 
     def forward(
         self, delivery: Delivery, msg_id: bytes, queue_default: int, *others: Delivery

@@ -17,8 +17,10 @@ from commands.cli.options import queue_manager
 from commands.cli.users import current_user, groups_of
 from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
-from commands.mqsc.keeping import UnitQueues, keep
+from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.script import lines_of
+from commands.qmgr.backlog import Backlog
+from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
@@ -99,10 +101,13 @@ class _Runner:
         self._store = store
         self._known: tuple[int, Administration] | None = None
         self._user = current_user()
+        self._backlog = Backlog(lambda: datetime.now(UTC), LONGEST_PAUSE_S)
+        self._keeper = Keeper(self._backlog)
 
     def run(self, some: list[Statement]) -> list[tuple[Statement, Answer]]:
         """Some statements in one unit of work; their answers are true once this returns."""
         try:
+            self._backlog.doubt()
             with self._store.unit_of_work() as unit:
                 answers = [(statement, self._one(unit, statement)) for statement in some]
                 version = unit.state_version
@@ -118,7 +123,7 @@ class _Runner:
         try:
             with unit.savepoint():
                 answer = execute(statement, administration)
-                keep(answer, administration.objects, unit, administration.now)
+                self._keeper.keep(answer, administration.objects, unit, administration.now)
         except StoreError as error:
             # Memory knows of what was backed out.
             self._known = None

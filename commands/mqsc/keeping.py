@@ -1,7 +1,6 @@
 """From an answer to a unit of work: what a command has changed is saved, what it delivers is put.
 
-A retained publication that a new subscription's queue refuses goes to the dead-letter queue, as one that was just
-published would.
+Retained publications for a new subscription go the way of those that were just published (``commands.qmgr.delivery``).
 """
 
 from __future__ import annotations
@@ -9,19 +8,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import dead_letter
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Origin
 from commands.broker.objects import Objects
-from commands.broker.puts import Outgoing, PutKind
-from commands.broker.transmission import transmitted
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
-from commands.qmgr.store.errors import QueueError
+from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.store.port import UnitOfWork
-from rfh2.message import Message
 from streams.operations import Delivery
 
-_APPLICATION: Final = "qpubsub mqsc"
 # A queue manager gives a message without an identifier one of its own.
 _NO_MSG_ID: Final = bytes(24)
 
@@ -41,60 +36,29 @@ class UnitQueues:
         return self._unit.clear_queue(name) if self._unit.find_queue(name) is not None else 0
 
 
-def keep(answer: Answer, objects: Objects, unit: UnitOfWork, now: datetime) -> None:
-    """Save what *answer* says has changed, in order, and put what it delivers.
+class Keeper:
+    """Keeps the changes of answers. backlog: of what can be put nowhere; None where nothing can be owed."""
 
-    now: UTC. Raises StoreError where that cannot be: then the command must not count as done.
-    """
-    deliverer = _Deliverer(objects, unit, now)
-    for change in answer.changes:
-        if isinstance(change, DefinitionStored):
-            unit.save_definition(change.definition)
-        elif isinstance(change, DefinitionDeleted):
-            unit.delete_definition(change.kind, change.name)
-        elif isinstance(change, Delivery):
-            deliverer.deliver(change)
-        else:
-            unit.save_effects([change])
+    def __init__(self, backlog: Backlog | None = None) -> None:
+        self._backlog = backlog
+        self._warned: set[str] = set()  # transmission queues that nobody defined
 
+    def keep(self, answer: Answer, objects: Objects, unit: UnitOfWork, now: datetime) -> None:
+        """Save what *answer* says has changed, in order, and put what it delivers.
 
-class _Deliverer:
-    def __init__(self, objects: Objects, unit: UnitOfWork, now: datetime) -> None:
-        self._objects, self._unit, self._now = objects, unit, now
-        self._origin = Origin.of(objects.qmgr.name, now)
-        self._forwarder = Forwarder(objects.qmgr.name, now, self._origin)
-
-    def deliver(self, delivery: Delivery) -> None:
-        """Put one retained publication for a new subscription. Raises QueueError where nothing takes it."""
-        subscription, qmgr = delivery.subscription, self._objects.qmgr
-        queue = self._objects.queue(subscription.dest_queue)
-        default = int(queue is not None and queue.def_persistent)
-        message, body = self._forwarder.forward(delivery, _NO_MSG_ID, default)
-        expires_at = delivery.publication.expires_at
-        put = Outgoing(
-            PutKind.PUBLICATION,
-            subscription.dest_qmgr,
-            subscription.dest_queue,
-            message,
-            body,
-            delivery.topic_string,
-            subscription.name,
-            expires_at=expires_at,
-        )
-        try:
-            self._put(put if put.qmgr == qmgr.name else transmitted(put))
-        except QueueError as refusal:
-            mqmd, dead = dead_letter(message.mqmd, body, refusal.reason, put.queue, put.qmgr, self._origin)
-            letter = Outgoing(PutKind.DEADLETTER, qmgr.name, qmgr.deadq, Message(mqmd), dead, expires_at=expires_at)
-            self._put(letter)
-
-    def _put(self, put: Outgoing) -> None:
-        self._unit.put(
-            put.queue,
-            put.message.mqmd.encode(),
-            put.body,
-            time=self._now,
-            user=put.message.mqmd.user_identifier or None,
-            application=_APPLICATION,
-            expires_at=put.expires_at,
-        )
+        now: UTC. Raises StoreError where something can be neither saved nor put: then the command must not count as
+        done, and *objects* are to be loaded again.
+        """
+        forwarder = Forwarder(objects.qmgr.name, now, Origin.of(objects.qmgr.name, now))
+        deliverer: Deliverer | None = None
+        for change in answer.changes:
+            if isinstance(change, DefinitionStored):
+                unit.save_definition(change.definition)
+            elif isinstance(change, DefinitionDeleted):
+                unit.delete_definition(change.kind, change.name)
+            elif isinstance(change, Delivery):
+                if deliverer is None:
+                    deliverer = Deliverer(unit, objects, self._warned, self._backlog)
+                deliverer.deliver(forwarder.put(change, _NO_MSG_ID, objects), Cause(now))
+            else:
+                unit.save_effects([change])

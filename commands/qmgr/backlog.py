@@ -16,8 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.dead_letter import dead_letter
-from commands.broker.identifiers import Origin
+from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import Owes, Owing, StoredMessage, UnitOfWork
@@ -49,10 +48,11 @@ class Backlog:
         self._clock, self._longest_pause_s = clock, longest_pause_s
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._messages = self._bytes = 0
+        self._is_counted = False
         self._pause_s = _FIRST_PAUSE_S
         self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     @property
     def is_due(self) -> bool:
@@ -68,11 +68,13 @@ class Backlog:
         return self._messages
 
     def doubt(self) -> None:
-        """A unit of work was backed out: what it did is not so."""
-        self._may_owe = True
+        """A unit of work was backed out, or another process has worked: what is known of it may not be so."""
+        self._may_owe, self._is_counted = True, False
 
-    def takes(self, size_bytes: int) -> bool:
+    def takes(self, owing: Owing, size_bytes: int) -> bool:
         """Whether there is room for one more."""
+        if not self._is_counted:
+            self._count(owing)
         return self._messages < self._most_messages and self._bytes + size_bytes <= self._most_bytes
 
     def add(self, owing: Owing, queue: str, message: StoredMessage, why: str) -> None:
@@ -91,8 +93,8 @@ class Backlog:
         if not self._may_owe:
             self._pause_s, self._tried = _FIRST_PAUSE_S, self._clock()
         self._may_owe = True
-        if queue not in self._told:
-            self._told.add(queue)
+        if queue not in self._logged:
+            self._logged.add(queue)
             text = "publications for %s are kept until they can be delivered, and other subscribers get theirs: %s"
             _log.error(text, _named(queue), why, extra={"queue": queue})
 
@@ -106,8 +108,8 @@ class Backlog:
             paid, refusal = self._pay_one(unit, owing, queue, qmgr)
             more = more or (paid > 0 and refusal is None)
             if refusal is not None:
-                if queue not in self._told:
-                    self._told.add(queue)
+                if queue not in self._logged:
+                    self._logged.add(queue)
                     text = "%s: publications that were kept cannot be delivered yet: %s"
                     _log.error(text, _named(queue), refusal, extra={"queue": queue})
                 most = qmgr.psrtycnt if qmgr.psnpmsg == "DISCARD" else None
@@ -115,14 +117,18 @@ class Backlog:
                     text = "%s: %d non-persistent publications are discarded (PSNPMSG)"
                     _log.error(text, _named(queue), given_up, extra={"queue": queue})
         left = owing.queues()
-        for queue in self._told - left:
+        for queue in self._logged - left:
             _log.info("%s: nothing is kept for it any more", _named(queue))
-        self._told &= left
-        self._messages, self._bytes = owing.total() if left else (0, 0)
+        self._logged &= left
+        self._count(owing)
         self._may_owe = bool(left)
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
         self._tried = None if more else self._clock()
         return more
+
+    def _count(self, owing: Owing) -> None:
+        self._messages, self._bytes = owing.total() if owing.queues() else (0, 0)
+        self._is_counted = True
 
     def _pay_one(self, unit: UnitOfWork, owing: Owing, queue: str, qmgr: QueueManager) -> tuple[int, QueueError | None]:
         """How many of those owed to *queue* are owed no more, and what refused the next one."""
@@ -154,7 +160,8 @@ def _delivered(
         refusal = refusal_of(queue)
         if refusal is None:
             return None
-        mqmd, body = dead_letter(mqmd, body, refusal.reason, queue, qmgr.name, Origin.of(qmgr.name, now))
+        letter = DeadLetters(qmgr.name, qmgr.deadq).put(mqmd, body, refusal.reason, queue, now)
+        mqmd, body = letter.message.mqmd, letter.body
     return refusal_of(qmgr.deadq)
 
 

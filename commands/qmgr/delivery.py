@@ -10,15 +10,14 @@ dead letter                          the command waits
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
-from commands.broker.core import Arrival, BrokerCore
-from commands.broker.dead_letter import dead_letter
-from commands.broker.identifiers import Origin
+from commands.broker.dead_letter import DeadLetters
+from commands.broker.objects import Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
-from commands.headers.response import Completion
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog
 from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.errors import MessageRefusedError, QueueError
@@ -34,7 +33,7 @@ _APPLICATION: Final = "qpubsub"
 _STRANDED: Final = (
     "messages for queue manager %s are on transmission queue %s, which nobody defined, and no channel takes them from"
     " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
-    " ReplyToQMgr and QMgrName"
+    " ReplyToQMgr, QMgrName and DESTQMGR"
 )
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
@@ -53,60 +52,69 @@ class UndeliverableError(StoreError):
         return self.why
 
 
-def _persistence(arrival: Arrival) -> int:
-    return 0 if arrival.md is None else Mqmd.decode(arrival.md).persistence
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a put is made for. now: UTC. md: the descriptor of the command message; None where no message asked."""
+
+    now: datetime
+    md: bytes | None = None
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the command message is."""
+        return self.md is not None and Mqmd.decode(self.md).persistence == MQPER_PERSISTENT
 
 
 class Deliverer:
-    """Puts for one unit of work, with what *broker* knows of the queue manager.
+    """Puts for one unit of work, with what *objects* know of the queue manager.
 
-    told: names of transmission queues of which a warning was given. backlog: None where nothing can be owed.
+    warned: names of transmission queues of which a warning was given. backlog: None where nothing can be owed.
     """
 
     def __init__(
         self,
         unit: UnitOfWork,
-        broker: BrokerCore,
-        told: set[str] | None = None,
+        objects: Objects,
+        warned: set[str] | None = None,
         backlog: Backlog | None = None,
     ) -> None:
-        self._unit, self._broker, self._backlog = unit, broker, backlog
-        self._told = set() if told is None else told
-        self._qmgr = broker.qmgr
+        self._unit, self._objects, self._backlog = unit, objects, backlog
+        self._warned = set() if warned is None else warned
+        self._qmgr = objects.qmgr.name
         # Asked once: looking at a protocol costs as much as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
         self._owing = unit.owed if self._routes is None and backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
 
-    def is_of(self, unit: UnitOfWork, broker: BrokerCore) -> bool:
+    def is_of(self, unit: UnitOfWork, objects: Objects) -> bool:
         """Whether it was made for these two."""
-        return self._unit is unit and self._broker is broker
+        return self._unit is unit and self._objects is objects
 
-    def deliver(self, put: Outgoing, arrival: Arrival) -> Outgoing | None:
+    def deliver(self, put: Outgoing, cause: Cause) -> Outgoing | None:
         """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped.
 
         Raises UndeliverableError.
         """
-        if self._is_behind and self._is_owed_behind(put, arrival):
+        if self._is_behind and self._is_owed_behind(put, cause):
             return put
         try:
-            self._put(put, arrival)
+            self._put(put, cause)
         except QueueError as refusal:
-            return self._refused(put, refusal, arrival)
+            return self._refused(put, refusal, cause)
         return put
 
-    def deliver_again(self, again: CachedPuts, arrival: Arrival) -> list[Outgoing | None]:
+    def deliver_again(self, again: CachedPuts, cause: Cause) -> list[Outgoing | None]:
         """Put the publications of *again*, all for this queue manager; what ``deliver`` says of those refused."""
-        put, now = self._unit.put, arrival.now
+        put, now = self._unit.put, cause.now
         refused: list[Outgoing | None] = []
         for queue, md, body in zip(again.kept.queues, again.mds, again.bodies, strict=True):
-            if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), arrival):
+            if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), cause):
                 continue
             try:
                 put(queue, md, body, time=now, application=_APPLICATION)
             except QueueError as refusal:
                 whole = self._whole(queue, md, body)
-                stands_in = self._refused(whole, refusal, arrival)
+                stands_in = self._refused(whole, refusal, cause)
                 if stands_in is not whole:
                     refused.append(stands_in)
         return refused
@@ -115,34 +123,34 @@ class Deliverer:
         message = Message(Mqmd.decode(md), (), body)
         return Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
 
-    def _is_owed_behind(self, put: Outgoing, arrival: Arrival) -> bool:
+    def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
         """Keep *put* behind what is owed to its queue already; False where nothing is."""
         assert self._owing is not None
         queue = put.queue if put.qmgr == self._qmgr else put.qmgr
         if put.kind is not PutKind.PUBLICATION or queue not in self._owing.queues():
             return False
-        if not self._is_owed(put, arrival, "something is owed to it already"):
+        if not self._is_owed(put, cause, "something is owed to it already"):
             raise UndeliverableError(f"queue {queue}: more is owed to subscribers than can be kept")
         return True
 
-    def _is_owed(self, put: Outgoing, arrival: Arrival, why: str) -> bool:
+    def _is_owed(self, put: Outgoing, cause: Cause, why: str) -> bool:
         """Keep *put*, a publication, until its queue takes it; False where that cannot be."""
         backlog, owing = self._backlog, self._owing
         if backlog is None or owing is None:
             return False
         if put.qmgr != self._qmgr:
             put = transmitted(put)
-        if not backlog.takes(len(put.body)):
+        if not backlog.takes(owing, len(put.body)):
             return False
         mqmd = put.message.mqmd
-        persistent = MQPER_PERSISTENT in (mqmd.persistence, _persistence(arrival))
+        persistent = mqmd.persistence == MQPER_PERSISTENT or cause.persistent
         user = mqmd.user_identifier or None
-        kept = StoredMessage(0, put.queue, arrival.now, user, mqmd.encode(), put.body, persistent, 0, put.expires_at)
+        kept = StoredMessage(0, put.queue, cause.now, user, mqmd.encode(), put.body, persistent, 0, put.expires_at)
         backlog.add(owing, put.queue, kept, why)
         self._is_behind = True
         return True
 
-    def _put(self, put: Outgoing, arrival: Arrival) -> None:
+    def _put(self, put: Outgoing, cause: Cause) -> None:
         if self._routes is None and put.qmgr != self._qmgr:
             put = transmitted(put)
             self._have_transmission_queue(put.queue)
@@ -152,7 +160,7 @@ class Deliverer:
             self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
             return
         self._unit.put(
-            put.queue, md, put.body, time=arrival.now, user=user, application=_APPLICATION, expires_at=put.expires_at
+            put.queue, md, put.body, time=cause.now, user=user, application=_APPLICATION, expires_at=put.expires_at
         )
 
     def _have_transmission_queue(self, name: str) -> None:
@@ -162,23 +170,24 @@ class Deliverer:
             made = self._unit.ensure_queue(name)
             queue = replace(made, transmission=True, description=_MADE_FOR_TRANSMISSION)
             self._unit.save_definition(queue)
-        if queue.description == _MADE_FOR_TRANSMISSION and name not in self._told:
-            self._told.add(name)
+            self._objects.put(queue)
+        if queue.description == _MADE_FOR_TRANSMISSION and name not in self._warned:
+            self._warned.add(name)
             _log.warning(_STRANDED, name, name, self._qmgr)
 
-    def _refused(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing | None:
+    def _refused(self, put: Outgoing, refusal: QueueError, cause: Cause) -> Outgoing | None:
         response = put.kind is PutKind.RESPONSE
         may_go = response and put.message.mqmd.persistence != MQPER_PERSISTENT
-        mode = self._broker.objects.qmgr.psnpres
+        mode = self._objects.qmgr.psnpres
         if may_go and mode == "DISCARD":
             return None
         if may_go and mode == "KEEP":
             raise UndeliverableError(str(refusal), for_ever=True)
         if put.kind is PutKind.DEADLETTER:
             raise UndeliverableError(str(refusal))
-        instead = self._dead(put, refusal, arrival)
+        instead = self._dead(put, refusal, cause)
         try:
-            self._put(instead, arrival)
+            self._put(instead, cause)
         except QueueError as second:
             if may_go and mode == "NORMAL":
                 return None
@@ -186,21 +195,13 @@ class Deliverer:
             if put.kind is PutKind.PUBLICATION:
                 # A message that its queue can never take keeps none behind it from that queue.
                 never = isinstance(refusal, MessageRefusedError)
-                if self._is_owed(replace(instead, queue=DEAD_LETTERS) if never else put, arrival, why):
+                if self._is_owed(replace(instead, queue=DEAD_LETTERS) if never else put, cause, why):
                     return put
             raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
         return instead
 
-    def _dead(self, put: Outgoing, refusal: QueueError, arrival: Arrival) -> Outgoing:
-        origin = Origin.of(self._qmgr, arrival.now)
-        mqmd, body = dead_letter(put.message.mqmd, put.body, refusal.reason, put.queue, put.qmgr, origin)
-        return replace(
-            put,
-            kind=PutKind.DEADLETTER,
-            qmgr=self._qmgr,
-            queue=self._broker.objects.qmgr.deadq,
-            message=replace(put.message, mqmd=mqmd),
-            body=body,
-            completion=Completion.ERROR,
-            reason=refusal.reason,
-        )
+    def _dead(self, put: Outgoing, refusal: QueueError, cause: Cause) -> Outgoing:
+        letters = DeadLetters(self._qmgr, self._objects.qmgr.deadq)
+        mqmd, reason = put.message.mqmd, refusal.reason
+        letter = letters.put(mqmd, put.body, reason, put.queue, cause.now, qmgr=put.qmgr, expires_at=put.expires_at)
+        return replace(letter, topic=put.topic, sub_name=put.sub_name)

@@ -32,7 +32,7 @@ from commands.broker.puts import Outgoing, Put
 from commands.broker.selection import Selection
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.delivery import Deliverer, UndeliverableError
+from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
 from commands.qmgr.linked_tree import LinkedTree
@@ -129,7 +129,7 @@ class Processor:
         self._repeats: PublicationCache | None = None
         self._version = -1
         self._deliverer: Deliverer | None = None
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._unrecorded: deque[Put] = deque()
         self._pays = False  # whether the next unit of work tries what is owed
         self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
@@ -175,7 +175,7 @@ class Processor:
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
                     self._discard_expired()
-                self._tell()
+                self._report_progress()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
                 _log.error("%s", error, extra={"next_try_s": patience})
@@ -324,8 +324,8 @@ class Processor:
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: _Batch
     ) -> None:
         reason = reason_of(fault)
-        told = MQRCCF_COMMAND_FAILED if reason is None else reason
-        about = {"seq": message.seq, "queue": message.queue, "reason": told}
+        named = MQRCCF_COMMAND_FAILED if reason is None else reason
+        about = {"seq": message.seq, "queue": message.queue, "reason": named}
         if reason is None:
             why = f"internal error: {fault!r}"
             text = "message %d on %s: internal error"
@@ -335,23 +335,23 @@ class Processor:
             _log.error("message %d on %s: %s", message.seq, message.queue, why, extra=about)
         _take_again(unit, queues, message)
         broker, arrival = self._loaded(unit), self._arrival(message)
-        outcome = broker.set_aside(arrival, told, why)
-        self._carry_out(unit, broker, arrival, outcome, batch, is_told=reason is not None)
+        outcome = broker.set_aside(arrival, named, why)
+        self._carry_out(unit, broker, arrival, outcome, batch, is_logged=reason is not None)
         batch.suspect = message
 
     def _loaded(self, unit: UnitOfWork) -> BrokerCore:
         if self._broker is None or unit.state_version != self._version:
             objects, subscriptions, retained = unit.load_state()
+            self._backlog.doubt()
             space = TopicSpace(objects.topics, Selection())
             self._tree = None
             if self._link is not None:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
                 self._tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
                 self._link.follow(subscriptions)
-                self._link.follow(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
-            self._tell_collisions(objects)
+            self._log_collisions(objects)
             authority = RecordedAuthority(objects, self._groups_of)
             before = None if self._tree is None else self._tree.before
             self._broker = BrokerCore(objects, space, authority=authority, meter=self._guard.meter, before=before)
@@ -386,12 +386,12 @@ class Processor:
         """
         return self._record is None and self._link is None and not objects.authorities and not puts_remotely
 
-    def _tell_collisions(self, objects: Objects) -> None:
+    def _log_collisions(self, objects: Objects) -> None:
         """Log, once each, where streams and subscription points are not what they should be (guide 6.1)."""
         lists = objects.namelists
         for finding in collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics):
-            if finding.text not in self._told:
-                self._told.add(finding.text)
+            if finding.text not in self._logged:
+                self._logged.add(finding.text)
                 _log.warning("%s", finding.text)
 
     def _arrival(self, message: StoredMessage) -> Arrival:
@@ -421,15 +421,15 @@ class Processor:
 
     def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
         deliverer = self._deliverer
-        if deliverer is None or not deliverer.is_of(unit, broker):
-            deliverer = self._deliverer = Deliverer(unit, broker, self._told, self._backlog)
+        if deliverer is None or not deliverer.is_of(unit, broker.objects):
+            deliverer = self._deliverer = Deliverer(unit, broker.objects, self._logged, self._backlog)
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: _Batch) -> None:
         size_bytes = sum(map(len, again.bodies))
         self._guard.meter.changed(len(again.bodies))
         self._guard.meter.made(size_bytes)
-        refused = self._delivering(unit, broker).deliver_again(again, arrival)
+        refused = self._delivering(unit, broker).deliver_again(again, Cause(arrival.now, arrival.md))
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(again.bodies) - len(refused)
@@ -445,14 +445,14 @@ class Processor:
         arrival: Arrival,
         outcome: Outcome,
         batch: _Batch,
-        is_told: bool = False,
+        is_logged: bool = False,
     ) -> None:
-        """Put what came of one command; it counts once all of it is put. is_told: the log says already what failed."""
-        deliverer = self._delivering(unit, broker)
-        done = [(n, deliverer.deliver(put, arrival)) for n, put in enumerate(outcome.puts)]
+        """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
+        deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
+        done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
         outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
-            deliverer.deliver(put, arrival)
+            deliverer.deliver(put, cause)
         tally = batch.tally
         tally.commands += 1
         tally.linked += len(outgoing)
@@ -469,7 +469,7 @@ class Processor:
             )
         if outcome.completion is Completion.ERROR:
             tally.errors += 1
-        if outcome.completion is Completion.ERROR and not is_told:
+        if outcome.completion is Completion.ERROR and not is_logged:
             about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
@@ -490,7 +490,7 @@ class Processor:
         self._unrecorded += batch.puts
         self._record_puts()
         if batch.tally.commands:
-            self._tell()
+            self._report_progress()
 
     def _record_puts(self) -> None:
         """Record what is committed; where that fails, no command is processed before it works."""
@@ -498,7 +498,7 @@ class Processor:
             self._record(self._unrecorded[0])
             self._unrecorded.popleft()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._committed is not None:
             self._committed(self.tally)
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from commands.broker.dead_letter import dead_letter
-from commands.broker.identifiers import Origin
+from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
 from commands.qmgr.store.errors import MessageRefusedError
@@ -47,7 +46,7 @@ class Putter:
     """
 
     def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
-        self._qmgr, self._user, self._dead = qmgr, user, dead_letter_queue
+        self._user, self._dead_letters = user, DeadLetters(qmgr, dead_letter_queue)
 
     def put(self, unit: Queues, native: NativePublication) -> None:
         """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
@@ -78,8 +77,8 @@ class Putter:
         """Put it on the dead-letter queue. queue: where it was, or was to go."""
         now = datetime.now(UTC)
         described = replace(mqmd, persistence=MQPER_PERSISTENT)
-        dead, body = dead_letter(described, body, reason, queue, self._qmgr, Origin.of(self._qmgr, now))
-        unit.put(self._dead, dead.encode(), body, time=now)
+        letter = self._dead_letters.put(described, body, reason, queue, now)
+        unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)
 
 
 class Intake:

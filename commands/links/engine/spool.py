@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Protocol
 
-from commands.broker.dead_letter import dead_letter
-from commands.broker.identifiers import Origin
+from commands.broker.dead_letter import DeadLetters
 from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
 from commands.qmgr.store.sqlite import QueueManagerStore
 from rfh2.mqmd import Mqmd
@@ -104,6 +103,6 @@ def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:
     """Put what was refused on the dead-letter queue *queue*, behind its header."""
     message = refused.message
     now = datetime.now(UTC)
-    md = Mqmd.decode(message.md)
-    mqmd, body = dead_letter(md, message.body, refused.reason, message.queue, qmgr, Origin.of(qmgr, now))
-    unit.put(queue, mqmd.encode(), body, time=now)
+    mqmd = Mqmd.decode(message.md)
+    letter = DeadLetters(qmgr, queue).put(mqmd, message.body, refused.reason, message.queue, now)
+    unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)

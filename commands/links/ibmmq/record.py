@@ -25,7 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.qmgr.store.state import publication_of, publication_row, subscription_of, subscription_state
+from commands.qmgr.store.state import (
+    PublicationRow,
+    publication_of,
+    publication_row,
+    subscription_of,
+    subscription_state,
+)
 from rfh2.errors import DecodeError, StoreError
 from streams.operations import (
     Effect,
@@ -119,7 +125,7 @@ def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int,
             publication = publications[int(row["with"])]
         else:
             at, expires_at, local, persistent = told
-            publication = publication_of((at, expires_at, local, persistent, md, body))
+            publication = publication_of(PublicationRow(at, expires_at, local, persistent, md, body))
             publications[int(row["index"])] = publication
         return RetainedStored(RetainedPublication(topic, publication))
     return RetainedCleared(row["cleared"]) if "cleared" in row else None

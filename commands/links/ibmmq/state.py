@@ -59,7 +59,7 @@ class LiveState:
         try:
             row = self._database.connection.execute("SELECT value FROM live WHERE name = ?", (name,)).fetchone()
         except FAILURES as error:
-            raise self._database.told(error) from error
+            raise self._database.translated(error) from error
         return None if row is None else str(row[0])
 
     def _highest(self) -> int:
@@ -67,7 +67,7 @@ class LiveState:
         try:
             return highest(self._database, "messages")
         except FAILURES as error:
-            raise self._database.told(error) from error
+            raise self._database.translated(error) from error
 
     def _read_number(self, name: str) -> int:
         with readable(self._database.path, f"value {name} of the live state"):
@@ -88,4 +88,4 @@ class LiveState:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
         except FAILURES as error:
-            raise self._database.told(error) from error
+            raise self._database.translated(error) from error

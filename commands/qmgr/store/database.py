@@ -1,4 +1,4 @@
-"""The connection to a queue manager's database: how it is opened, and how SQLite's failures are told to people."""
+"""The connection to a queue manager's database: how it is opened, and how SQLite's failures become StoreErrors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Durability(StrEnum):
 class Database:
     """One connection, with the path and the patience that its errors name.
 
-    failure: the last one told since a write transaction began; where SQLite has ended that by itself, the reason.
+    failure: the last one since a write transaction began; where SQLite has ended that by itself, the reason.
     """
 
     __slots__ = ("_turn", "connection", "failure", "path", "patience_s")
@@ -49,7 +49,7 @@ class Database:
         try:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
         except FAILURES as error:
-            raise self.told(error) from error
+            raise self.translated(error) from error
         try:
             for pragma in (
                 f"synchronous = {durability}",
@@ -61,7 +61,7 @@ class Database:
                 self.connection.execute(f"PRAGMA {pragma}").fetchall()
         except FAILURES as error:
             self.connection.close()
-            raise self.told(error) from error
+            raise self.translated(error) from error
 
     def begin(self) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``."""
@@ -106,7 +106,7 @@ class Database:
         self._turn.close()
         self.connection.close()
 
-    def told(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         """*error* in words that say what to do."""
         self.failure = self._in_words(error)
         return self.failure
@@ -146,14 +146,14 @@ class HasDatabase(Protocol):
 S = TypeVar("S", bound=HasDatabase)
 
 
-def telling(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def translate_sqlite_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method of something with a ``database``, whose sqlite3 errors leave it as StoreErrors."""
 
     @wraps(method)
-    def told(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def translated(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
         except FAILURES as error:
-            raise self.database.told(error) from error
+            raise self.database.translated(error) from error
 
-    return told
+    return translated

@@ -130,14 +130,14 @@ def arrive(
     accepted = _ACCEPTED.get(key)
     if accepted is not None and _is_stamped(md):
         return _arrived(md, *accepted)
-    arrived = _worked_out(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
+    arrived = _normalised(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
     if arrived.md is md and _is_stamped(md):
         fields = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
         _ACCEPTED.keep(key, fields, _ENTRY_BYTES + len(md) + 4 * (len(user or "") + len(application)))
     return arrived
 
 
-def _worked_out(
+def _normalised(
     md: bytes,
     queue: str,
     def_priority: int,

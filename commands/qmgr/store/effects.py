@@ -9,7 +9,7 @@ from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
 from commands.qmgr.store.state import publication_row, subscription_state
-from commands.qmgr.store.write_buffer import Pending
+from commands.qmgr.store.write_buffer import WriteBuffer
 from streams.operations import (
     Delivery,
     Effect,
@@ -42,7 +42,7 @@ class EffectKeeper:
     __slots__ = ("_database", "_number", "_pending", "_settle", "messages")
 
     def __init__(
-        self, database: Database, pending: Pending, messages: KeptMessages, settle: Callable[[], None]
+        self, database: Database, pending: WriteBuffer, messages: KeptMessages, settle: Callable[[], None]
     ) -> None:
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
@@ -97,8 +97,8 @@ class EffectKeeper:
         if self._number is None:
             self._number = reading.highest(self._database, "publications")
         self._number += 1
-        self._pending.publish((self._number, *row))
-        self.messages.keep(self._number, publication.message, len(row[-2]) + len(row[-1]))
+        self._pending.publish(self._number, row)
+        self.messages.keep(self._number, publication.message, len(row.md) + len(row.body))
         return StoredPublication(
             self._number, publication.published_at, publication.expires_at, publication.local, self.messages
         )

@@ -16,14 +16,14 @@ from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.descriptor import TENTH_US
 from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.rows import FIRST_MESSAGES, MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
-from commands.qmgr.store.write_buffer import Pending
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
 
 _LANE: Final = "owed "
 _BEFORE, _BEHIND = "owed", "owed!"
 _NEXT_LANE: Final = "SELECT min(queue) FROM messages WHERE queue > ? AND queue < ?"
-_FIRST: Final = f"SELECT {reading.COLUMNS} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 _TOTAL: Final = "SELECT count(*), coalesce(sum(length(body)), 0) FROM messages WHERE queue > ? AND queue < ?"
 _TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND NOT persistent"
 _GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
@@ -37,7 +37,7 @@ class OwedMessages:
     def __init__(
         self,
         database: Database,
-        pending: Pending,
+        pending: WriteBuffer,
         settle: Callable[[], None],
         take_seq: Callable[[], int],
     ) -> None:
@@ -73,14 +73,16 @@ class OwedMessages:
         if end_us is None and (expiry := Mqmd.decode(md).expiry) > 0:
             end_us = min(time_us + expiry * TENTH_US, LAST_US)
         self.queues().add(queue)
-        if self._pending.put((self._take_seq(), _LANE + queue, 0, time_us, user, persistent, end_us, md, body)):
+        lane = _LANE + queue
+        row: MessageRow = (self._take_seq(), lane, 0, time_us, user, persistent, end_us, md, body, 0)
+        if self._pending.put(row):
             self._settle()
 
     def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
         """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
         self._settle()
         now_us = to_microseconds(now)
-        rows = self._connection.execute(_FIRST, (_LANE + queue, limit)).fetchall()
+        rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
         return [reading.message_of(self._database, row, now_us) for row in rows]
 
     def paid(self, message: StoredMessage) -> None:

@@ -47,7 +47,7 @@ class KeptMessages:
         try:
             row = self._database.connection.execute(_MESSAGE, (number,)).fetchone()
         except FAILURES as error:
-            raise self._database.told(error) from error
+            raise self._database.translated(error) from error
         if row is None:
             raise StoreError(f"{self._database.path}: a retained publication was cleared meanwhile; try again")
         md, body = row

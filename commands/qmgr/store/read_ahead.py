@@ -8,24 +8,16 @@ they are taken. A put to the queue may come before them all: then they are looke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.reading import COLUMNS, check
-
-Row = tuple[Any, ...]
+from commands.qmgr.store.reading import check
+from commands.qmgr.store.rows import BODY, BODY_OF_MESSAGE, FIRST_SHORT_MESSAGES, SEQ, MessageRow
 
 _AHEAD: Final = 128
-_LONG_BYTES: Final = 8 * 1024
-_SHORT_BODY: Final = f"CASE WHEN length(body) <= {_LONG_BYTES} THEN body END"
-_FIRST: Final = (
-    f"SELECT {COLUMNS.replace('body', _SHORT_BODY)} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
-)
-_BODY: Final = "SELECT body FROM messages WHERE seq = ?"
-_BODY_AT: Final = COLUMNS.split(", ").index("body")
 
 
-class Heads:
+class ReadAhead:
     """The first messages of queues, in queue order: priority descending, then arrival.
 
     settle: called before a table is read, to have it up to date.
@@ -36,31 +28,32 @@ class Heads:
     def __init__(self, database: Database, settle: Callable[[], None]) -> None:
         self._database, self._connection = database, database.connection
         self._settle = settle
-        self._ahead: dict[str, list[Row]] = {}  # the last one is the first of the queue
+        self._ahead: dict[str, list[MessageRow]] = {}  # the last one is the first of the queue
         self._whole: set[str] = set()  # queues with nothing behind what is in _ahead
 
     def first(self, queue: str) -> int | None:
         """The seq of the first message of a local queue, expired or not; None where it is empty."""
         ahead = self._ahead.get(queue)
         if ahead:
-            return int(ahead[-1][0])
+            return ahead[-1][SEQ]
         if queue in self._whole:
             return None
         ahead = self._look(queue, 1 if ahead is None else _AHEAD)
-        return int(ahead[-1][0]) if ahead else None
+        return ahead[-1][SEQ] if ahead else None
 
-    def take(self, queue: str) -> Row | None:
-        """The row (COLUMNS) of the first message of a local queue, which is first no more; None where it is empty.
+    def take(self, queue: str) -> MessageRow | None:
+        """The row of the first message of a local queue, which is first no more; None where it is empty.
 
         The caller has the message removed.
         """
         if self.first(queue) is None:
             return None
         row = self._ahead[queue].pop()
-        if row[_BODY_AT] is None:
+        if row[BODY] is None:
             # Read to the end: a statement left half-read would keep the transaction from committing.
-            ((body,),) = self._connection.execute(_BODY, (row[0],)).fetchall()
-            row = (*row[:_BODY_AT], body, *row[_BODY_AT + 1 :])
+            ((body,),) = self._connection.execute(BODY_OF_MESSAGE, (row[SEQ],)).fetchall()
+            seq, name, rank, time, user, persistent, expires_at, md, _, backout_count = row
+            row = (seq, name, rank, time, user, persistent, expires_at, md, body, backout_count)
         return row
 
     def changed(self, queue: str) -> None:
@@ -74,9 +67,9 @@ class Heads:
         self._ahead.clear()
         self._whole.clear()
 
-    def _look(self, queue: str, limit: int) -> list[Row]:
+    def _look(self, queue: str, limit: int) -> list[MessageRow]:
         self._settle()
-        rows = self._connection.execute(_FIRST, (queue, limit)).fetchall()
+        rows: list[MessageRow] = self._connection.execute(FIRST_SHORT_MESSAGES, (queue, limit)).fetchall()
         for row in rows:
             check(self._database, row)
         rows.reverse()

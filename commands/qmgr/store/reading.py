@@ -6,11 +6,9 @@ for its reader keeps no snapshot, and lets the write-ahead log be taken in.
 
 from __future__ import annotations
 
-import gc
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from commands.broker.objects import Definition, Objects, QueueManager, definition_of, kind_of
 from commands.qmgr.store.database import FAILURES, Database
@@ -18,6 +16,7 @@ from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
 from commands.qmgr.store.errors import UNREADABLE, StoreDamagedError, readable
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
+from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
 from commands.qmgr.store.state import from_microseconds, subscription_of
 from rfh2.frozen import maker
 from streams.operations import RetainedPublication
@@ -29,17 +28,15 @@ _stored = maker(StoredMessage)
 _PAGE: Final = 256
 # SQLite's integers end at 2**63; so many more can be given until then.
 _MOST_NUMBERS: Final = 2**62
-COLUMNS: Final = "seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count"
 _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, ?) ORDER BY rank, seq LIMIT ?"""
-_ONE = f"SELECT {COLUMNS} FROM messages WHERE seq = ? AND queue = ?"
 _PUBLICATIONS = "SELECT number, published_at, expires_at, local FROM publications"
 _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
     - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
 
 
-def check(database: Database, row: tuple[Any, ...]) -> None:
-    """See that *row* (COLUMNS, or without its body) holds what it has to. Raises StoreDamagedError."""
-    seq, _queue, time, user, md, body, persistent, rank, expires_at, backout_count = row
+def check(database: Database, row: MessageRow) -> None:
+    """See that *row* holds what it has to. Raises StoreDamagedError."""
+    seq, _queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
     if (
         type(md) is bytes
         and (body is None or type(body) is bytes)
@@ -52,9 +49,10 @@ def check(database: Database, row: tuple[Any, ...]) -> None:
     raise StoreDamagedError.unreadable(database.path, f"message {seq}")
 
 
-def message_of(database: Database, row: tuple[Any, ...], now_us: int) -> StoredMessage:
-    """The message in *row* (COLUMNS), checked, as a get or browse at *now_us* gives it. Raises StoreDamagedError."""
-    seq, queue, time, user, md, body, persistent, rank, expires_at, backout_count = row
+def message_of(database: Database, row: MessageRow, now_us: int) -> StoredMessage:
+    """*row*, checked and with its body, as a get or browse at *now_us* gives it. Raises StoreDamagedError."""
+    seq, queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
+    assert body is not None
     try:
         left_us = None if expires_at is None else expires_at - now_us
         expiry = None if expires_at is None else from_microseconds(expires_at)
@@ -74,14 +72,15 @@ def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessag
     try:
         while keys := execute(_KEYS, (queue, *after, _PAGE)).fetchall():
             for _rank, seq in keys:
-                row = execute(_ONE, (seq, queue)).fetchone()
+                row: MessageRow | None = execute(MESSAGE_ON_QUEUE, (seq, queue)).fetchone()
                 if row is not None:
                     check(database, row)
-                    if row[8] is None or row[8] > now_us:
+                    expires_at = row[EXPIRES_AT]
+                    if expires_at is None or expires_at > now_us:
                         yield message_of(database, row, now_us)
             after = keys[-1]
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error
 
 
 def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
@@ -95,20 +94,7 @@ def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages
 
     messages: where the retained publications look for theirs.
     """
-    with _all_of_it_kept():
-        return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
-
-
-@contextmanager
-def _all_of_it_kept() -> Iterator[None]:
-    # Looking for garbage again and again while nothing but what stays is made costs a third of the time.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
 
 
 def state_version(database: Database) -> int:

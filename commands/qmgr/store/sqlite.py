@@ -19,7 +19,7 @@ from typing import Final, Self
 
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.qmgr.store import reading, schema
-from commands.qmgr.store.database import FAILURES, Database, Durability, telling
+from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.qmgr.store.errors import (
     QueueManagerExistsError,
@@ -139,7 +139,7 @@ class QueueManagerStore:
         """The queue manager's name."""
         return self._name
 
-    @telling
+    @translate_sqlite_errors
     def unit_of_work(self) -> SqliteUnitOfWork:
         """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is."""
         if self._unit is not None and self._unit.is_open:
@@ -154,37 +154,37 @@ class QueueManagerStore:
             raise
         return self._unit
 
-    @telling
+    @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """What is on *queue*, in queue order, without holding anyone up. Raises UnknownQueueError."""
         self._settle()
         return reading.browse(self.database, self._local(queue), self._now_us())
 
-    @telling
+    @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         """How many messages on *queue* have not expired. Raises UnknownQueueError."""
         self._settle()
         return reading.depth(self.database.connection, self._local(queue), self._now_us())
 
-    @telling
+    @translate_sqlite_errors
     def find_queue(self, name: str) -> LocalQueue | None:
         """The local queue of that name or behind that alias, None where there is none."""
         return resolved(self._look_up(name), self._look_up)
 
-    @telling
+    @translate_sqlite_errors
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return reading.load_state(connection, self.database.path, self._messages)
 
-    @telling
+    @translate_sqlite_errors
     def overview(self) -> Overview:
         """What there is, counted: quick however much it is. Raises StoreDamagedError."""
         log = self.directory / f"{DATABASE}-wal"
         with self.one_moment():
             return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
 
-    @telling
+    @translate_sqlite_errors
     def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
         """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
         self._settle()
@@ -215,7 +215,7 @@ class QueueManagerStore:
         """Whether a command processor works on it now."""
         return is_held(self.directory / _LOCK_FILE)
 
-    @telling
+    @translate_sqlite_errors
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until another connection has committed since the last unit of work here began; whether one has.
 
@@ -265,7 +265,7 @@ class QueueManagerStore:
     def _now_us(self) -> int:
         return to_microseconds(self._clock())
 
-    @telling
+    @translate_sqlite_errors
     def _read_data_version(self) -> int:
         (version,) = self.database.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
@@ -283,7 +283,7 @@ def _writing(database: Database) -> Iterator[sqlite3.Connection]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error
 
 
 def _require_new(database: Database, name: str, home: Path) -> None:
@@ -291,7 +291,7 @@ def _require_new(database: Database, name: str, home: Path) -> None:
         if schema.version_of(database.connection, database.path) > 0:
             raise QueueManagerExistsError(name, str(home))
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error
 
 
 def _write_ahead(database: Database) -> None:
@@ -299,7 +299,7 @@ def _write_ahead(database: Database) -> None:
     try:
         database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error
 
 
 def _opened(database: Database, name: str) -> QueueManager:
@@ -316,4 +316,4 @@ def _opened(database: Database, name: str) -> QueueManager:
                 schema.migrate(connection, schema.version_of(connection, path))
         return queue_manager(connection, path)
     except FAILURES as error:
-        raise database.told(error) from error
+        raise database.translated(error) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -19,7 +19,16 @@ LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 # Pydantic takes no configuration beside a bare dataclass, but hands a container's down to it: hence the tuple.
 _SUBSCRIPTION: Final = TypeAdapter(tuple[Subscription], config=ConfigDict(ser_json_bytes="hex", val_json_bytes="hex"))
 
-PublicationRow = tuple[int, int | None, bool, bool, bytes, bytes]
+
+class PublicationRow(NamedTuple):
+    """A retained publication in the columns of its table, save its number. Times are microseconds since 1970 in UTC."""
+
+    published_at: int
+    expires_at: int | None
+    local: bool
+    persistent: bool
+    md: bytes
+    body: bytes
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -43,7 +52,7 @@ def subscription_of(state: str) -> Subscription:
 
 
 def publication_row(publication: Published) -> PublicationRow:
-    """Time, expiry, local, persistent, descriptor and body of *publication*, as the columns of its table.
+    """*publication* as it is kept.
 
     Persistence is the message's own, as its queue resolved it (guide 6.7.9): 2, not resolved, counts as not persistent.
     Raises EncodeError for a message that has no bytes.
@@ -52,11 +61,10 @@ def publication_row(publication: Published) -> PublicationRow:
     expires_at = None if publication.expires_at is None else to_microseconds(publication.expires_at)
     persistent = message.mqmd.persistence == MQPER_PERSISTENT
     at = to_microseconds(publication.published_at)
-    return at, expires_at, publication.local, persistent, message.mqmd.encode(), encode(message)
+    return PublicationRow(at, expires_at, publication.local, persistent, message.mqmd.encode(), encode(message))
 
 
 def publication_of(row: PublicationRow) -> Publication:
     """What ``publication_row`` wrote. Raises DecodeError."""
-    published_at, expires_at, local, _persistent, md, body = row
-    expiry = None if expires_at is None else from_microseconds(expires_at)
-    return Publication(decode(body, md), from_microseconds(published_at), expiry, bool(local))
+    expiry = None if row.expires_at is None else from_microseconds(row.expires_at)
+    return Publication(decode(row.body, row.md), from_microseconds(row.published_at), expiry, bool(row.local))

@@ -26,7 +26,7 @@ from commands.broker.objects import (
     state_of,
 )
 from commands.qmgr.store import reading
-from commands.qmgr.store.database import FAILURES, Database, telling
+from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
 from commands.qmgr.store.effects import EffectKeeper
@@ -43,9 +43,10 @@ from commands.qmgr.store.errors import (
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
-from commands.qmgr.store.read_ahead import Heads, Row
+from commands.qmgr.store.read_ahead import ReadAhead
+from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
-from commands.qmgr.store.write_buffer import NOTHING, Mark, Pending
+from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from streams.operations import Delivery, Effect, RetainedPublication
@@ -83,11 +84,11 @@ class SqliteUnitOfWork:
         "_connection",
         "_depths",
         "_got",
-        "_heads",
         "_keeper",
         "_open",
         "_part",
         "_pending",
+        "_read_ahead",
         "_savepoint",
         "_seq",
         "_time",
@@ -106,9 +107,9 @@ class SqliteUnitOfWork:
         self._clock = clock
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
-        self._pending = Pending(database.connection)
+        self._pending = WriteBuffer(database.connection)
         self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
-        self._heads = Heads(database, self.settle)
+        self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
@@ -121,22 +122,22 @@ class SqliteUnitOfWork:
 
     # Messages
 
-    @telling
+    @translate_sqlite_errors
     def get(self, queue: str) -> StoredMessage | None:
         self._require_open()
         local = self._known(queue)
         if not local.get_enabled:
             raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         now_us = to_microseconds(self._clock())
-        while (row := self._heads.take(local.name)) is not None:
+        while (row := self._read_ahead.take(local.name)) is not None:
             if self._is_given(row, now_us):
                 return reading.message_of(self.database, row, now_us)
         return None
 
-    @telling
+    @translate_sqlite_errors
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
         self._require_open()
-        heads, known = self._heads, self._cache.queues
+        read_ahead, known = self._read_ahead, self._cache.queues
         now_us = to_microseconds(self._clock())
         while True:
             first: int | None = None
@@ -145,16 +146,16 @@ class SqliteUnitOfWork:
                 found = known.get(each)
                 queue = found if type(found) is LocalQueue else resolved(self._look_up(each), self._look_up)
                 if queue is not None and queue.get_enabled:
-                    seq = heads.first(queue.name)
+                    seq = read_ahead.first(queue.name)
                     if seq is not None and (first is None or seq < first):
                         first, of = seq, queue.name
             if first is None:
                 return None
-            row = heads.take(of)
+            row = read_ahead.take(of)
             if row is not None and self._is_given(row, now_us):
                 return reading.message_of(self.database, row, now_us)
 
-    @telling
+    @translate_sqlite_errors
     def put(
         self,
         queue: str,
@@ -199,52 +200,52 @@ class SqliteUnitOfWork:
         else:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
-        row = (seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body)
-        if self._pending.put(row):
+        user, persistent, kept = arrived.user, arrived.persistent, arrived.md
+        if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
             self.settle()
         self._seq = seq
-        self._heads.changed(name)
+        self._read_ahead.changed(name)
         if name in self._depths:
             self._depths[name] += 1
         return seq
 
-    @telling
+    @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         self._require_open()
         self.settle()
         return reading.browse(self.database, self._known(queue).name, to_microseconds(self._clock()))
 
-    @telling
+    @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         self._require_open()
         self.settle()
         return reading.depth(self._connection, self._known(queue).name, to_microseconds(self._clock()))
 
-    @telling
+    @translate_sqlite_errors
     def clear_queue(self, queue: str) -> int:
         self._require_open()
         name = self._known(queue).name
         self._depths.pop(name, None)
-        self._heads.changed(name)
+        self._read_ahead.changed(name)
         self.settle()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
-    @telling
+    @translate_sqlite_errors
     def discard_expired(self) -> int:
         self._require_open()
         self._depths.clear()
-        self._heads.forget()
+        self._read_ahead.forget()
         self.settle()
         now_us = to_microseconds(self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
     # Queues
 
-    @telling
+    @translate_sqlite_errors
     def find_queue(self, name: str) -> LocalQueue | None:
         return resolved(self._look_up(name), self._look_up)
 
-    @telling
+    @translate_sqlite_errors
     def ensure_queue(self, name: str) -> LocalQueue:
         found = self._look_up(name)
         if isinstance(found, LocalQueue):
@@ -268,13 +269,13 @@ class SqliteUnitOfWork:
     def state_version(self) -> int:
         return int(self._version)
 
-    @telling
+    @translate_sqlite_errors
     def load_state(self) -> LoadedState:
         self._require_open()
         self.settle()
         return reading.load_state(self._connection, self.database.path, self._keeper.messages)
 
-    @telling
+    @translate_sqlite_errors
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         self._require_open()
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
@@ -282,7 +283,7 @@ class SqliteUnitOfWork:
             self._state_changed()
         return self._keeper.keep(kept)
 
-    @telling
+    @translate_sqlite_errors
     def save_definition(self, definition: Definition) -> None:
         self._require_open()
         if isinstance(definition, QueueManager) and definition.name != self._qmgr().name:
@@ -290,19 +291,19 @@ class SqliteUnitOfWork:
         self._save(definition)
         self._state_changed()
 
-    @telling
+    @translate_sqlite_errors
     def delete_definition(self, kind: str, name: str) -> None:
         self._require_open()
         if kind == "qmgr":
             raise StoreError(f"queue manager {name} cannot delete its own definition")
-        if kind == "qlocal" and self._heads.first(name) is not None:
+        if kind == "qlocal" and self._read_ahead.first(name) is not None:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
         self.settle()
         self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
         self._cache.queues.pop(name, None)
         self._state_changed()
 
-    @telling
+    @translate_sqlite_errors
     def discard_nonpersistent_retained(self) -> int:
         self._require_open()
         gone = self._keeper.discard_nonpersistent()
@@ -321,7 +322,7 @@ class SqliteUnitOfWork:
     def is_awaited(self) -> bool:
         return self.database.is_awaited()
 
-    @telling
+    @translate_sqlite_errors
     def settle(self) -> None:
         """Have the database know all that was done here: before a table is read, or written by other means."""
         try:
@@ -344,7 +345,7 @@ class SqliteUnitOfWork:
             self._connection.execute("COMMIT")
         except FAILURES as error:
             self.backout()
-            raise self.database.told(error) from error
+            raise self.database.translated(error) from error
         self._open = False
         self._cache.state_version = self._version
 
@@ -360,7 +361,7 @@ class SqliteUnitOfWork:
             try:
                 self._connection.execute("ROLLBACK")
             except FAILURES as error:
-                raise self.database.told(error) from error
+                raise self.database.translated(error) from error
         if self._got:
             # The messages are back already. Where there is no room or no patience to count that, they are not lost.
             with suppress(*FAILURES, StoreError):
@@ -393,7 +394,7 @@ class SqliteUnitOfWork:
         came_back = self._got[got:]
         del self._got[got:]
         self._depths.clear()
-        self._heads.forget()
+        self._read_ahead.forget()
         self.owed.forget()
         self._cache.forget()
         self._step(_COUNT_BACKOUT, came_back)
@@ -413,7 +414,7 @@ class SqliteUnitOfWork:
         if error is None:
             raise StoreError(f"{self.database.path}: the unit of work failed, and was backed out")
 
-    @telling
+    @translate_sqlite_errors
     def _step(self, statement: str, seqs: Sequence[int] | None = None) -> None:
         if seqs is None:
             self._connection.execute(statement)
@@ -441,9 +442,9 @@ class SqliteUnitOfWork:
             self._cache.qmgr = queue_manager(self._connection, self.database.path)
         return self._cache.qmgr
 
-    def _is_given(self, row: Row, now_us: int) -> bool:
+    def _is_given(self, row: MessageRow, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
-        seq, queue, expires_at = row[0], row[1], row[8]
+        seq, queue, _, _, _, _, expires_at, _, _, _ = row
         self._pending.take(seq)
         if expires_at is not None and expires_at <= now_us:
             # It may or may not have been among those counted.

@@ -12,15 +12,15 @@ from __future__ import annotations
 import sqlite3
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
-Row = tuple[Any, ...]
+from commands.qmgr.store.rows import BODY, DELETE_MESSAGE, INSERT_MESSAGE, USER, MessageRow
+from commands.qmgr.store.state import PublicationRow
+
+Values = tuple[str | bytes | int | None, ...]
 Mark = tuple[int, int, int, int]
 NOTHING: Final[Mark] = (0, 0, 0, 0)
 
-_PUT: Final = """INSERT INTO messages (seq, queue, rank, time, user, persistent, expires_at, md, body)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_TAKE: Final = "DELETE FROM messages WHERE seq = ?"
 _PUBLISH: Final = """INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 
@@ -30,24 +30,24 @@ _MOST_ROWS: Final = 2_000
 _LONG_BYTES: Final = 64 * 1024
 
 
-class Pending:
+class WriteBuffer:
     """The writes of one unit of work that are still to be made, for one connection, inside its transaction."""
 
     __slots__ = ("_bytes", "_connection", "_published", "_put", "_statements", "_taken")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._put: list[Row] = []
+        self._put: list[MessageRow] = []
         self._taken: list[tuple[int]] = []
-        self._published: list[Row] = []
-        self._statements: list[tuple[str, Row]] = []
+        self._published: list[tuple[int, PublicationRow]] = []
+        self._statements: list[tuple[str, Values]] = []
         self._bytes = 0
 
-    def put(self, row: Row) -> bool:
-        """A message more: seq, queue, rank, time, user, persistent, expires_at, md, body; whether to flush now."""
-        put, size_bytes = self._put, len(row[8])
-        if row[4] is not None:
-            _check_text(row[4])
+    def put(self, row: MessageRow) -> bool:
+        """A message more, with its body; whether to flush now."""
+        put, size_bytes, user = self._put, len(row[BODY] or b""), row[USER]
+        if user is not None:
+            _check_text(user)
         put.append(row)
         self._bytes += size_bytes
         return size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS
@@ -56,17 +56,17 @@ class Pending:
         """A message less."""
         self._taken.append((seq,))
 
-    def publish(self, row: Row) -> None:
-        """A publication to retain: number, published_at, expires_at, local, persistent, md, body."""
-        self._published.append(row)
-        self._bytes += len(row[6])
+    def publish(self, number: int, row: PublicationRow) -> None:
+        """A publication to retain, and its number."""
+        self._published.append((number, row))
+        self._bytes += len(row.body)
 
     @property
     def is_much(self) -> bool:
         """Whether to flush now, for the memory that it takes."""
         return self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS
 
-    def execute(self, statement: str, values: Row) -> None:
+    def execute(self, statement: str, values: Values) -> None:
         """Any other statement, in the order of these; for tables that hold no messages."""
         for value in values:
             if isinstance(value, str):
@@ -80,8 +80,7 @@ class Pending:
     def back_to(self, mark: Mark) -> None:
         """Forget what was added since *mark*; nothing was flushed meanwhile."""
         put, taken, published, statements = mark
-        self._bytes -= sum(len(row[8]) for row in self._put[put:])
-        self._bytes -= sum(len(row[6]) for row in self._published[published:])
+        self._bytes -= _size_bytes(self._put[put:], self._published[published:])
         del self._put[put:], self._taken[taken:], self._published[published:], self._statements[statements:]
 
     def flush(self, mark: Mark | None = None) -> None:
@@ -94,20 +93,23 @@ class Pending:
         put, taken, published, statements = mark
         many = self._connection.executemany
         if put:
-            many(_PUT, self._put[:put])
+            many(INSERT_MESSAGE, self._put[:put])
         if taken:
-            many(_TAKE, self._taken[:taken])
+            many(DELETE_MESSAGE, self._taken[:taken])
         if published:
-            many(_PUBLISH, self._published[:published])
+            many(_PUBLISH, [(number, *row) for number, row in self._published[:published]])
         for statement, group in groupby(self._statements[:statements], key=itemgetter(0)):
             many(statement, [values for _, values in group])
-        self._bytes -= sum(len(row[8]) for row in self._put[:put])
-        self._bytes -= sum(len(row[6]) for row in self._published[:published])
+        self._bytes -= _size_bytes(self._put[:put], self._published[:published])
         del self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
 
     def clear(self) -> None:
         """Forget all of it."""
         self.back_to(NOTHING)
+
+
+def _size_bytes(put: list[MessageRow], published: list[tuple[int, PublicationRow]]) -> int:
+    return sum(len(row[BODY] or b"") for row in put) + sum(len(row.body) for _, row in published)
 
 
 def _check_text(text: str) -> None:

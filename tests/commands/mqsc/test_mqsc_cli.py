@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.cli.console import Console, ExitCode
-from commands.mqsc.keeping import UnitQueues
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import decode
 from streams import Publication, RetainedPublication, RetainedStored
@@ -128,12 +127,6 @@ def _retain(home: Path, topic: str, data: bytes) -> None:
         unit.save_effects([RetainedStored(RetainedPublication(topic, Publication(decode(data), NOW)))])
 
 
-def _depths(home: Path, *queues: str) -> list[int]:
-    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
-        on = UnitQueues(unit)
-        return [on.depth(queue) for queue in queues]
-
-
 def test_a_retained_publication_goes_to_the_new_subscribers_queue(home: Path) -> None:
     _retain(home, "t/1", b"kept")
     assert Ran(home, _script(home, "DEFINE SUB(S) TOPICSTR('t/+') DEST(Q)\n")).code == ExitCode.DONE
@@ -142,27 +135,6 @@ def test_a_retained_publication_goes_to_the_new_subscribers_queue(home: Path) ->
         assert message is not None
         assert message.body.endswith(b"kept")
         assert unit.get("Q") is None
-
-
-def test_a_full_queue_sends_it_to_the_dead_letter_queue(home: Path) -> None:
-    _retain(home, "t/1", b"kept")
-    script = "DEFINE QLOCAL(Q) MAXDEPTH(0)\nDEFINE SUB(S) TOPICSTR('t/+') DEST(Q)\n"
-    assert Ran(home, _script(home, script)).code == ExitCode.DONE
-    assert _depths(home, "Q", DEAD_LETTER_QUEUE) == [0, 1]
-
-
-def test_nowhere_to_put_it_means_no_subscription(home: Path) -> None:
-    _retain(home, "t/1", b"kept")
-    script = (
-        f"DEFINE QLOCAL(Q) MAXDEPTH(0)\nALTER QLOCAL({DEAD_LETTER_QUEUE}) PUT(DISABLED)\n"
-        "DEFINE SUB(S) TOPICSTR('t/+') DEST(Q)\nDEFINE SUB(U) TOPICSTR('u') DEST(Q)\n"
-    )
-    ran = Ran(home, _script(home, script))
-    assert ran.code == ExitCode.PROBLEMS
-    assert "One valid MQSC command could not be processed." in ran.out
-    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
-        _, subscriptions, _ = unit.load_state()
-    assert [s.name for s in subscriptions] == ["U"]
 
 
 def test_another_process_in_between_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from commands.broker.core import Arrival
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
 from commands.qmgr.backlog import Backlog
@@ -231,6 +230,24 @@ def test_6_5_1_psnpres(tmp_path: Path, mode: str, dead_letter_queue: bool, wante
             assert len(unit.load_state()[1]) == (0 if waits else 1)
 
 
+@pytest.mark.parametrize("mode", ["SAFE", "KEEP"])
+def test_6_5_1_a_response_that_psnpres_keeps_is_never_given_up_by_psnpmsg(tmp_path: Path, mode: str) -> None:
+    with _store(tmp_path, psnpres=mode, psnpmsg="DISCARD", psrtycnt=1) as store:
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("REPLY", put_enabled=False))
+            unit.save_definition(LocalQueue(DEAD, put_enabled=False))
+            psc = "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>"
+            _put(unit, CONTROL, psc, persistence=0, msg_type=1, reply_to_q="REPLY")
+        processor = Processor(store, lambda: NOW)
+        for _ in range(4):
+            with pytest.raises(UndeliverableError):
+                processor.drain()
+        assert (_depths(store, CONTROL), processor.tally.discarded) == ([1], 0)
+        with store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("REPLY"))
+        assert (processor.drain(), _depths(store, CONTROL, "REPLY")) == (1, [0, 1])
+
+
 def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restart(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
@@ -315,12 +332,12 @@ def _fails_in_translating(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fails_in_putting(monkeypatch: pytest.MonkeyPatch) -> None:
-    from commands.qmgr.delivery import Deliverer
+    from commands.qmgr.delivery import Cause, Deliverer
 
     real = Deliverer.deliver
 
-    def failing(self: Deliverer, put: Outgoing, arrival: Arrival) -> Outgoing | None:
-        done = real(self, put, arrival)
+    def failing(self: Deliverer, put: Outgoing, cause: Cause) -> Outgoing | None:
+        done = real(self, put, cause)
         if put.topic == "poison" and put.queue == "T":
             raise ZeroDivisionError("a fault of ours, after S had its copy")
         return done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -25,6 +26,7 @@ from commands.qmgr.store import (
     StoreFullError,
     UnknownQueueError,
     queue_managers,
+    reading,
 )
 from commands.qmgr.store.state import publication_of, publication_row, subscription_of, subscription_state
 from rfh2.errors import StoreError
@@ -470,6 +472,38 @@ def test_a_refused_put_leaves_the_unit_of_work_going(
         assert (type(refused.value), refused.value.reason) == (kind, reason)
 
     assert (bodies(store, "Q"), bodies(store, "OTHER")) == ([b"1", b"2"], [b"3"])
+
+
+def test_loading_leaves_the_garbage_collector_on(store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It belongs to the process: other threads of it make garbage meanwhile."""
+    seen: list[bool] = []
+
+    def noting(state: str) -> Subscription:
+        seen.append(gc.isenabled())
+        return subscription_of(state)
+
+    monkeypatch.setattr(reading, "subscription_of", noting)
+    with store.unit_of_work() as unit:
+        unit.save_effects([SubscriptionAdded(Subscription(bytes(24), "a", "QM1", "Q", created=START))])
+        unit.load_state()
+    assert (seen, gc.isenabled()) == ([True], True)
+
+
+def test_maxdepth_counts_nothing_of_a_part_that_was_backed_out(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue("Q", max_depth=2))
+        unit.put("Q", None, b"1")
+        with suppress(UndoneError), unit.savepoint():
+            unit.put("Q", None, b"never")
+            raise UndoneError
+        unit.put("Q", None, b"2")
+        with suppress(UndoneError), unit.savepoint():
+            unit.get("Q")
+            raise UndoneError
+        with pytest.raises(QueueError) as refused:
+            unit.put("Q", None, b"3")
+        assert refused.value.reason == 2053
+    assert bodies(store, "Q") == [b"1", b"2"]
 
 
 def test_a_full_queue_has_room_again_after_a_get_or_an_expiry(store: QueueManagerStore, clock: Clock) -> None:
