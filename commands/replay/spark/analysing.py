@@ -24,8 +24,6 @@ from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import AnalysisReport, report_of
 from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableCounts, TableView
-from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.pieces import files_of
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
@@ -126,12 +124,6 @@ class _CountKeeper:
 
 
 # File to file
-
-
-def check(source: Path, setup: str) -> None:
-    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
-    files_of([str(source)])
-    ReplaySetup(setup).broker(DEFAULT_QMGR)
 
 
 def analyse(

@@ -9,17 +9,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from commands.replay.differences.report import DifferenceReport
-from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.differing import Compared, differing
-from commands.replay.spark.pieces import files_of
-from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.staging import Landed, landed
-
-
-def check(source: Path, setup: str) -> None:
-    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
-    files_of([str(source)])
-    ReplaySetup(setup).broker(DEFAULT_QMGR)
 
 
 def compare(

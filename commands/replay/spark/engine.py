@@ -21,11 +21,11 @@ from typing import Any, Final
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from commands.replay.local import DEFAULT_QMGR, ReplayCounts
+from commands.replay.local import ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.pieces import files_of
 from commands.replay.spark.put_files import WrittenFiles, earlier_written, kinds_of, write_puts
-from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.replay_setup import ReplaySetup, check
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.staging import Landed, landed
@@ -50,8 +50,7 @@ class Order:
 
     def check(self) -> None:
         """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
-        files_of([str(self.source)])
-        ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        check(self.source, self.setup, self.semantics)
 
 
 @dataclass(frozen=True)

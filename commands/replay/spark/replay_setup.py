@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 
 from commands.broker.context import Semantics
 from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.pieces import files_of
 from streams.namelists import QUEUE_NAMELIST
 
 
@@ -48,3 +50,9 @@ class ReplaySetup:
     def expires(self) -> bool:
         """Whether the setup defines anything that expires."""
         return any(s.expires_at is not None for s in self.broker(DEFAULT_QMGR).space.subscriptions())
+
+
+def check(source: Path, setup: str, semantics: str = Semantics.V7.value) -> None:
+    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
+    files_of([str(source)])
+    ReplaySetup(setup, semantics).broker(DEFAULT_QMGR)

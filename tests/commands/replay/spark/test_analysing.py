@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from commands.replay.analysis import TABLES, VIEWS, LocalAnalysis, Row
 from commands.replay.analysis.report import report_of
-from commands.replay.spark.analysing import Analysed, analyse, analysed, check, rows_of
+from commands.replay.spark.analysing import Analysed, analyse, analysed, rows_of
+from commands.replay.spark.replay_setup import check
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
