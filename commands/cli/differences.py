@@ -99,7 +99,7 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
 
 def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
     with importing(SPARK_MISSING):
-        from commands.replay.spark.comparison import compare  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.differing import compare  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup)
     with spark_session(options) as spark:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.spark import DIFFERENCES, Compared, differing
-from commands.replay.spark.comparison import compare
+from commands.replay.spark.differing import compare
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.differences.test_differences import _delivered
