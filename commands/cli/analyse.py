@@ -95,5 +95,5 @@ def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> 
         report, capture = analyse(
             spark, options.source, options.form, options.setup, options.semantics, output, _MOST_ROWS
         )
-    show_problems(console, capture.told, capture.problems)
+    show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems

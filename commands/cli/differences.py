@@ -104,7 +104,7 @@ def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> 
     check(options.source, options.setup)
     with spark_session(options) as spark:
         report, capture = compare(spark, options.source, options.form, options.setup, output)
-    show_problems(console, capture.told, capture.problems)
+    show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems
 
 

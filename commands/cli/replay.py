@@ -27,7 +27,7 @@ from commands.cli.replay_options import (
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
-from commands.replay.transcript import told
+from commands.replay.transcript import transcript_lines
 from rfh2.captured import CapturedMessage
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _here(console: Console, options: ReplayOptions, target: Path, *, transcript:
                     if outcome.undecodable:
                         console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
                     if transcript:
-                        lines.writelines(line.encode() + b"\n" for line in told(message, outcome, puts))
+                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
             _to_disk(file)
             lines.seek(0)
@@ -154,9 +154,9 @@ def _on_spark(console: Console, options: ReplayOptions, target: Path) -> ExitCod
     order.check()
     with spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)
-    for line in done.told[:MOST_SHOWN]:
+    for line in done.problem_texts[:MOST_SHOWN]:
         console.warn(line)
-    if len(done.told) > MOST_SHOWN:
+    if len(done.problem_texts) > MOST_SHOWN:
         console.warn(f"and more: {done.problems} records could not be read, {done.undecodable} not decoded")
     return _sum_up(console, done.counts, done.problems, target)
 

@@ -139,9 +139,9 @@ def spark_session(options: ReplayOptions) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def show_problems(console: Console, shown: Sequence[str], problems: int) -> None:
-    """Show the first problems of a capture that Spark has read. shown: some in words; problems: how many."""
-    for line in shown[:MOST_SHOWN]:
+def show_problems(console: Console, texts: Sequence[str], problems: int) -> None:
+    """Show the first problems of a capture that Spark has read. texts: some in words; problems: how many."""
+    for line in texts[:MOST_SHOWN]:
         console.warn(line)
     if problems > MOST_SHOWN:
         console.warn(f"and more: {problems} records could not be read")

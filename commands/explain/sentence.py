@@ -28,8 +28,8 @@ _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
 
 def sentence(command: Command, message: Message) -> str:
     """What *command* asks for, for a person; the descriptor fills in what the command leaves to it."""
-    tell = _SENTENCES.get(type(command), _publisher)
-    parts = [tell(command, message)]
+    describe = _SENTENCES.get(type(command), _publisher)
+    parts = [describe(command, message)]
     if command.options:
         parts.append(f"options {' '.join(option.value for option in command.options)}")
     return f"{command.word}: {'; '.join(parts)}"
@@ -100,8 +100,10 @@ def response_sentence(message: Message) -> str | None:
     if said is None:
         return None
     completion, reasons = said
-    told = [f"{reason} {reason_text(int(reason))}".rstrip() for reason in reasons if reason.isdecimal() and int(reason)]
-    return "; ".join([f"Response: {completion}", *told])
+    shown = [
+        f"{reason} {reason_text(int(reason))}".rstrip() for reason in reasons if reason.isdecimal() and int(reason)
+    ]
+    return "; ".join([f"Response: {completion}", *shown])
 
 
 def _of_folder(message: Message) -> tuple[str, list[str]] | None:

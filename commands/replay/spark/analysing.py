@@ -27,7 +27,7 @@ from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableCoun
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.staging import Landed, landed
+from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
@@ -128,7 +128,7 @@ class _CountKeeper:
 
 def analyse(
     spark: SparkSession, source: Path, form: str, setup: str, semantics: str, output: Path | None, most: int
-) -> tuple[AnalysisReport, Landed]:
+) -> tuple[AnalysisReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: a directory for every table, or None. most: rows of each section of the report. What is in between is in a
@@ -138,7 +138,7 @@ def analyse(
     tables = None if output is None else fresh_beside(output)
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
-        capture = landed(spark, source, form, work)
+        capture = staged(spark, source, form, work)
         analysed(capture.messages, setup, semantics).kept.write.parquet(str(work / "kept"))
         found = Analysed(spark.read.parquet(str(work / "kept")))
 

@@ -34,7 +34,7 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import DIFFERENCES, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.staging import Landed, landed
+from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _KEPT: Final = StructType(
@@ -157,7 +157,7 @@ def _mark(qmgr: str, queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
 
 def compare(
     spark: SparkSession, source: Path, form: str, setup: str, output: Path | None
-) -> tuple[DifferenceReport, Landed]:
+) -> tuple[DifferenceReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: where every difference goes, a directory named .jsonl or .parquet that takes the place of what is there; or
@@ -165,7 +165,7 @@ def compare(
     """
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
-        capture = landed(spark, source, form, work)
+        capture = staged(spark, source, form, work)
         kept = work / "kept"
         differing(capture.messages, setup).kept.write.parquet(str(kept))
         compared = Compared(spark.read.parquet(str(kept)))
