@@ -68,7 +68,7 @@ _TEXT: Final = _Text()
 
 
 class Verbs(click.Group):
-    """The group: verbs that exist, loaded when called; every failure told in one place."""
+    """The group: verbs that exist, loaded when called; every failure reported in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb in VERBS if _is_there(module_of(verb))]
@@ -117,7 +117,7 @@ class Verbs(click.Group):
             # The shell has been told how to complete a line: click ends then, and nothing went wrong.
             raise
         except BaseException as error:
-            code = told(error, console)
+            code = report_error(error, console)
         sys.exit(int(code or ExitCode.DONE))
 
 
@@ -133,7 +133,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def told(error: BaseException, console: Console) -> int:
+def report_error(error: BaseException, console: Console) -> int:
     """Say *error* as a person wants to hear it; returns the exit code."""
     try:
         console.stdout.flush()

@@ -10,17 +10,23 @@ from typing import Final, Protocol
 import click
 
 from commands.cli.console import Console, ExitCode
-from commands.cli.reading import Reading, tell_problems
+from commands.cli.replay_options import (
+    PYARROW_MISSING,
+    SPARK_MISSING,
+    CaptureReader,
+    ReplayOptions,
+    check_suffix,
+    importing,
+    replay_options,
+    show_problems,
+    spark_session,
+)
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
-from commands.replay.local import OutOfOrderError
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS
-from rfh2.distribution import how_to_install
 
-ENGINES: Final = ("local", "spark")
 _BATCH_ROWS: Final = 10_000
 
 
@@ -35,20 +41,7 @@ class _Sink(Protocol):
     "  qpubsub differences --input captures/ --html report.html --output differences.parquet\n\n"
     "\b\nExit codes: 0 every difference is explained by a rule, 1 some are not, or records could not be read."
 )
-@click.option(
-    "--input", "source", required=True, type=click.Path(path_type=Path), help="A capture, or a directory of them."
-)
-@click.option(
-    "--format", "form", default="auto", show_default=True, type=click.Choice(["auto", *FORMATS]), help="Its format."
-)
-@click.option("--engine", type=click.Choice(ENGINES), default="local", show_default=True, help="What does the work.")
-@click.option("--master", metavar="URL", help="The Spark cluster; local[*], this machine, where none is given.")
-@click.option(
-    "--setup",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="SCRIPT",
-    help="MQSC for every queue manager to start with, in both versions.",
-)
+@replay_options(both_versions=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Every difference, as .jsonl or .parquet.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The report as one page, with plots.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on stdout.")
@@ -57,11 +50,7 @@ def command(
     console: Console,
     /,
     *,
-    source: Path,
-    form: str,
-    engine: str,
-    master: str | None,
-    setup: Path | None,
+    options: ReplayOptions,
     output: Path | None,
     html: Path | None,
     as_json: bool,
@@ -71,17 +60,11 @@ def command(
     A difference is explained by one of the known ones, D01 to D32, or is a finding. Where the capture has what was put
     on subscriber queues, that is compared too.
     """
-    if output is not None and output.suffix not in (".jsonl", ".parquet"):
-        raise click.UsageError(f"--output {output}: the name has to end in .jsonl or .parquet")
-    if master is not None and engine != "spark":
-        raise click.UsageError("--master needs --engine spark")
-    script = setup.read_text(encoding="utf-8") if setup is not None else ""
-    if engine == "spark":
-        report, problems = _on_spark(console, source, form, script, output, master)
-    else:
-        report, problems = _here(console, source, form, script, output)
+    if output is not None:
+        check_suffix(output)
+    report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
     if html is not None:
-        html.write_text(page(report, str(source)), encoding="utf-8")
+        html.write_text(page(report, str(options.source)), encoding="utf-8")
     if as_json:
         console.data(report.model_dump_json())
     else:
@@ -90,53 +73,38 @@ def command(
     return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
 
 
-def _here(console: Console, source: Path, form: str, script: str, output: Path | None) -> tuple[DifferenceReport, int]:
-    reading = Reading(console, source, form)
-    try:
-        report = _compared(console, reading.messages(), script, output)
-    except OutOfOrderError:
-        reading.problems = 0
-        report = _compared(console, sorted(reading.messages(), key=lambda message: message.seq), script, output)
-    return report, reading.problems
+def _here(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
+    def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
+        differences = LocalDifferences(options.setup)
+        with ExitStack() as stack:
+            advance = stack.enter_context(console.progress("messages compared"))
+            sink: _Sink | None = None
+            partial = output.with_name(f".{output.name}.partial") if output is not None else None
+            if partial is not None and output is not None:
+                sink = _Lines(partial) if output.suffix == ".jsonl" else _Rows(partial)
+                stack.callback(partial.unlink, missing_ok=True)
+            for message in messages:
+                for difference in differences.compare(message):
+                    if sink is not None:
+                        sink.add(difference)
+                advance(1)
+            if sink is not None and partial is not None and output is not None:
+                sink.close()
+                partial.replace(output)
+        return differences.report()
+
+    reader = CaptureReader(console, options)
+    return reader.in_order(compared), reader.problems
 
 
-def _compared(
-    console: Console, messages: Iterable[CapturedMessage], script: str, output: Path | None
-) -> DifferenceReport:
-    differences = LocalDifferences(script)
-    with ExitStack() as stack:
-        advance = stack.enter_context(console.progress("messages compared"))
-        sink: _Sink | None = None
-        partial = output.with_name(f".{output.name}.partial") if output is not None else None
-        if partial is not None and output is not None:
-            sink = _Lines(partial) if output.suffix == ".jsonl" else _Rows(partial)
-            stack.callback(partial.unlink, missing_ok=True)
-        for message in messages:
-            for difference in differences.compare(message):
-                if sink is not None:
-                    sink.add(difference)
-            advance(1)
-        if sink is not None and partial is not None and output is not None:
-            sink.close()
-            partial.replace(output)
-    return differences.report()
-
-
-def _on_spark(
-    console: Console, source: Path, form: str, script: str, output: Path | None, master: str | None
-) -> tuple[DifferenceReport, int]:
-    try:
-        from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
-        from commands.replay.spark.comparison import check, compare  # noqa: PLC0415
-    except ImportError as error:
-        raise click.ClickException(f"Spark is not installed: {how_to_install('spark')}") from error
-    check(source, script)
-    spark = session(master or LOCAL)
-    try:
-        report, capture = compare(spark, source, form, script, output)
-    finally:
-        spark.stop()
-    tell_problems(console, capture.told, capture.problems)
+def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
+    with importing(SPARK_MISSING):
+        from commands.replay.spark.differing import compare  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.replay_setup import check  # noqa: PLC0415
+    check(options.source, options.setup)
+    with spark_session(options) as spark:
+        report, capture = compare(spark, options.source, options.form, options.setup, output)
+    show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems
 
 
@@ -157,12 +125,10 @@ class _Rows:
     """Differences as Parquet."""
 
     def __init__(self, path: Path) -> None:
-        try:
+        with importing(PYARROW_MISSING):
             from pyarrow import parquet  # noqa: PLC0415
 
             from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
-        except ImportError as error:
-            raise click.ClickException(f"Parquet needs pyarrow: {how_to_install('parquet')}") from error
         self._table_of = table_of
         self._writer = parquet.ParquetWriter(path, DIFFERENCES)
         self._held: list[PutDifference] = []

@@ -69,8 +69,8 @@ def _found(descriptor: int, room: int) -> list[tuple[int, dict[str, Any]]]:
         try:
             number, length, checksum = (int(data[n : n + 8], 16) for n in (0, 8, 16))
             content = data[_HEAD : _HEAD + length]
-            if zlib.crc32(content) == checksum and isinstance(told := json.loads(content), dict):
-                found.append((number, told))
+            if zlib.crc32(content) == checksum and isinstance(value := json.loads(content), dict):
+                found.append((number, value))
         except ValueError:
             continue  # never written, or being written now
     return found

@@ -8,49 +8,45 @@ from typing import TYPE_CHECKING, Final
 
 from commands.broker.puts import PutKind
 from commands.cli.console import Console, ExitCode
+from commands.cli.replay_options import MOST_SHOWN
 from commands.cli.stopping import stopping
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from commands.replay.spark.following import Batch, Following
 
-_MOST_TOLD: Final = 20
 _LOOK_S: Final = 1
 _NAP_S: Final = 0.1
 
 
-def follow(console: Console, following: Following, master: str | None, *, once: bool) -> ExitCode:
-    """Run a continuous replay; once: end when what is there now is done. Spark is installed; the order is checked."""
-    from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
-    from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE  # noqa: PLC0415
+def run_continuous(console: Console, spark: SparkSession, following: Following, *, once: bool) -> ExitCode:
+    """Run a continuous replay; once: end when what is there now is done. *following* is checked."""
+    from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE  # noqa: PLC0415 - Spark is an extra
     from commands.replay.spark.streaming import LATE, PROBLEM  # noqa: PLC0415
 
     stop = threading.Event()
     kinds: Counter[str] = Counter()
-    spark = session(master or LOCAL)
-    try:
-        with stopping(stop), console.progress("puts written") as advance:
+    with stopping(stop), console.progress("puts written") as advance:
 
-            def tell(batch: Batch) -> None:
-                before = kinds[PROBLEM]
-                kinds.update(batch.kinds)
-                advance(sum(batch.kinds.values()))
-                for line in batch.told[: max(0, _MOST_TOLD - before)]:
-                    console.warn(line)
+        def show(batch: Batch) -> None:
+            before = kinds[PROBLEM]
+            kinds.update(batch.kinds)
+            advance(sum(batch.kinds.values()))
+            for line in batch.told[: max(0, MOST_SHOWN - before)]:
+                console.warn(line)
 
-            with following.running(spark, tell, once=once) as query:
-                if not once:
-                    console.say(f"waiting for captures in {following.source}; Ctrl-C ends it")
-                while not stop.is_set() and not query.awaitTermination(_LOOK_S):
-                    pass
-                interrupted = stop.is_set()
-                if interrupted:
-                    _settle(console, query, stop)
-                    # Of a batch that is broken off, which is tried again the next time, Spark would tell at length.
-                    spark.sparkContext.setLogLevel("OFF")
-    finally:
-        spark.stop()
+        with following.running(spark, show, once=once) as query:
+            if not once:
+                console.say(f"waiting for captures in {following.source}; Ctrl-C ends it")
+            while not stop.is_set() and not query.awaitTermination(_LOOK_S):
+                pass
+            interrupted = stop.is_set()
+            if interrupted:
+                _settle(console, query, stop)
+                # Of a batch that is broken off, which is tried again the next time, Spark would say much.
+                spark.sparkContext.setLogLevel("OFF")
     target = following.target
     if kinds[PROBLEM]:
         console.warn(f"{kinds[PROBLEM]} records could not be read; they are told in {target}/batch=*/{PROBLEM_FILE}")

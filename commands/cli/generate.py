@@ -44,7 +44,7 @@ _HELP: Final = {
 }
 
 
-def _knobs(function: Callable[..., Any]) -> Callable[..., Any]:
+def _workload_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for name, field in reversed(WorkloadOptions.model_fields.items()):
         function = _option(name, field)(function)
     return function
@@ -71,24 +71,24 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
 @click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"{', '.join(_WRITTEN)}.")
 @click.option("--files", type=click.IntRange(min=1), help="Write so many files of equal size into a directory.")
 @click.option("--setup", type=click.Path(path_type=Path, dir_okay=False), help="Write the MQSC that replay needs.")
-@_knobs
+@_workload_options
 @click.pass_obj
 def command(
-    console: Console, /, *, target: Path, form: str | None, files: int | None, setup: Path | None, **knobs: Any
+    console: Console, /, *, target: Path, form: str | None, files: int | None, setup: Path | None, **options: Any
 ) -> ExitCode:
-    """Write a capture of a made-up workload: the same one for the same knobs, whatever the machine.
+    """Write a capture of a made-up workload: the same one for the same options, whatever the machine.
 
     Subscribers register, come and go, ask for what is retained; publications follow, popular topics more often. Shares
     are numbers from 0 to 1.
     """
     try:
-        workload = Workload(WorkloadOptions(**knobs))
+        workload = Workload(WorkloadOptions(**options))
     except ValidationError as error:
         raise click.UsageError(clause(error)) from error
     chosen = form or _by_name(target)
     if setup is not None:
-        setup.write_text(setup_script(workload.knobs), encoding="utf-8")
-    count = workload.knobs.messages
+        setup.write_text(setup_script(workload.options), encoding="utf-8")
+    count = workload.options.messages
     written = 0
     with console.progress("messages written", count) as advance:
         for path, start, end in _pieces(target, chosen, files, count):

@@ -78,11 +78,11 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
 def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
     running = store.has_processor()
     working = being_worked_on(store.directory) if running else None
-    told: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
+    status: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
     if working is not None and not working["died"]:
         for_s = _age_s(datetime.fromisoformat(working["since"]), now)
-        told["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
-    return told
+        status["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
+    return status
 
 
 def _inputs(objects: Objects) -> tuple[str, ...]:

@@ -158,15 +158,15 @@ class _Supervisor:
         """Have the file say what is being worked on, or what was when the worker *died*."""
         if work is None and not self._is_written:
             return
-        told: dict[str, Any] | None = None
+        working: dict[str, Any] | None = None
         if work is not None:
             since = iso(datetime.fromtimestamp(work.since, UTC))
-            told = {"pid": os.getpid(), "message": asdict(work.key), "seq": work.seq, "since": since, "died": died}
+            working = {"pid": os.getpid(), "message": asdict(work.key), "seq": work.seq, "since": since, "died": died}
         # Without the file there is no help over the supervisor's own end, and no more.
         with suppress(OSError):
             if self._file is None:
                 self._file = FixedFile(self._directory / WORKING_FILE, ROOM)
-            self._file.write({"working": told})
+            self._file.write({"working": working})
         self._is_written = work is not None
 
 

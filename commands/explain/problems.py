@@ -8,9 +8,10 @@ of the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -20,7 +21,8 @@ from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
-from commands.explain.suggestions import suggestion
+from commands.headers.property_names import BY_MQPS
+from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
 from commands.model import Command
 from rfh2.constants import (
@@ -45,6 +47,7 @@ from rfh2.explain.reading import PartialMessage
 from rfh2.explain.reasons import reason_name
 from rfh2.message import Message
 from rfh2.mqmd import name_of
+from rfh2.mqps import COMMANDS, MQPS_COMMAND
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.pcf import FORMATS, Pcf
 from rfh2.pcf_names import (
@@ -69,6 +72,8 @@ _REPEATED: Final = (MQRC_RFH_DUPLICATE_PARM, MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_
 _NOT_TAKEN: Final = (MQRC_RFH_PARM_ERROR, MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR)
 _STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_STREAM, MQRCCF_STREAM_ERROR)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NEAR: Final = 0.65
+_OPTIONS: Final = {"RegOpt": REGISTRATION.bits, "PubOpt": PUBLICATION.bits, "DelOpt": DELETE.bits}
 
 
 def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Problem]:
@@ -157,7 +162,7 @@ def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> Ta
 def _refusal(error: CommandError, found: TagAndText | None, text: CommandPairs) -> Problem:
     at = text.offset if found is None else found.offset
     code = _code(error, found, text)
-    meant = None if found is None else suggestion(code, found)
+    meant = None if found is None else _suggestion(code, found)
     why = error.why if meant is None else f"{error.why} (perhaps {meant})"
     return problem(code, at, _answered(why, error.reason), reason=error.reason)
 
@@ -221,3 +226,23 @@ def _nothing_done_yet(qmgr: str) -> tuple[Objects, TopicSpace]:
 
 def _answered(why: str, reason: int) -> str:
     return f"{why}; a queue manager answers {reason} {reason_name(reason) or ''}".rstrip()
+
+
+def _suggestion(code: str, pair: TagAndText) -> str | None:
+    """The word that *pair*, for which a problem of *code* was found, may have meant; None where nothing is near."""
+    if code == "unknown-option" and pair.tag in _OPTIONS:
+        known: Iterable[str] = _OPTIONS[pair.tag]
+        words = [word for word in pair.text.split() if word not in known]
+        return _nearest(words[0], known) if words else None
+    if code == "unknown-command":
+        return _nearest(pair.text, COMMANDS)
+    if code == "unknown-tag" and not pair.number:
+        older = pair.tag.upper().startswith("MQPS")
+        return _nearest(pair.tag, (MQPS_COMMAND, *BY_MQPS) if older else ALL_TAGS)
+    return None
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    by_lower = {each.lower(): each for each in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
+    return by_lower[found[0]] if found and by_lower[found[0]] != word else None

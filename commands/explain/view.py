@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from commands.explain.response_text import response_sentence
-from commands.explain.sentence import sentence
+from commands.explain.sentence import response_sentence, sentence
 from commands.model import Command
 from rfh2.captured import iso
 from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines

@@ -146,7 +146,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>{more}"
 
 
-def told(value: str | int | datetime | None, name: str = "") -> str:
+def cell_text(value: str | int | datetime | None, name: str = "") -> str:
     """A value for people. name: of its column; a reason is told by its name, too."""
     if value is None:
         return ""

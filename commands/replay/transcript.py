@@ -16,7 +16,7 @@ from rfh2.terminal_escape import visible
 _MOST_TEXT = 48
 
 
-def told(message: CapturedMessage, outcome: Outcome, puts: Sequence[Put]) -> list[str]:
+def transcript_lines(message: CapturedMessage, outcome: Outcome, puts: Sequence[Put]) -> list[str]:
     """The lines about one message: the command, then an indented line for each put."""
     if outcome.completion is None:
         return []

@@ -221,7 +221,7 @@ def test_decoding(benchmark: BenchmarkFixture, spark: SparkSession, captures: Pa
 
 
 PHASES = {
-    "landed": "looking at the files",
+    "staged": "looking at the files",
     "surveyed": "survey",
     "first_pass": "control plane",
     "keep_found": "retained lookups",

@@ -20,8 +20,8 @@ from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import read_sources
 from migrate.target import Target
 from migrate.targets.files import scripts
-from migrate.targets.in_memory import applied
 from rfh2.message import encode
+from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 
 LEGACY = Path(__file__).parents[2] / "fixtures" / "legacy"

@@ -20,10 +20,10 @@ from migrate.report.facts import facts
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.files import scripts
-from migrate.targets.in_memory import applied
 from streams.subscriptions import PublicationFormat
 from tests.migrate import bank
 from tests.migrate.cases import told
+from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.test_files import by_hand, comparable, run_files
 

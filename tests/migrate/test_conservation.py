@@ -19,8 +19,8 @@ from migrate.report.html import page
 from migrate.report.text import text
 from migrate.target import Target
 from migrate.targets.files import scripts
-from migrate.targets.in_memory import applied, broker_of
 from rfh2.errors import MigrationError
+from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

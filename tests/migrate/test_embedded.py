@@ -21,10 +21,10 @@ from migrate.report.facts import facts
 from migrate.report.outputs import StagedFiles, output_files, report_files
 from migrate.target import Target
 from migrate.targets import embedded
-from migrate.targets.in_memory import applied
 from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from tests.migrate.cases import Case, told
+from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 
 

@@ -25,10 +25,10 @@ from migrate.assemble import assemble
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.readers import captures
 from migrate.target import Target
-from migrate.targets.in_memory import applied, broker_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.message import decode
+from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import psc, publish, register, rfh1
 
 STREAMS = (DEFAULT_STREAM, "Sport", "Business")

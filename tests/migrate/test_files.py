@@ -17,7 +17,6 @@ from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store
 from migrate.target import Target
 from migrate.targets.files import define_sub, is_carried, scripts
-from migrate.targets.in_memory import applied
 from rfh2.captures import read_captures
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from streams.patterns import is_read_alike
@@ -29,6 +28,7 @@ from streams.subscriptions import (
     WildcardScheme,
 )
 from tests.migrate.cases import Case, told
+from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

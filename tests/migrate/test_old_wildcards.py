@@ -18,10 +18,10 @@ from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import captures, read_sources
 from migrate.target import Target
-from migrate.targets.in_memory import applied, broker_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, write_captures
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import NOW, psc, publish, register
 
 CHAR, TOPIC = WildcardScheme.CHAR, WildcardScheme.TOPIC

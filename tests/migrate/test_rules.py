@@ -32,9 +32,9 @@ from migrate.legacy_state import (
 from migrate.names import acl_object_names, sub_point_object_name, subscription_name
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target
-from migrate.targets.in_memory import applied
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW, psc, publish
 
 MADE = Source(file="made", position=1)

@@ -7,7 +7,19 @@ from typing import Final
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
 from commands.replay.analysis.tables import Row
 from commands.replay.analysis.text import HEADS, shown_columns
-from commands.replay.page import MOST_BARS, Share, Stretch, bars, document, folded, key, section, table, timeline, told
+from commands.replay.page import (
+    MOST_BARS,
+    Share,
+    Stretch,
+    bars,
+    cell_text,
+    document,
+    folded,
+    key,
+    section,
+    table,
+    timeline,
+)
 
 _SHARES: Final = {
     "messages": "#2f7ed8",
@@ -26,7 +38,7 @@ def page(report: AnalysisReport, source: str) -> str:
     several = len(report.section("qmgrs").rows) > 1
     when = ""
     if report.first_time is not None:
-        when = f", {told(report.first_time)} to {told(report.last_time)} UTC"
+        when = f", {cell_text(report.first_time)} to {cell_text(report.last_time)} UTC"
     version = report.semantics.removeprefix("v")
     return document(
         f"Analysis of {source}",
@@ -61,7 +73,7 @@ def _section(asked: Asked, found: Section, several: bool) -> str:
     names = shown_columns(asked, several)
     numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
     heads = [HEADS.get(name, name) for name in names]
-    rows = table(heads, ([told(row[name], name) for name in names] for row in found.rows), numeric, found.count)
+    rows = table(heads, ([cell_text(row[name], name) for name in names] for row in found.rows), numeric, found.count)
     drawn = ""
     if asked.bar:
         share = _SHARES[asked.bar]
@@ -75,7 +87,7 @@ def _section(asked: Asked, found: Section, several: bool) -> str:
 def _label(asked: Asked, row: Row, several: bool) -> str:
     """What a bar is for, with the queue manager where there are several."""
     names = ("qmgr", *asked.label) if "qmgr" in asked.table.keys and (several or not asked.label) else asked.label
-    return " ".join(told(row[name], name) for name in names).strip() or "no name"
+    return " ".join(cell_text(row[name], name) for name in names).strip() or "no name"
 
 
 def _number(row: Row, name: str) -> int:

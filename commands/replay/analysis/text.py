@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
-from commands.replay.page import cut, told
+from commands.replay.page import cell_text, cut
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100
@@ -29,7 +29,11 @@ HEADS: Final = {
 
 def lines_of(report: AnalysisReport) -> Iterator[str]:
     """The report, line by line."""
-    when = f", {told(report.first_time)} to {told(report.last_time)} UTC" if report.first_time is not None else ""
+    when = (
+        f", {cell_text(report.first_time)} to {cell_text(report.last_time)} UTC"
+        if report.first_time is not None
+        else ""
+    )
     yield f"{report.messages:,} messages{when}, under version {report.semantics.removeprefix('v')}"
     several = len(report.section("qmgrs").rows) > 1
     for asked in SECTIONS:
@@ -49,7 +53,7 @@ def _table(asked: Asked, section: Section, several: bool) -> Iterator[str]:
         return
     names = shown_columns(asked, several)
     rows = section.rows[:_MOST_LINES]
-    columns = [[HEADS.get(name, name), *(told(row[name], name) for row in rows)] for name in names]
+    columns = [[HEADS.get(name, name), *(cell_text(row[name], name) for row in rows)] for name in names]
     numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
     widths = _fitting([max(map(len, column)) for column in columns], numeric)
     for line in zip(*columns, strict=True):

@@ -112,8 +112,8 @@ def _put(observed: Observed, whose: Whose) -> list[Mark]:
 
 
 def _digest(topics: Iterable[str], message: Message) -> bytes:
-    told = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for topic in topics:
-        told.update(topic.encode("utf-8", "surrogatepass") + b"\0")
-    told.update(b"\0" + message.body)
-    return told.digest()
+        digest.update(topic.encode("utf-8", "surrogatepass") + b"\0")
+    digest.update(b"\0" + message.body)
+    return digest.digest()

@@ -8,7 +8,7 @@ from typing import Final
 
 from commands.replay.differences.model import FINDING, Change
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
-from commands.replay.differences.text import WORDS, changed, counted, missing_first, noticed, told
+from commands.replay.differences.text import WORDS, changed, counted, example_text, missing_first, noticed
 from commands.replay.page import Share, Stretch, bars, document, folded, key, section, timeline
 
 _COLOURS: Final = {
@@ -84,7 +84,7 @@ def _table(head: str, lines: Sequence[ReportLine]) -> str:
     rows = "".join(
         f'<tr><td><code>{escape(line.name)}</code></td><td class="n">{line.total:,}</td>'
         f"<td>{changed(line.changes)}</td><td>{' '.join(sorted(line.rules))}</td>"
-        + (f"<td>{escape(told(line.first))}</td>" if line.first is not None else "")
+        + (f"<td>{escape(example_text(line.first))}</td>" if line.first is not None else "")
         + "</tr>"
         for line in lines[:_MOST_ROWS]
     )
@@ -99,7 +99,7 @@ def _rule(line: RuleLine) -> str:
     name = "Findings" if line.name == FINDING else line.name
     versions = f"version 6: {escape(line.old)}; version 7: {escape(line.new)}" if line.old else ""
     advice = f"<br>what to do: {escape(line.advice)}" if line.advice else ""
-    examples = "".join(f"<li>{escape(told(example))}</li>" for example in line.examples)
+    examples = "".join(f"<li>{escape(example_text(example))}</li>" for example in line.examples)
     kind = ' class="finding"' if line.name == FINDING else ""
     return (
         f"<div{kind}><h3>{name}: {escape(line.title)} ({changed(line.changes)})</h3>"

@@ -14,8 +14,6 @@ from commands.replay.differences.report import DifferenceReport, DifferenceTally
 from commands.replay.differences.signs import signs_of
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
-from rfh2.errors import DecodeError
-from rfh2.mqmd import Mqmd
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class LocalDifferences:
         differences = self._qmgrs[step.qmgr].explainer.step(step)
         self._tally.message(differences)
         self._deliveries.step(step)
-        for rule in step_signs(step):
+        for rule in signs_of(step):
             self._tally.sign(rule, message.seq)
         return differences
 
@@ -63,15 +61,3 @@ class LocalDifferences:
         # A message without a time comes when the last one came.
         known.now = message.time if message.time is not None else known.now
         return known.pair.step(Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user))
-
-
-def step_signs(step: ComparedMessage) -> list[str]:
-    """The rules that the command of a step is a sign of."""
-    command = step.new.outcome.command or step.old.outcome.command
-    if command is None:
-        return []
-    try:
-        mqmd = Mqmd() if step.arrival.md is None else Mqmd.decode(step.arrival.md)
-    except DecodeError:
-        return []
-    return list(signs_of(command, step.arrival, mqmd))

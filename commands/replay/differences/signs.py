@@ -18,7 +18,9 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.replay.differences.commands_compared import of_metatopics
+from commands.replay.differences.observe import ComparedMessage
 from rfh2.constants import MQPER_PERSISTENT
+from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
 from streams.char_wildcards import has_char_wildcards
 from streams.subscriptions import PublicationFormat
@@ -26,8 +28,19 @@ from streams.subscriptions import PublicationFormat
 _DYNAMIC: Final = "AMQ."
 
 
-def signs_of(command: Command, arrival: Arrival, mqmd: Mqmd) -> Iterator[str]:
-    """The ids of the rules that one command is a sign of."""
+def signs_of(step: ComparedMessage) -> list[str]:
+    """The ids of the rules that the command of a step is a sign of."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if command is None:
+        return []
+    try:
+        mqmd = Mqmd() if step.arrival.md is None else Mqmd.decode(step.arrival.md)
+    except DecodeError:
+        return []
+    return list(_signs_of(command, step.arrival, mqmd))
+
+
+def _signs_of(command: Command, arrival: Arrival, mqmd: Mqmd) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, arrival.queue):
         yield "D05"
     if isinstance(command, RegisterPublisher | DeregisterPublisher):

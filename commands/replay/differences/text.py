@@ -85,10 +85,10 @@ def _rule(line: RuleLine) -> Iterator[str]:
     if line.advice:
         yield from _wrapped(f"what to do: {line.advice}", "     ", "       ")
     for example in line.examples:
-        yield from _wrapped(told(example), "     - ", "       ")
+        yield from _wrapped(example_text(example), "     - ", "       ")
 
 
-def told(example: PutDifference) -> str:
+def example_text(example: PutDifference) -> str:
     """One difference in a sentence."""
     who = f"message {example.seq} ({example.user or 'somebody'}: {example.command or 'no command'})"
     since = f", since message {example.since}" if example.since is not None else ""

@@ -24,12 +24,10 @@ from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import AnalysisReport, report_of
 from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableCounts, TableView
-from commands.replay.local import DEFAULT_QMGR
-from commands.replay.spark.pieces import files_of
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.staging import Landed, landed
+from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
@@ -128,15 +126,9 @@ class _CountKeeper:
 # File to file
 
 
-def check(source: Path, setup: str) -> None:
-    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
-    files_of([str(source)])
-    ReplaySetup(setup).broker(DEFAULT_QMGR)
-
-
 def analyse(
     spark: SparkSession, source: Path, form: str, setup: str, semantics: str, output: Path | None, most: int
-) -> tuple[AnalysisReport, Landed]:
+) -> tuple[AnalysisReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: a directory for every table, or None. most: rows of each section of the report. What is in between is in a
@@ -146,7 +138,7 @@ def analyse(
     tables = None if output is None else fresh_beside(output)
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
-        capture = landed(spark, source, form, work)
+        capture = staged(spark, source, form, work)
         analysed(capture.messages, setup, semantics).kept.write.parquet(str(work / "kept"))
         found = Analysed(spark.read.parquet(str(work / "kept")))
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +23,12 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from commands.broker.core import EPOCH
 from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
 from commands.replay.spark.plain_publish_filter import are_plain
-from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, goes_back, moments_of
-from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, exact_of, moments_of
+from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 
 _FACTS: Final = StructType([StructField("facts", StringType())])
@@ -41,8 +39,6 @@ _BATCH_ROWS: Final = 4096
 _GROUP_BYTES: Final = 16 << 20
 _CONTROL, _RETAINING = "control", "retaining"
 _KEPT: Final = {FirstPassRole.CONTROL: _CONTROL, FirstPassRole.RETAINING: _RETAINING}
-_UNLIMITED: Final = b"\xff\xff\xff\xff"
-_EXPIRY: Final = slice(16, 20)
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -134,13 +130,12 @@ def surveyed(
         for qmgr, clock in facts["clocks"].items():
             clocks.setdefault(qmgr, {})[number] = Clock(*clock)
     expiring = {qmgr for facts in found for qmgr in facts["expiring"]}
-    exact = tuple(sorted(qmgr for qmgr in expiring if goes_back(clocks.get(qmgr, {}))))
     count = len(starts) - 1
     if setting.expires:
         firsts: dict[str, int] = {}
         for facts in found:
             firsts = {**facts["firsts"], **firsts}
-        setting = replace(setting, begins={q: EPOCH + timedelta(microseconds=at) for q, at in firsts.items()})
+        setting = setting.beginning(firsts)
     begins = begins_of(clocks, count) if files.timeless else None
     shared = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, begins))
     control, retaining = (
@@ -148,6 +143,7 @@ def surveyed(
         for name in (_CONTROL, _RETAINING)
     )
     messages = _messages(spark, shared, count)
+    exact = exact_of(expiring, clocks)
     return PreparedInFiles(messages, control, retaining, starts, files.count, exact, setting, shared)
 
 
@@ -253,8 +249,8 @@ class _Surveyor:
 
     def _look_at_expiry(self, batch: pa.RecordBatch) -> None:
         """An Expiry of 0xFFFFFFFF is unlimited in either byte order."""
-        expiry = pc.binary_slice(batch.column("md"), _EXPIRY.start, _EXPIRY.stop)
-        found = batch.column("qmgr").filter(pc.not_equal(expiry, _UNLIMITED), null_selection_behavior="drop")
+        expiry = pc.binary_slice(batch.column("md"), EXPIRY.start, EXPIRY.stop)
+        found = batch.column("qmgr").filter(pc.not_equal(expiry, UNLIMITED), null_selection_behavior="drop")
         self._expiring.update(found.unique().to_pylist())
 
     def _look_at_clock(self, qmgr: str, time: pa.Array) -> None:

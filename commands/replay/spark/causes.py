@@ -26,7 +26,7 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 
-_NOTES: Final = StructType(
+_CAUSES: Final = StructType(
     [
         StructField("qmgr", StringType()),
         StructField("since", LongType()),
@@ -36,7 +36,7 @@ _NOTES: Final = StructType(
         StructField("key", BinaryType()),
     ]
 )
-_ARROW_NOTES: Final = arrow_schema(_NOTES)
+_ARROW_CAUSES: Final = arrow_schema(_CAUSES)
 _BATCH_ROWS: Final = 4096
 
 
@@ -63,16 +63,16 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
                     plane = _CausesPlane(qmgr, setting)
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
-                    yield batch_of(rows, _ARROW_NOTES)
+                    yield batch_of(rows, _ARROW_CAUSES)
                     rows = []
         rows += plane.end() if plane is not None else ()
         if rows:
-            yield batch_of(rows, _ARROW_NOTES)
+            yield batch_of(rows, _ARROW_CAUSES)
 
-    notes = control_messages(prepared).mapInArrow(run, _NOTES).toArrow()
+    notes = control_messages(prepared).mapInArrow(run, _CAUSES).toArrow()
     known: dict[str, list[Known]] = {}
     for batch in notes.to_batches():
-        for qmgr, since, until, rule, why, key in columns(batch, *_NOTES.names):
+        for qmgr, since, until, rule, why, key in columns(batch, *_CAUSES.names):
             known.setdefault(qmgr, []).append(Known(pickle.loads(key), Cause(rule, why, since), until))
     for each in known.values():
         each.sort(key=lambda one: one.cause.since)

@@ -44,7 +44,7 @@ from streams.operations import (
 )
 from streams.subscriptions import Subscription, WildcardScheme
 
-_NOTES: Final = StructType(
+_JOURNAL_ROWS: Final = StructType(
     [
         StructField("qmgr", StringType()),
         StructField("kind", StringType()),
@@ -56,7 +56,7 @@ _NOTES: Final = StructType(
         StructField("operation", BinaryType()),
     ]
 )
-_ARROW_NOTES: Final = arrow_schema(_NOTES)
+_ARROW_JOURNAL_ROWS: Final = arrow_schema(_JOURNAL_ROWS)
 _INTERVAL, _LOOKUP, _WINNER = "interval", "lookup", "winner"
 TICK: Final = "(tick)"
 """The queue of a row that is no message but the latest moment of those between two that go through."""
@@ -72,7 +72,7 @@ def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[Subscrip
     clears: whether what DeletePub finds is wanted, too.
     """
     in_order = control_messages(prepared)
-    notes = in_order.mapInArrow(_noted(prepared.setting, frozenset(prepared.exact), clears), _NOTES).toArrow()
+    notes = in_order.mapInArrow(_noted(prepared.setting, frozenset(prepared.exact), clears), _JOURNAL_ROWS).toArrow()
     return _read_notes(notes)
 
 
@@ -214,11 +214,11 @@ def _noted(
                     plane, current = _ControlPlane(qmgr, setting, qmgr in exact, clears), qmgr
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
-                    yield from _batches(rows, _ARROW_NOTES)
+                    yield from _batches(rows, _ARROW_JOURNAL_ROWS)
                     rows = []
         if plane is not None:
             rows += plane.end()
-        yield from _batches(rows, _ARROW_NOTES)
+        yield from _batches(rows, _ARROW_JOURNAL_ROWS)
 
     return run
 
@@ -228,7 +228,7 @@ def _read_notes(notes: pa.Table) -> tuple[SubscriptionJournals, list[Winner]]:
     intervals: dict[str, list[tuple[int, int, str]]] = {}
     lookups: dict[str, list[Lookup]] = {}
     for batch in notes.to_batches():
-        for qmgr, kind, after, until, text, scheme, now, operation in columns(batch, *_NOTES.names):
+        for qmgr, kind, after, until, text, scheme, now, operation in columns(batch, *_JOURNAL_ROWS.names):
             lookups.setdefault(qmgr, [])
             if kind == _INTERVAL:
                 intervals.setdefault(qmgr, []).append((after, until, text))

@@ -6,13 +6,16 @@ The rows are those of the local comparison, and the report is the same.
 from __future__ import annotations
 
 import pickle
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
@@ -21,16 +24,17 @@ from commands.broker.core import Arrival
 from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
-from commands.replay.differences.local import step_signs
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
+from commands.replay.differences.signs import signs_of
 from commands.replay.spark.causes import CausesInOrder, Known, known_causes
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import DIFFERENCES, arrow_schema
 from commands.replay.spark.second_pass import Result, second_pass
+from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _KEPT: Final = StructType(
@@ -120,7 +124,7 @@ class _DifferenceKeeper:
         differences = Explainer(known.go_to(arrival.seq)).differences(step)
         self._tally.message(differences)
         self._rows += map(_row, differences)
-        for rule in step_signs(step):
+        for rule in signs_of(step):
             self._tally.sign(rule, arrival.seq)
         if self._watched:
             self._rows += (_mark(*mark) for mark in marks_of(step) if mark[1] in self._watched)
@@ -146,3 +150,38 @@ def _mark(qmgr: str, queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
     row: list[Any] = [*_NOTHING, None, digest, whose]
     row[_QMGR], row[_QUEUE] = qmgr, queue
     return tuple(row)
+
+
+# File to file
+
+
+def compare(
+    spark: SparkSession, source: Path, form: str, setup: str, output: Path | None
+) -> tuple[DifferenceReport, StagedCapture]:
+    """The report on the capture at *source*, and what could not be read of it.
+
+    output: where every difference goes, a directory named .jsonl or .parquet that takes the place of what is there; or
+    None. What is in between is in a directory beside it, or in the temporary one, that goes in the end.
+    """
+    work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
+    try:
+        capture = staged(spark, source, form, work)
+        kept = work / "kept"
+        differing(capture.messages, setup).kept.write.parquet(str(kept))
+        compared = Compared(spark.read.parquet(str(kept)))
+        report = compared.report()
+        if output is not None:
+            whole = work / "whole"
+            rows = compared.differences().orderBy("seq")
+            if output.suffix == ".jsonl":
+                rows.write.option("ignoreNullFields", "false").json(str(whole))
+            else:
+                rows.write.parquet(str(whole))
+            if output.is_dir():
+                shutil.rmtree(output)
+            else:
+                output.unlink(missing_ok=True)
+            whole.rename(output)
+        return report, capture
+    finally:
+        shutil.rmtree(work)

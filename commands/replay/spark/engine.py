@@ -21,14 +21,14 @@ from typing import Any, Final
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from commands.replay.local import DEFAULT_QMGR, ReplayCounts
+from commands.replay.local import ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.pieces import files_of
 from commands.replay.spark.put_files import WrittenFiles, earlier_written, kinds_of, write_puts
-from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.replay_setup import ReplaySetup, check
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.second_pass_in_files import keep_found
-from commands.replay.spark.staging import Landed, landed
+from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _VERSION: Final = 3
@@ -50,22 +50,21 @@ class Order:
 
     def check(self) -> None:
         """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
-        files_of([str(self.source)])
-        ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        check(self.source, self.setup, self.semantics)
 
 
 @dataclass(frozen=True)
 class Done:
     """What a replay came to.
 
-    problems: records that could not be read. undecodable: messages that could not be decoded. told: the first of
-    either, in words.
+    problems: records that could not be read. undecodable: messages that could not be decoded. problem_texts: the
+    first of either, in words.
     """
 
     counts: ReplayCounts
     problems: int
     undecodable: int
-    told: tuple[str, ...]
+    problem_texts: tuple[str, ...]
 
 
 def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: Callable[[str], None]) -> Done:
@@ -88,7 +87,7 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     work.mkdir(parents=True, exist_ok=True)
     _write(work / "order.json", mark)
     cores = spark.sparkContext.defaultParallelism
-    capture = landed(spark, order.source, order.form, work)
+    capture = staged(spark, order.source, order.form, work)
     ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
     ready = surveyed(spark, capture.files, ReplaySetup(order.setup, order.semantics), ranges, work / "survey")
     lane = first_pass(ready, order.semantics)
@@ -141,8 +140,8 @@ def _write(place: Path, what: object) -> None:
 def _mark(order: Order) -> dict[str, Any]:
     """What an earlier replay must have in common with this one to be gone on with."""
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files_of([str(order.source)])]
-    told = json.dumps([files, order.form, order.setup, order.semantics, order.ranges, order.target.suffix])
-    return {"version": _VERSION, "digest": hashlib.sha256(told.encode()).hexdigest()}
+    described = json.dumps([files, order.form, order.setup, order.semantics, order.ranges, order.target.suffix])
+    return {"version": _VERSION, "digest": hashlib.sha256(described.encode()).hexdigest()}
 
 
 def _earlier(work: Path, mark: dict[str, Any]) -> dict[int, WrittenFiles]:
@@ -179,11 +178,11 @@ def _put_in_place(work: Path, target: Path, form: str, done: list[WrittenFiles])
         old.unlink(missing_ok=True)
 
 
-def _summed(written: list[WrittenFiles], capture: Landed) -> Done:
+def _summed(written: list[WrittenFiles], capture: StagedCapture) -> Done:
     passed_over: Counter[str] = Counter()
     for each in written:
         passed_over.update(each.passed_over)
     messages, errors = sum(each.messages for each in written), sum(each.errors for each in written)
-    told = (*capture.told, *(line for each in written for line in each.told))
+    problem_texts = (*capture.problem_texts, *(line for each in written for line in each.told))
     counts = ReplayCounts(messages, kinds_of(written), errors, dict(passed_over))
-    return Done(counts, capture.problems, sum(each.undecodable for each in written), told)
+    return Done(counts, capture.problems, sum(each.undecodable for each in written), problem_texts)

@@ -135,11 +135,11 @@ class Following:
         return self.idle_s is not None and self.hold > 0
 
     @contextmanager
-    def running(self, spark: SparkSession, tell: Callable[[Batch], None], *, once: bool) -> Iterator[StreamingQuery]:
+    def running(self, spark: SparkSession, report: Callable[[Batch], None], *, once: bool) -> Iterator[StreamingQuery]:
         """The query while it runs; it is stopped in the end.
 
-        tell: told what each batch came to, from another thread. once: whether the query ends by itself, when it has
-        done what is there now; not with idle_s, which is about what is yet to come. Raises what ``check`` does;
+        report: called with what each batch came to, from another thread. once: whether the query ends by itself, when
+        it has done what is there now; not with idle_s, which is about what is yet to come. Raises what ``check`` does;
         FollowError where another process has the checkpoint; ValueError for once with idle_s.
         """
         if once and self._has_timers:
@@ -157,7 +157,7 @@ class Following:
             captured = reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
             rows = replay_stream(captured, self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
             sink = BatchSink(self.target, self.target.suffix.removeprefix("."))
-            writer = rows.writeStream.foreachBatch(lambda batch, number: tell(sink.put(batch, number)))
+            writer = rows.writeStream.foreachBatch(lambda batch, number: report(sink.put(batch, number)))
             writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
             query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
             try:

@@ -139,11 +139,11 @@ def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | 
             group = about.row_group(number)
             if not group.num_rows:
                 continue
-            told = {name: group.column(at[name]).statistics for name in (*_NEVER_NULL, "time")}
-            if not (checked or _is_whole(told)):
+            statistics = {name: group.column(at[name]).statistics for name in (*_NEVER_NULL, "time")}
+            if not (checked or _is_whole(statistics)):
                 return None
-            seq = told["seq"]
-            timeless = timeless or _may_be_null(told["time"])
+            seq = statistics["seq"]
+            timeless = timeless or _may_be_null(statistics["time"])
             groups.append(Group(str(path), number, seq.min, seq.max, group.num_rows))
     groups.sort(key=lambda group: (group.least, group.most))
     # One seq may be that of several queue managers.
@@ -152,16 +152,16 @@ def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | 
     return FilesInOrder(tuple(groups), timeless)
 
 
-def _is_whole(told: dict[str, Any]) -> bool:
+def _is_whole(statistics: dict[str, Any]) -> bool:
     """Whether every message has a seq, a queue and a body, by the statistics of a row group."""
-    seq, queue = told["seq"], told["queue"]
-    if any(_may_be_null(told[name]) for name in _NEVER_NULL):
+    seq, queue = statistics["seq"], statistics["queue"]
+    if any(_may_be_null(statistics[name]) for name in _NEVER_NULL):
         return False
     return bool(seq.has_min_max and seq.min >= 0 and queue.has_min_max and queue.min)
 
 
-def _may_be_null(told: Any) -> bool:
-    return told is None or not told.has_null_count or told.null_count > 0
+def _may_be_null(statistics: Any) -> bool:
+    return statistics is None or not statistics.has_null_count or statistics.null_count > 0
 
 
 def _fits(given: pa.Field, stored: parquet.ColumnSchema) -> bool:

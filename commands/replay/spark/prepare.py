@@ -11,8 +11,7 @@ for which the replay has to take the longer way (``control``).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -20,19 +19,16 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker.core import EPOCH
 from commands.broker.objects import CONTROL_QUEUE
 from commands.replay.local import DEFAULT_QMGR
 from commands.replay.spark.first_pass_filter import of_control
 from commands.replay.spark.plain_publish_filter import is_plain
-from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
 
 _CELLS_PER_RANGE: Final = 16
 _MOST_CELLS: Final = 100_000
 _MESSAGES_PER_RANGE: Final = 100_000
-_UNLIMITED: Final = "FFFFFFFF"
-_EXPIRY: Final = (17, 4)
 
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -94,16 +90,15 @@ def prepared(captured: DataFrame, setting: ReplaySetup, ranges: int | None = Non
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring else {}
-    exact = tuple(sorted(qmgr for qmgr in expiring if goes_back(clocks.get(qmgr, {}))))
     moments = moments_of(ranged, clocks, len(starts) - 1, bool(timeless))
     if setting.expires:
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
-        setting = replace(setting, begins={qmgr: EPOCH + timedelta(microseconds=first) for qmgr, first in firsts})
+        setting = setting.beginning({row[0]: row[1] for row in firsts})
     streams = F.col("queue").isin(list(setting.stream_queues))
     looking = moments.where((F.col("queue") == CONTROL_QUEUE) | (streams & ~is_plain()))
     control = looking.mapInArrow(of_control, looking.schema)
     retaining = looking.where(F.col("queue") != CONTROL_QUEUE)
-    return Prepared(moments, control, retaining, starts, count, exact, setting)
+    return Prepared(moments, control, retaining, starts, count, exact_of(expiring, clocks), setting)
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
@@ -135,7 +130,8 @@ def _expiring(messages: DataFrame, setting: ReplaySetup) -> tuple[str, ...]:
     if setting.expires:
         return tuple(row["qmgr"] for row in messages.select("qmgr").distinct().collect())
     queues = [CONTROL_QUEUE, *setting.stream_queues]
-    limited = F.hex(F.substring("md", *_EXPIRY)) != _UNLIMITED
+    # Positions count from 1 here.
+    limited = F.hex(F.substring("md", EXPIRY.start + 1, EXPIRY.stop - EXPIRY.start)) != UNLIMITED.hex().upper()
     found = messages.where(F.col("queue").isin(queues) & limited).select("qmgr").distinct().collect()
     return tuple(row["qmgr"] for row in found)
 
@@ -166,7 +162,12 @@ def _clocks(messages: DataFrame) -> Clocks:
     return clocks
 
 
-def goes_back(clocks: dict[int, Clock]) -> bool:
+def exact_of(expiring: Iterable[str], clocks: Clocks) -> tuple[str, ...]:
+    """``Prepared.exact``. expiring: queue managers on which something expires."""
+    return tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
+
+
+def _goes_back(clocks: dict[int, Clock]) -> bool:
     """Whether the clock of a queue manager, given by range, goes back anywhere."""
     latest: int | None = None
     for _, clock in sorted(clocks.items()):

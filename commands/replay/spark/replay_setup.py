@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
+from pathlib import Path
+from typing import Final
 
 from commands.broker.context import Semantics
 from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.pieces import files_of
 from streams.namelists import QUEUE_NAMELIST
+
+EXPIRY: Final = slice(16, 20)
+"""Where Expiry is in an MQMD, in bytes."""
+UNLIMITED: Final = b"\xff\xff\xff\xff"
+"""MQEI_UNLIMITED, in either byte order."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,10 @@ class ReplaySetup:
     setup: str = ""
     semantics: str = Semantics.V7.value
     begins: Mapping[str, datetime] = field(default_factory=dict)
+
+    def beginning(self, moments: Mapping[str, int]) -> ReplaySetup:
+        """The same with ``begins``. moments: by queue manager, in microseconds since 1970."""
+        return replace(self, begins={qmgr: EPOCH + timedelta(microseconds=at) for qmgr, at in moments.items()})
 
     def under(self, semantics: str) -> ReplaySetup:
         """The same under ``v6`` or ``v7``."""
@@ -48,3 +60,9 @@ class ReplaySetup:
     def expires(self) -> bool:
         """Whether the setup defines anything that expires."""
         return any(s.expires_at is not None for s in self.broker(DEFAULT_QMGR).space.subscriptions())
+
+
+def check(source: Path, setup: str, semantics: str = Semantics.V7.value) -> None:
+    """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
+    files_of([str(source)])
+    ReplaySetup(setup, semantics).broker(DEFAULT_QMGR)

@@ -157,8 +157,8 @@ class _Candidates:
 
 
 def _without_message(published: Published) -> Publication:
-    told = (published.published_at, published.expires_at, published.local, published.stream, published.sub_point)
-    return Publication(_NOTHING, *told)
+    fields = (published.published_at, published.expires_at, published.local, published.stream, published.sub_point)
+    return Publication(_NOTHING, *fields)
 
 
 class _LooksByTopic:

@@ -108,10 +108,10 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     # What a message finds comes just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
     in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
-    told = [(lane.setting, lane.journals) for lane in lanes]
+    settings = [(lane.setting, lane.journals) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = RangeTask([(setting, journals.value) for setting, journals in told], keeper())
+        task = RangeTask([(setting, journals.value) for setting, journals in settings], keeper())
         yield from task.run(row for batch in batches for row in columns(batch, *COLUMNS, "topic", "lane"))
 
     return in_order.select(*COLUMNS, "topic", "lane").mapInArrow(run, schema)

@@ -65,10 +65,10 @@ def second_pass_in_files(
     keeper: makes one for each range.
     """
     shared = ready.shared
-    told = [(lane.setting, lane.journals) for lane in lanes]
+    settings = [(lane.setting, lane.journals) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        task = RangeTask([(setting, journals.value) for setting, journals in told], keeper(number))
+        task = RangeTask([(setting, journals.value) for setting, journals in settings], keeper(number))
         return task.run(_merged(shared.value.messages(number), found.of_range(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)

@@ -11,8 +11,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from commands.replay.spark.java import provide_java
-from commands.replay.spark.java_stderr import launched
+from commands.replay.spark.java import launched, provide_java
 from commands.replay.spark.package_archive import ship
 from commands.replay.spark.private_files import private_directory
 from commands.replay.spark.source import CaptureDataSource
@@ -34,9 +33,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSession:
     """A session, the running one if there is one, that knows the format ``qpubsub``.
 
-    To a cluster, which is any master but a local one, the package goes along (``shipping``). master: as spark-submit
-    takes it. memory: of the driver, which in local mode does all the work of Java. settings: more of Spark's own, with
-    ``__`` for a dot. Raises JavaMissingError.
+    To a cluster, which is any master but a local one, the package goes along (``package_archive``). master: as
+    spark-submit takes it. memory: of the driver, which in local mode does all the work of Java. settings: more of
+    Spark's own, with ``__`` for a dot. Raises JavaMissingError.
     """
     provide_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

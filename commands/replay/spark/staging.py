@@ -17,24 +17,24 @@ from commands.replay.spark.pieces import files_of
 from commands.replay.spark.schemas import CAPTURED
 from commands.replay.spark.source import FORMAT
 
-_MOST_TOLD = 100
+_MOST_TEXTS = 100
 _GROUP_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
-class Landed:
+class StagedCapture:
     """files: where the capture is, in order. messages: the same. problems: how many records could not be read.
 
-    told: the first hundred of them, in words.
+    problem_texts: the first hundred of them, in words.
     """
 
     files: FilesInOrder
     messages: DataFrame
     problems: int
-    told: tuple[str, ...]
+    problem_texts: tuple[str, ...]
 
 
-def landed(spark: SparkSession, source: Path, form: str, directory: Path) -> Landed:
+def staged(spark: SparkSession, source: Path, form: str, directory: Path) -> StagedCapture:
     """The capture at *source*, in *directory* where it has to be written out; what is there already is used again.
 
     Raises CaptureError for a path that is missing.
@@ -43,7 +43,7 @@ def landed(spark: SparkSession, source: Path, form: str, directory: Path) -> Lan
     source, directory = source.absolute(), directory.absolute()
     given = files_of([str(source)])
     if given and form in ("auto", "parquet") and (files := in_order(given)) is not None:
-        return Landed(files, _messages(spark, given), 0, ())
+        return StagedCapture(files, _messages(spark, given), 0, ())
     whole = directory / "captured"
     if not _is_whole(whole):
         read = spark.read.format(FORMAT).option("format", form).option("defaultQueue", NATURAL).load(str(source))
@@ -51,7 +51,7 @@ def landed(spark: SparkSession, source: Path, form: str, directory: Path) -> Lan
     read = spark.read.parquet(str(whole))
     bad = read.where("problem is not null").select("problem")
     problems = bad.count()
-    told = tuple(row["problem"] for row in bad.limit(_MOST_TOLD).collect()) if problems else ()
+    problem_texts = tuple(row["problem"] for row in bad.limit(_MOST_TEXTS).collect()) if problems else ()
     written = files_of([str(whole)])
     files = None if problems else in_order(written, checked=True)
     if files is None:
@@ -62,7 +62,7 @@ def landed(spark: SparkSession, source: Path, form: str, directory: Path) -> Lan
         written = files_of([str(ordered)])
         files = in_order(written, checked=True)
         assert files is not None
-    return Landed(files, _messages(spark, written), problems, told)
+    return StagedCapture(files, _messages(spark, written), problems, problem_texts)
 
 
 def _messages(spark: SparkSession, files: list[Path]) -> DataFrame:

@@ -107,8 +107,8 @@ def _problem(captured: DataFrame) -> Column:
 
 def digest_of(setting: ReplaySetup) -> str:
     """What the state remembers of a setting, and of the form that it is in."""
-    told = json.dumps([_VERSION, setting.setup, setting.semantics])
-    return hashlib.sha256(told.encode()).hexdigest()
+    described = json.dumps([_VERSION, setting.setup, setting.semantics])
+    return hashlib.sha256(described.encode()).hexdigest()
 
 
 class _Place(NamedTuple):

@@ -63,13 +63,13 @@ class _Made:
 
 @dataclass(frozen=True)
 class Workload:
-    """The messages that *knobs* describe."""
+    """The messages that *options* describe."""
 
-    knobs: WorkloadOptions
+    options: WorkloadOptions
     _population: Population = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_population", Population(self.knobs))
+        object.__setattr__(self, "_population", Population(self.options))
 
     def messages(self, start: int = 0, end: int | None = None) -> Iterator[CapturedMessage]:
         """The messages from number *start* to before *end* (None: all), in order of seq, which is the number and 1."""
@@ -80,65 +80,65 @@ class Workload:
 
     def rows(self, start: int = 0, end: int | None = None) -> Iterator[Row]:
         """The same as plain rows, many times as fast."""
-        knobs = self.knobs
-        last = knobs.messages if end is None else min(end, knobs.messages)
-        every = round(1 / knobs.control) if knobs.control else 0
+        options = self.options
+        last = options.messages if end is None else min(end, options.messages)
+        every = round(1 / options.control) if options.control else 0
         headers = lru_cache(maxsize=100_000)(self._publication)
-        filler = (b"data " * (knobs.body_bytes // 5 + 1))[: knobs.body_bytes]
-        step = timedelta(seconds=1 / knobs.per_second)
+        filler = (b"data " * (options.body_bytes // 5 + 1))[: options.body_bytes]
+        step = timedelta(seconds=1 / options.per_second)
         for number in range(start, last):
-            d = draws(knobs.seed, SubscriberKind.MESSAGE, number)
+            d = draws(options.seed, SubscriberKind.MESSAGE, number)
             made = self._control(number, every, d)
             if made is None:
                 made = headers(*self._publishing(d))
-            time = knobs.start + number * step
+            time = options.start + number * step
             stamp = time.strftime("%Y%m%d%H%M%S") + f"{time.microsecond // 10_000:02}"
             md = bytearray(made.md)
             md[_MSG_ID] = b"WORK" + number.to_bytes(20, "big")
             md[_PUT_STAMP] = stamp.encode()
             body = made.body
             if made.data:
-                body += (b"%012d " % number + filler)[: knobs.body_bytes]
-            qmgr = knobs.qmgr(int(d[6] * knobs.qmgrs) if made.qmgr is None else made.qmgr)
+                body += (b"%012d " % number + filler)[: options.body_bytes]
+            qmgr = options.qmgr(int(d[6] * options.qmgrs) if made.qmgr is None else made.qmgr)
             yield Row(number + 1, time, qmgr, made.queue, None, bytes(md), body)
 
     def _control(self, number: int, every: int, d: tuple[float, ...]) -> _Made | None:
         """The message where it is no publication."""
-        knobs = self.knobs
-        if number < knobs.subscribers:
+        options = self.options
+        if number < options.subscribers:
             return self._register(number)
-        if d[0] < knobs.errors:
+        if d[0] < options.errors:
             return self._error(d)
-        if d[0] < knobs.errors + knobs.strays:
+        if d[0] < options.errors + options.strays:
             return replace(self._publication(0, None, False, False, False), queue=_STRAY_QUEUE, body=b"", data=True)
-        if not every or (number - knobs.subscribers) % every:
+        if not every or (number - options.subscribers) % every:
             return None
-        turn = (number - knobs.subscribers) // every
+        turn = (number - options.subscribers) // every
         place = turn % _CYCLE
-        if place == _CYCLE - 1 or not knobs.subscribers:
+        if place == _CYCLE - 1 or not options.subscribers:
             return self._delete(d)
-        anyone = int(d[1] * knobs.subscribers)
+        anyone = int(d[1] * options.subscribers)
         if place < _LEAVING:
             event = turn // _CYCLE * _LEAVING + place
-            leaver = event % knobs.subscribers
-            return self._leave(leaver) if event // knobs.subscribers % 2 == 0 else self._register(leaver)
+            leaver = event % options.subscribers
+            return self._leave(leaver) if event // options.subscribers % 2 == 0 else self._register(leaver)
         return self._register(anyone) if place < 7 else self._request(anyone)
 
     def _publishing(self, d: tuple[float, ...]) -> tuple[int, int | None, bool, bool, bool]:
         """What a publication is like: topic, second topic, MQRFH, properties, persistent."""
-        knobs = self.knobs
+        options = self.options
         topic = self._population.popular(d[1])
         second: int | None = None
-        if d[2] < knobs.several and knobs.topics > knobs.streams:
+        if d[2] < options.several and options.topics > options.streams:
             # Another topic of the same stream: the queue is the same.
-            second = (topic + knobs.streams) % (knobs.topics - knobs.topics % knobs.streams)
-            second = second if second % knobs.streams == topic % knobs.streams else None
-        rfh1 = d[3] < knobs.rfh1
-        return topic, second, rfh1, not rfh1 and d[4] < knobs.properties, d[5] < knobs.persistent
+            second = (topic + options.streams) % (options.topics - options.topics % options.streams)
+            second = second if second % options.streams == topic % options.streams else None
+        rfh1 = d[3] < options.rfh1
+        return topic, second, rfh1, not rfh1 and d[4] < options.properties, d[5] < options.persistent
 
     def _publication(self, topic: int, second: int | None, rfh1: bool, properties: bool, persistent: bool) -> _Made:
         first = self._population.topic(topic)
-        d = draws(self.knobs.seed, SubscriberKind.TOPIC, ~topic)
+        d = draws(self.options.seed, SubscriberKind.TOPIC, ~topic)
         topics = (first.text,) if second is None else (first.text, self._population.topic(second).text)
         options = (PubOpt.RETAIN_PUB,) if first.retained else ()
         wanted = CommandSpec(
@@ -175,7 +175,7 @@ class Workload:
         tags: dict[str, str | None] = {"SubName": who.sub_name, "Filter": who.filter}
         if who.rfh1:
             tags = {"StreamName": who.stream}
-        qmgr = self.knobs.qmgr(who.qmgr) or DEFAULT_QMGR
+        qmgr = self.options.qmgr(who.qmgr) or DEFAULT_QMGR
         mqmd = _descriptor(
             who.user, expiry=expiry, msg_type=MQMT_REQUEST, reply_to_q=who.queue, reply_to_qmgr=qmgr, persistence=1
         )

@@ -19,7 +19,7 @@ class WorkloadError(QPubSubError):
 
 
 class WorkloadOptions(BaseModel):
-    """The knobs of a generated workload; shares are between 0 and 1.
+    """The options of a generated workload; shares are between 0 and 1.
 
     seed: another seed, another workload. messages: how many in all. start: time of the first message, UTC. per_second:
     messages a second of captured time. qmgrs: queue managers, between which traffic is spread evenly. streams: stream

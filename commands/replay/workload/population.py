@@ -69,18 +69,18 @@ class Subscriber:
 class Population:
     """The topics and the subscribers of one workload."""
 
-    def __init__(self, knobs: WorkloadOptions) -> None:
-        self._knobs = knobs
-        self._popularity = Zipf(knobs.topics, knobs.zipf)
+    def __init__(self, options: WorkloadOptions) -> None:
+        self._options = options
+        self._popularity = Zipf(options.topics, options.zipf)
 
     def topic(self, number: int) -> Topic:
         """Topic *number*, 0 the most popular."""
-        knobs = self._knobs
-        d = draws(knobs.seed, SubscriberKind.TOPIC, number)
+        options = self._options
+        d = draws(options.seed, SubscriberKind.TOPIC, number)
         text = f"{pick(_AREAS, d[0])}/{pick(_PLACES, d[1])}/{number:x}"
-        retained = d[2] < knobs.retained
-        expiry = _EXPIRY_TENTHS if retained and d[3] < knobs.expiring else -1
-        return Topic(text, knobs.stream(number), retained, expiry)
+        retained = d[2] < options.retained
+        expiry = _EXPIRY_TENTHS if retained and d[3] < options.expiring else -1
+        return Topic(text, options.stream(number), retained, expiry)
 
     def popular(self, draw: float) -> int:
         """The number of a topic, as likely as it is popular."""
@@ -88,32 +88,32 @@ class Population:
 
     def subscriber(self, number: int) -> Subscriber:
         """Subscriber *number*."""
-        knobs = self._knobs
-        d = draws(knobs.seed, SubscriberKind.SUBSCRIBER, number)
-        e = draws(knobs.seed, SubscriberKind.SUBSCRIBER, ~number)
+        options = self._options
+        d = draws(options.seed, SubscriberKind.SUBSCRIBER, number)
+        e = draws(options.seed, SubscriberKind.SUBSCRIBER, ~number)
         topic = self.topic(self.popular(d[0]))
-        rfh1 = d[1] < knobs.rfh1
-        wild = d[2] < knobs.wildcards
-        written = _pattern(topic.text, d[2] / knobs.wildcards, rfh1) if wild else topic.text
+        rfh1 = d[1] < options.rfh1
+        wild = d[2] < options.wildcards
+        written = _pattern(topic.text, d[2] / options.wildcards, rfh1) if wild else topic.text
         if not rfh1 and topic.stream != DEFAULT_STREAM:
             # An MQRFH2 subscriber names no stream: it writes the whole topic string.
             written = f"{prefix_of(topic.stream)}/{written}"
-        options = tuple(option for option, draw in zip(_OPTIONS, e, strict=True) if draw < 0.05)
+        reg_options = tuple(option for option, draw in zip(_OPTIONS, e, strict=True) if draw < 0.05)
         if rfh1:
-            options = tuple(option for option in options if option not in (RegOpt.PERS_AS_QUEUE,))
-        named = d[3] < knobs.named
+            reg_options = tuple(option for option in reg_options if option not in (RegOpt.PERS_AS_QUEUE,))
+        named = d[3] < options.named
         return Subscriber(
             number=number,
-            qmgr=number % knobs.qmgrs,
+            qmgr=number % options.qmgrs,
             topic=written,
             stream=topic.stream,
-            queue=f"SUBSCRIBER.{number % max(1, knobs.subscribers * 9 // 10)}",
+            queue=f"SUBSCRIBER.{number % max(1, options.subscribers * 9 // 10)}",
             user=f"sub{number % 1000}",
-            options=options if options or d[6] < 0.5 else (RegOpt.NONE,),
+            options=reg_options if reg_options or d[6] < 0.5 else (RegOpt.NONE,),
             rfh1=rfh1,
             sub_name=f"subscription-{number}" if named and not rfh1 else None,
-            filter=pick(_FILTERS, d[5]) if d[4] < knobs.filters and not rfh1 else None,
-            expiry=_EXPIRY_TENTHS if d[7] < knobs.expiring else -1,
+            filter=pick(_FILTERS, d[5]) if d[4] < options.filters and not rfh1 else None,
+            expiry=_EXPIRY_TENTHS if d[7] < options.expiring else -1,
         )
 
 

@@ -7,14 +7,14 @@ from commands.replay.workload.options import WorkloadOptions
 from streams.namelists import QUEUE_NAMELIST
 
 
-def setup_script(knobs: WorkloadOptions) -> str:
+def setup_script(options: WorkloadOptions) -> str:
     """MQSC for every queue manager of the workload to start with; empty where the default stream is the only one."""
-    named = [knobs.stream(number) for number in range(1, knobs.streams)]
+    named = [options.stream(number) for number in range(1, options.streams)]
     if not named:
         return ""
     lines = [f"DEFINE QLOCAL({name})" for name in named]
     lines += [f"DEFINE TOPIC({name}) TOPICSTR('{prefix_of(name)}') WILDCARD(BLOCK)" for name in named]
-    names = ", ".join([knobs.stream(0), ADMIN_STREAM, *named])
+    names = ", ".join([options.stream(0), ADMIN_STREAM, *named])
     lines.append(f"ALTER NAMELIST({QUEUE_NAMELIST}) NAMES({names})")
     return "\n".join(lines) + "\n"
 

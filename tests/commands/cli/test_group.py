@@ -19,7 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commands.cli import VERBS, main, told
+from commands.cli import VERBS, main, report_error
 from commands.cli.console import Console, ExitCode
 from rfh2.errors import CaptureError, QPubSubError, StoreError
 from tests.commands.cli_runs import run
@@ -96,7 +96,7 @@ FAILURES = [
 def test_a_failure_is_one_line_and_a_code(error: BaseException, code: int, words: str) -> None:
     to = console()
 
-    assert told(error, to) == code
+    assert report_error(error, to) == code
     assert words in talk(to)
     assert len(talk(to).splitlines()) <= 1
     assert words or talk(to) == ""
@@ -105,14 +105,14 @@ def test_a_failure_is_one_line_and_a_code(error: BaseException, code: int, words
 def test_notes_go_with_their_error() -> None:
     to, error = console(), QPubSubError("no room")
     error.add_note("3 messages were put before")
-    told(error, to)
+    report_error(error, to)
 
     assert talk(to) == "qpubsub: no room; 3 messages were put before\n"
 
 
 def test_debug_brings_the_stack() -> None:
     to = console(debug=True)
-    told(StoreError("no room"), to)
+    report_error(StoreError("no room"), to)
 
     assert "StoreError: no room" in talk(to)
     assert talk(to).endswith("qpubsub: no room\n")
@@ -121,7 +121,7 @@ def test_debug_brings_the_stack() -> None:
 def test_a_fault_of_ours_shows_its_stack_and_has_a_code_of_its_own() -> None:
     to = console()
 
-    assert told(ZeroDivisionError("x"), to) == ExitCode.INTERNAL
+    assert report_error(ZeroDivisionError("x"), to) == ExitCode.INTERNAL
     assert "ZeroDivisionError: x" in talk(to)
     assert "please report" in talk(to)
 

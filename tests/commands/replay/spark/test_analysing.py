@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from commands.replay.analysis import TABLES, VIEWS, LocalAnalysis, Row
 from commands.replay.analysis.report import report_of
-from commands.replay.spark.analysing import Analysed, analyse, analysed, check, rows_of
+from commands.replay.spark.analysing import Analysed, analyse, analysed, rows_of
+from commands.replay.spark.replay_setup import check
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
@@ -80,10 +81,10 @@ def test_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
             write_captures(capture[start : start + 300], file, "jsonl")
     (tmp_path / "in" / "bad.jsonl").write_text("no JSON\n")
     check(tmp_path / "in", SETUP)
-    report, landed = analyse(spark, tmp_path / "in", "auto", SETUP, "v7", tmp_path / "tables", 10)
+    report, staged = analyse(spark, tmp_path / "in", "auto", SETUP, "v7", tmp_path / "tables", 10)
     wanted = local(capture, SETUP)
     assert json.loads(report.model_dump_json()) == json.loads(report_of(wanted.look, "v7", 10).model_dump_json())
-    assert landed.problems == 1
+    assert staged.problems == 1
     assert len(report.section("topics").rows) == 10
     names = {of.name: of for of in (*TABLES, *VIEWS)}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {f"{name}.parquet" for name in names}

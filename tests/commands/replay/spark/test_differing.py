@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.spark import DIFFERENCES, Compared, differing
-from commands.replay.spark.comparison import compare
+from commands.replay.spark.differing import compare
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.differences.test_differences import _delivered
@@ -68,10 +68,10 @@ def test_file_to_file(spark: SparkSession, tmp_path: Path, form: str) -> None:
     capture = list(Workload(knobs).messages())
     source, target = tmp_path / "capture.jsonl", tmp_path / f"differences.{form}"
     source.write_text("".join(m.model_dump_json() + "\n" for m in capture) + "nonsense\n")
-    report, landed = compare(spark, source, "auto", setup_script(knobs), target)
+    report, staged = compare(spark, source, "auto", setup_script(knobs), target)
     expected_rows, expected = local(capture, setup_script(knobs))
     assert report == expected
-    assert landed.problems == 1
+    assert staged.problems == 1
     read = spark.read.json(str(target)) if form == "jsonl" else spark.read.parquet(str(target))
     assert [row.seq for row in read.orderBy("seq").collect()] == [row[0] for row in expected_rows]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["capture.jsonl", target.name]

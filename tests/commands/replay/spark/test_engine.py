@@ -69,7 +69,7 @@ def test_counts_are_those_of_the_local_replay(spark: SparkSession, tmp_path: Pat
     outcomes = [local.replay(message)[0] for message in Workload(KNOBS).messages()]
     assert done.counts == local.counts
     assert done.undecodable == sum(outcome.undecodable for outcome in outcomes) > 0
-    assert set(done.told) <= {
+    assert set(done.problem_texts) <= {
         f"message {message.seq} on {message.queue}: {outcome.why}"
         for message, outcome in zip(Workload(KNOBS).messages(), outcomes, strict=True)
     }
@@ -150,7 +150,7 @@ def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Pat
         file.write(b"this is no message\n")
     done, _, _ = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
     assert done.problems == 1
-    assert "1.jsonl, line 301: invalid JSON" in done.told[0]
+    assert "1.jsonl, line 301: invalid JSON" in done.problem_texts[0]
     assert _lines(tmp_path / "puts.jsonl") == _local_lines()
 
 
