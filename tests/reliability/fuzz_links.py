@@ -85,9 +85,9 @@ def _inward(case: Json) -> str:
         return "dead letter"
     if native.retain:
         as_operation(native, "mqtt", _NOW)
-    stage = subscribed()
+    broker = subscribed()
     message = CapturedMessage(seq=9, queue=queue, md_hex=md.hex(), body_hex=body.hex(), user="mqtt", time=_NOW)
-    outcome = stage.play(message).outcome
+    outcome = broker.trace(message).outcome
     if outcome.completion is None or outcome.completion.value == "error":
         assert outcome.reason in (3072, 3081, 2051), f"reason {outcome.reason}: {outcome.why}"
         return "refused"
@@ -129,9 +129,9 @@ def _published(case: Json) -> Message | None:
     )
     md = Mqmd(format="MQHRF2", persistence=case["persistent"], priority=case["priority"], expiry=case["expiry"])
     body = header.encode() + bytes.fromhex(case["payload"])
-    stage = subscribed()
+    broker = subscribed()
     captured = CapturedMessage(seq=9, queue=DEFAULT_STREAM, md_hex=md.encode().hex(), body_hex=body.hex(), time=_NOW)
-    return decode(body, md) if stage.play(captured).outcome.completion is not None else None
+    return decode(body, md) if broker.trace(captured).outcome.completion is not None else None
 
 
 def _outward(case: Json) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from commands import Broker
 from commands.broker.objects import QueueManager
 from commands.explain.equivalents.render import render
-from commands.explain.equivalents.traced_operations import Stage
+from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, view
 from commands.headers.registry import parse
@@ -256,7 +256,7 @@ def handle_refusing(given: list[CapturedMessage]) -> None:
 
 
 def translate(dialect: str) -> Callable[[CapturedMessage], object]:
-    return lambda message: list(render(Stage("QM1").play(message), dialect, "x", 0))
+    return lambda message: list(render(TraceBroker("QM1").trace(message), dialect, "x", 0))
 
 
 def capture(form: str) -> Callable[[bytes], object]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
 from commands.explain.equivalents.render import DIALECTS, render
-from commands.explain.equivalents.traced_operations import Stage
+from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, view
 from commands.mqsc import Administration, execute, parse
@@ -165,9 +165,9 @@ def _explain(case: Json) -> str:
     return "with problems" if found.problems else "without"
 
 
-def subscribed() -> Stage:
+def subscribed() -> TraceBroker:
     """A broker with subscribers of every kind, who are given what mutants publish."""
-    stage = Stage("QM1", _SETUP)
+    broker = TraceBroker("QM1", _SETUP)
     seq = 0
     for text in (
         "<Topic>#</Topic><QName>ALL</QName>",
@@ -176,7 +176,7 @@ def subscribed() -> Stage:
     ):
         header = Rfh2((Folder.of(f"<psc><Command>RegSub</Command>{text}</psc>"),))
         md = Mqmd(format="MQHRF2", user_identifier="sub")
-        stage.play(
+        broker.trace(
             CapturedMessage(
                 seq=(seq := seq + 1), queue=CONTROL_QUEUE, md_hex=md.encode().hex(), body_hex=header.encode().hex()
             )
@@ -187,32 +187,32 @@ def subscribed() -> Stage:
     ):
         md = Mqmd(format="MQHRF", user_identifier="sub")
         body = Rfh1(text.encode().ljust(-(-len(text) // 4) * 4)).encode()
-        stage.play(
+        broker.trace(
             CapturedMessage(seq=(seq := seq + 1), queue=CONTROL_QUEUE, md_hex=md.encode().hex(), body_hex=body.hex())
         )
-    return stage
+    return broker
 
 
 def _broker(case: Json) -> str:
-    stage = subscribed()
-    before = len(tuple(stage.space.subscriptions()))
+    broker = subscribed()
+    before = len(tuple(broker.broker.space.subscriptions()))
     assert before == 5
-    occasion = stage.play(captured_of(case, 100))
-    for put in occasion.outcome.puts:
+    traced = broker.trace(captured_of(case, 100))
+    for put in traced.outcome.puts:
         if put.kind.value != "deadletter":
             decode(put.body, put.message.mqmd.encode())
-    outcome = occasion.outcome
+    outcome = traced.outcome
     if outcome.completion is not None and outcome.completion.value == "error":
         assert not outcome.effects, "an error, and yet effects"
     return "no command" if outcome.completion is None else outcome.completion.value
 
 
 def _translate(case: Json) -> str:
-    occasion = Stage("QM1").play(captured_of(case))
+    traced = TraceBroker("QM1").trace(captured_of(case))
     for dialect in DIALECTS:
-        lines = list(render(occasion, dialect, "case", 0))
+        lines = list(render(traced, dialect, "case", 0))
         assert all(line.isprintable() for line in lines if dialect != "json"), "control characters on the terminal"
-    return f"{len(occasion.steps)} operations" if occasion.steps else "none"
+    return f"{len(traced.operations)} operations" if traced.operations else "none"
 
 
 def _batch(random: Random) -> Json:

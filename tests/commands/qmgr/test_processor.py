@@ -302,16 +302,16 @@ def test_a_batch_ends_where_it_grows_too_large(tmp_path: Path, monkeypatch: pyte
 
 
 def _fails_in_translating(monkeypatch: pytest.MonkeyPatch) -> None:
-    from commands.broker import broker
+    from commands.broker import core
 
-    real = broker.translate  # type: ignore[attr-defined]
+    real = core.translate  # type: ignore[attr-defined]
 
     def failing(command: Any, context: Any) -> object:
         if command.topics == ("poison",):
             raise ZeroDivisionError("a fault of ours")
         return real(command, context)
 
-    monkeypatch.setattr(broker, "translate", failing)
+    monkeypatch.setattr(core, "translate", failing)
 
 
 def _fails_in_putting(monkeypatch: pytest.MonkeyPatch) -> None:
