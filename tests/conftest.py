@@ -1,11 +1,60 @@
-"""What all tests share: in CI, generated examples are the same in every run; a developer's are new ones each time."""
+"""What all tests share: which examples Hypothesis makes, and which tests may be tried a second time.
+
+Examples. A developer's are new ones in each run. Where CI is set they are the same in every run; QPUBSUB_TEST_SEED=N,
+which ``.ci/test --all`` sets to a number made by chance, has them made from that number instead.
+
+A second try. A test that starts a server of another make shares the machine's ports and time with it, and may fail for
+that. Only such a test is tried twice, and none of those that break, kill or starve something on purpose: what they show
+has to hold each time.
+"""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.commands.links.mosquitto import needs_mosquitto
+from tests.commands.links.mqi.harness import needs_mqi
+
+SEED = os.environ.get("QPUBSUB_TEST_SEED")
 
 settings.register_profile("ci", derandomize=True, print_blob=True)
-if os.environ.get("CI"):
+# Who meets an example for the first time on a busy machine must not fail for its time.
+settings.register_profile(
+    "seeded", derandomize=False, print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+if SEED:
+    settings.load_profile("seeded")
+elif os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if SEED and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = int(SEED)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark ``servers`` what needs one, and let it be tried twice unless it is marked ``faults``."""
+    starting = (needs_mosquitto.mark, needs_mqi.mark)
+    for item in items:
+        if any(mark in starting for mark in item.iter_markers()):
+            item.add_marker(pytest.mark.servers)
+        if may_be_tried_again(item) and config.pluginmanager.hasplugin("rerunfailures"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def may_be_tried_again(item: pytest.Item) -> bool:
+    """Whether a failure of the test may be the machine's."""
+    return item.get_closest_marker("servers") is not None and item.get_closest_marker("faults") is None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    if SEED and exitstatus:
+        terminalreporter.write_line(
+            f"Hypothesis made its examples from QPUBSUB_TEST_SEED={SEED}; set it to meet them again."
+        )

@@ -9,9 +9,10 @@ import click
 import pytest
 
 from commands.cli import main
+from rfh2.captures import FORMATS, CaptureFormat
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
@@ -20,11 +21,25 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
 def test_every_page_can_be_reached_from_the_readme(page: Path) -> None:
-    assert f"(docs/{page.name})" in PAGES[0].read_text()
+    assert f"({page.relative_to(ROOT)})" in PAGES[0].read_text()
 
 
 def test_every_verb_is_in_the_readme() -> None:
     there = main.list_commands(click.Context(main))
     assert [verb for verb in there if f"{verb}" not in PAGES[0].read_text()] == []
+
+
+@pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
+def test_every_capture_format_has_its_row(entry: CaptureFormat) -> None:
+    lines = (ROOT / "docs" / "capture-formats.md").read_text().splitlines()
+    (row,) = (line.split(" | ") for line in lines if line.startswith(f"| `{entry.name}` |"))
+    assert row[2:4] == ["yes", "yes" if entry.writer is not None else "no"]
+
+
+def test_what_contributing_names_is_there() -> None:
+    named = re.findall(r"`((?:rfh2|streams|commands|migrate|tests|docs|fixtures|\.ci)/[\w./]*)`", PAGES[2].read_text())
+    made_up = re.compile(r"NAME|VERB|SUFFIX")
+    assert len(named) > 40
+    assert [path for path in named if not made_up.search(path) and not (ROOT / path).exists()] == []

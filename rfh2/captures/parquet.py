@@ -58,11 +58,12 @@ def read_parquet(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     for group in range(file.num_row_groups):
         about = file.metadata.row_group(group)
         row, end = end, end + about.num_rows
-        if (claimed := _beyond(about, names, reading.expanded_bytes)) is not None:
-            yield row, reading.problem(row, f"rows up to {end - 1} are not read: {claimed}", "row")
-            continue
-        rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * about.num_rows // max(1, about.total_byte_size)))
         try:
+            # The names of columns may be damaged here alone, and not in the schema.
+            if (claimed := _beyond(about, names, reading.expanded_bytes)) is not None:
+                yield row, reading.problem(row, f"rows up to {end - 1} are not read: {claimed}", "row")
+                continue
+            rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * about.num_rows // max(1, about.total_byte_size)))
             for batch in file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
                 for given in _dicts(batch, arrow):
                     yield row, _message(given, reading, row)

@@ -13,8 +13,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from runpy import run_module
 
@@ -53,18 +52,21 @@ def _large(options: argparse.Namespace) -> Sequence[Table]:
     return [large.all_recipes()]
 
 
-def _elsewhere(*modules: str) -> Attack:
-    """Attacks that are programs of their own: what they print, and whether they end with 0."""
+def _elsewhere(quick: Mapping[str, Sequence[str]]) -> Attack:
+    """Attacks that are programs of their own: what they print, and whether they end with 0.
 
-    def attack(_options: argparse.Namespace) -> Sequence[Table]:
-        return [_program(name) for name in modules if find_spec(f"tests.reliability.{name}") is not None]
+    quick: the arguments of each for a little of it.
+    """
+
+    def attack(options: argparse.Namespace) -> Sequence[Table]:
+        return [_program(name, little if options.quick else ()) for name, little in quick.items()]
 
     return attack
 
 
-def _program(name: str) -> Table:
+def _program(name: str, arguments: Sequence[str]) -> Table:
     printed, given, ended = io.StringIO(), sys.argv, None
-    sys.argv = [name]
+    sys.argv = [name, *arguments]
     try:
         with contextlib.redirect_stdout(printed):
             run_module(f"tests.reliability.{name}", run_name="__main__")
@@ -87,8 +89,8 @@ ATTACKS: dict[str, Attack] = {
     "hostile": _hostile,
     "fuzz": _fuzz,
     "large": _large,
-    "restarts": _elsewhere("restarts"),
-    "growth": _elsewhere("growth", "growth_streams"),
+    "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
+    "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
 }
 
 

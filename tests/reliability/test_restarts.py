@@ -9,7 +9,7 @@ import pytest
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.reliability.restarts import trial
 
-pytestmark = needs_mosquitto
+pytestmark = [needs_mosquitto, pytest.mark.faults]
 
 TRIALS = [
     pytest.param(3, 600, 3, id="one of each"),

@@ -233,6 +233,15 @@ def test_damage_gives_records_and_nothing_else(path: Path, data: st.DataObject) 
         assert record.position >= 0
 
 
+def test_a_column_of_parquet_whose_name_is_damaged_in_its_row_group_alone() -> None:
+    """The footer names each column twice: in the schema, and where its data is."""
+    golden = (GOLDEN / "stock.parquet").read_bytes()
+    at = golden.rindex(b"body")
+    (record,) = read(golden[:at] + b"\x80" + golden[at + 1 :], "parquet")
+    assert record.problem is not None
+    assert "rows up to 0 are not readable" in str(record.problem)
+
+
 @pytest.mark.parametrize("form", [name for name in FORMATS if name not in ("raw",)])
 @given(st.binary(max_size=300))
 @settings(max_examples=60, deadline=None)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
+from rfh2.constants import REASON_NAMES
 from rfh2.explain.annotate import AnnotatedLine, annotate, chain, layout_lines, visible
 from rfh2.explain.describe import describe_folder
 from rfh2.explain.elements import elements
@@ -287,6 +288,11 @@ def test_meanings_of_numbers_that_describe_text() -> None:
         "",
     )
     assert reason_text(9999) == feedback_text(9999) == ""
+
+
+@pytest.mark.parametrize(("reason", "name"), REASON_NAMES.items(), ids=REASON_NAMES.values())
+def test_every_reason_that_the_bridge_gives_has_a_sentence(reason: int, name: str) -> None:
+    assert reason_text(reason).startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,29 @@ def test_a_subscription_keeps_the_blocks_it_was_made_under(
     assert received(space, PUBLISHED, publication, now) == {"BEFORE": PUBLISHED, "AFTER": PUBLISHED}
 
 
+def test_a_start_has_kept_subscriptions_heed_the_blocks_of_now(
+    subscription: Make, publication: Publish, now: datetime
+) -> None:
+    """2.5.4; a topic space that takes over from a running one leaves what that one has as it is."""
+    objects = topics_tst()
+    running = TopicSpace(objects)
+    running.apply(Subscribe(subscription(0, "Sports/#", name="RUNNING"), send_retained=True), now)
+    objects.alter(replace(objects.require("Football"), wildcard=Wildcard.PASSTHRU))
+    objects.alter(replace(objects.require("Rugby"), wildcard=Wildcard.BLOCK))
+    kept = [*running.subscriptions(), subscription(1, "Sports/#", name="KEPT")]
+    under_football, under_rugby = PUBLISHED[1:3], PUBLISHED[3:]
+    now_blocked = ["Sports", *under_football]
+    started = TopicSpace(objects)
+    started.restore(kept, ())
+    assert received(started, PUBLISHED, publication, now) == {"RUNNING": now_blocked, "KEPT": now_blocked}
+    taken_over = TopicSpace(objects)
+    taken_over.restore(kept, (), running)
+    assert received(taken_over, PUBLISHED, publication, now) == {
+        "RUNNING": ["Sports", *under_rugby],
+        "KEPT": now_blocked,
+    }
+
+
 DEPTHS = [
     ("a", 1), ("a/x", 1), ("a/b", 1), ("a/b/c", 3), ("a/b/c/d", 3), ("ab", 0), ("b", 0), ("/a", 0), ("/x/y", 2),
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from streams.index import SubscriptionIndex
 from streams.subscriptions import Subscription, WildcardScheme
 
 mqtt = pytest.importorskip("paho.mqtt.client", reason="paho-mqtt is not installed")
+pytestmark = pytest.mark.servers
 
 Make = Callable[..., Subscription]
 Select = Callable[[str], list[str]]

@@ -290,6 +290,17 @@ def test_6_7_2_variableuserid_says_which_of_two_is_meant(
     assert [s.user for s in world.subscriptions] == left
 
 
+@pytest.mark.parametrize(("user", "left"), [("app1", ["app2"]), ("app2", ["app1"])])
+def test_6_7_2_where_both_of_two_are_variable_the_senders_own_is_meant(
+    world: Scenario, user: str, left: list[str]
+) -> None:
+    register_beside_a_variable_one(world)
+    world.register("a", options=VARIABLE, user="app2")
+    assert [(s.user, s.options.variable_user_id) for s in world.subscriptions] == [("app1", True), ("app2", True)]
+    done(world.deregister("a", options=VARIABLE, user=user))
+    assert [s.user for s in world.subscriptions] == left
+
+
 def test_6_7_4_who_registers_again_alters_his_own_of_two(world: Scenario) -> None:
     register_beside_a_variable_one(world)
     done(world.register("a", options=["VariableUserId", "Local"], user="app2"))

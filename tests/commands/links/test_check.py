@@ -39,6 +39,7 @@ def test_nothing_is_missing(tmp_path: Path) -> None:
 
 
 @needs_mqi
+@pytest.mark.faults
 def test_what_is_missing_comes_with_the_line_that_mends_it(tmp_path: Path) -> None:
     queues = {STREAM: {"get_inhibited": 1}, DEAD: {"put_inhibited": 1}, RECORD: {"kind": "local"}}
     denied = [{"queue": CONTROL, "options": 1 | 2 | 4 | 8}]
@@ -90,6 +91,7 @@ def test_a_wrong_password_is_told_without_the_password(tmp_path: Path) -> None:
 
 
 @needs_mqi
+@pytest.mark.faults
 def test_a_queue_manager_that_is_not_there(tmp_path: Path) -> None:
     with stand_in(tmp_path / "mq") as mq:
         mq.kill()

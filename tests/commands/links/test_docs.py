@@ -71,6 +71,7 @@ def _rights(lines: set[str]) -> dict[str, set[str]]:
 
 
 @needs_mqi
+@pytest.mark.faults
 def test_every_line_that_check_prints_for_ibm_mq_is_told(tmp_path: Path) -> None:
     home = tmp_path / "qmgrs"
     QueueManagerStore.create(home, QueueManager("QM1")).close()

@@ -22,7 +22,7 @@ from tests.commands.links.mosquitto import until
 from tests.commands.links.mqi.harness import CONTROL, DEAD, STREAM, StandIn, needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World, _everything, _scenario
 
-pytestmark = needs_mqi
+pytestmark = [needs_mqi, pytest.mark.faults]
 
 QUEUES: dict[str, dict[str, Any]] = {name: {} for name in ("S", "T", "REPLY", "BACK")}
 

@@ -337,6 +337,7 @@ def _id(case: tuple[str, str, int, int]) -> str:
     return "{}-{}-{}-batch-{}".format(*case)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "case", [*QUICK, *(pytest.param(case, marks=pytest.mark.slow) for case in SWEEP)], ids=map(_id, (*QUICK, *SWEEP))
 )
@@ -357,6 +358,7 @@ ENDING = [("G", 2009), ("1", 2195), ("M", 2161), ("O", 2162)]
 MORE = [(op, reason) for op in "G1MO" for reason in (2009, 2161, 2162, 2195, 2202) if (op, reason) not in ENDING]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("op", "reason"), [*ENDING, *(pytest.param(*m, marks=pytest.mark.slow) for m in MORE)])
 def test_a_reason_that_ends_the_connection_ends_it_and_work_goes_on(
     world: World, undisturbed: dict[str, Any], op: str, reason: int
@@ -369,6 +371,7 @@ def test_a_reason_that_ends_the_connection_ends_it_and_work_goes_on(
     assert _everything(world) == undisturbed
 
 
+@pytest.mark.faults
 def test_2003_a_commit_that_backs_out_is_tried_again(world: World, undisturbed: dict[str, Any]) -> None:
     _scenario(world)
     world.open()
@@ -377,6 +380,7 @@ def test_2003_a_commit_that_backs_out_is_tried_again(world: World, undisturbed: 
     assert _everything(world) == undisturbed
 
 
+@pytest.mark.faults
 def test_the_queue_manager_killed_and_started_again(world: World, undisturbed: dict[str, Any]) -> None:
     _scenario(world)
     manager = world.open()
@@ -418,6 +422,7 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
     world.close()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("moment", ["before", "between"])
 def test_the_bridge_ends_on_either_side_of_mqcmit(
     world: World, undisturbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch, moment: str
@@ -430,6 +435,7 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
     assert _everything(world) == undisturbed
 
 
+@pytest.mark.faults
 def test_nothing_is_processed_while_the_queue_manager_has_not_decided(
     world: World, undisturbed: dict[str, Any]
 ) -> None:

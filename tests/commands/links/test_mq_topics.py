@@ -292,6 +292,7 @@ KILLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("fault", [fault for _, fault in KILLS], ids=[name for name, _ in KILLS])
 def test_2009_broken_connections_lose_nothing(world: World, fault: dict[str, Any]) -> None:
     if world.queues is None and fault["op"] == "1":

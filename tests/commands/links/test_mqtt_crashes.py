@@ -24,7 +24,7 @@ from rfh2 import CapturedMessage, Folder, Mqmd, Rfh2, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
 from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
 
-pytestmark = needs_mosquitto
+pytestmark = [needs_mosquitto, pytest.mark.faults]
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 OUTGOING = "SYSTEM.QPUBSUB.OUTGOING"

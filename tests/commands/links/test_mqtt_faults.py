@@ -32,6 +32,8 @@ from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquit
 from tests.commands.links.test_mqtt import STREAM, Bridge
 from tests.commands.scenario import KICK_OFF, rfh2_message
 
+pytestmark = pytest.mark.faults
+
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
 OUTGOING = "SYSTEM.QPUBSUB.OUTGOING"
 OPENSSL = shutil.which("openssl")

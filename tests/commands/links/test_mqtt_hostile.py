@@ -30,6 +30,8 @@ from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_m
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.links.test_mqtt_faults import DEAD, OUTGOING
 
+pytestmark = pytest.mark.faults
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -17,11 +17,11 @@ from collections import deque
 from itertools import repeat
 from typing import Any
 
-from commands.broker import broker
+from commands.broker import core
 from commands.cli import main
 from commands.cli.supervising import SupervisedWatch
 
-_real_decode, _real_translate = broker.decode, broker.translate  # type: ignore[attr-defined]
+_real_decode, _real_translate = core.decode, core.translate  # type: ignore[attr-defined]
 _held = 0
 
 
@@ -56,6 +56,6 @@ def _counting() -> None:
 
 
 if __name__ == "__main__":
-    broker.decode, broker.translate = _decode, _translate  # type: ignore[attr-defined]
+    core.decode, core.translate = _decode, _translate  # type: ignore[attr-defined]
     _counting()
     main(sys.argv[1:])

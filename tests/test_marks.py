@@ -1,0 +1,61 @@
+"""Which tests are tried a second time: those that start servers, and none that breaks something on purpose."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.links.mosquitto import needs_mosquitto
+from tests.conftest import may_be_tried_again
+
+TESTS = Path(__file__).parent
+# Ending a process, hanging one, or having the stand-in for IBM MQ fail.
+BREAKS = re.compile(r"SIGKILL|SIGSTOP|\.(kill|hang|fault)\(|_killed_when\(")
+
+
+def _needing_servers() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(TESTS.rglob("test_*.py")):
+        if path != Path(__file__) and re.search(r"needs_(mosquitto|mqi)\b", text := path.read_text()):
+            yield path, ast.parse(text)
+
+
+def _is_marked(node: ast.Module | ast.FunctionDef) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return any("mark.faults" in ast.unparse(decorator) for decorator in node.decorator_list)
+    return any(
+        isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark" and "faults" in ast.unparse(each)
+        for each in node.body
+    )
+
+
+def test_what_breaks_a_server_on_purpose_is_marked() -> None:
+    breaking = [
+        (f"{path.relative_to(TESTS)}:{node.lineno} {node.name}", _is_marked(module) or _is_marked(node))
+        for path, module in _needing_servers()
+        for node in module.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and BREAKS.search(ast.unparse(node))
+    ]
+    assert len(breaking) > 10
+    assert [name for name, is_marked in breaking if not is_marked] == []
+
+
+def test_a_test_that_starts_no_server_is_tried_once(request: pytest.FixtureRequest) -> None:
+    assert not may_be_tried_again(request.node)
+    assert request.node.get_closest_marker("flaky") is None
+
+
+@needs_mosquitto
+def test_one_that_does_is_tried_twice(request: pytest.FixtureRequest) -> None:
+    assert may_be_tried_again(request.node)
+    assert request.node.get_closest_marker("flaky").kwargs == {"reruns": 1}
+
+
+@needs_mosquitto
+@pytest.mark.faults
+def test_one_that_breaks_something_is_tried_once(request: pytest.FixtureRequest) -> None:
+    assert request.node.get_closest_marker("servers") is not None
+    assert request.node.get_closest_marker("flaky") is None
