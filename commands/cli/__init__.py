@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from commands.cli.console import Console, ExitCode, guarded_stderr
+from commands.terminal.console import Console, ExitCode, guarded_stderr
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 

@@ -8,8 +8,7 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.replay_options import (
+from commands.cli.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
@@ -23,6 +22,7 @@ from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
 _MOST_ROWS: Final = 1000

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
@@ -23,6 +22,7 @@ from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
 from commands.qmgr.store.port import LoadedState
+from commands.terminal.console import Console, ExitCode
 from streams.namelists import QUEUE_NAMELIST
 
 

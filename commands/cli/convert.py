@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import STDIN, capture_files
+from commands.cli.options.captures import STDIN, capture_files
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, put_time, read_captures, write_captures
 from rfh2.errors import CaptureError

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import capture_files, records
+from commands.cli.options.captures import capture_files, records
 from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, problem_lines, view
+from commands.terminal.console import Console, ExitCode
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import Paint, TextRole
 from rfh2.explain.describe import describe_unreadable

@@ -10,8 +10,8 @@ import click
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from commands.cli.console import Console, ExitCode
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.captures.jsonl import clause

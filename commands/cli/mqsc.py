@@ -12,9 +12,7 @@ from typing import Final
 import click
 
 from commands.broker.selection import Selection
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
-from commands.cli.users import current_user, groups_of
+from commands.cli.options.queue_manager import queue_manager
 from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import Keeper, UnitQueues
@@ -22,6 +20,8 @@ from commands.mqsc.script import lines_of
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.users import current_user, groups_of
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 

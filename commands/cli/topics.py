@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.explain.pictures import page, svg, text_tree
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from rfh2.terminal_escape import visible
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.outline import Outline, outline

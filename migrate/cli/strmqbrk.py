@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from tests.commands.results_service import FIXTURE, capture
 
 CAPTURE = FIXTURE / "capture.jsonl"

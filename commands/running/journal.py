@@ -19,11 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from commands.cli.console import Console
-from commands.cli.fixed_file import FixedFile, read_fixed
 from commands.links.opening import Link
 from commands.qmgr.store.permissions import private
 from commands.qmgr.tally import ProcessorTally
+from commands.running.fixed_file import FixedFile, read_fixed
+from commands.terminal.console import Console
 from rfh2.captured import iso
 
 STATUS_FILE: Final = "run.status"

@@ -26,11 +26,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.fixed_file import FixedFile
-from commands.cli.working import ROOM, WORKING_FILE, Page, Phase, Suspects, Work, being_worked_on, key_of
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
+from commands.running.fixed_file import FixedFile
+from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
 GRACE_S: Final = 0.7
@@ -51,7 +51,7 @@ _IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.
 _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
 
-def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
+def supervised(console: Console, directory: Path, time_s: float) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit, then nothing is ever taken to hang.
@@ -62,13 +62,13 @@ def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
 class _Supervisor:
     def __init__(self, console: Console, directory: Path, time_s: float) -> None:
         self._console, self._directory, self._time_s = console, directory, time_s
-        self._page = Page()
+        self._page = WorkPage()
         self._file: FixedFile | None = None
         self._is_written = False
         self._asked: float | None = None  # when the supervisor was told to end
         self._restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
 
-    def run(self) -> Page | int:
+    def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
         while True:
             self._page.reset()
@@ -205,7 +205,7 @@ class _Seen:
 class SupervisedWatch:
     """The worker's side (``commands.qmgr.watch.Watch``). stop: set once the worker was asked to end."""
 
-    def __init__(self, page: Page, stop: threading.Event, directory: Path) -> None:
+    def __init__(self, page: WorkPage, stop: threading.Event, directory: Path) -> None:
         self._page, self._stop, self._enter = page, stop, page.enter
         self._suspects = Suspects(directory)
 
