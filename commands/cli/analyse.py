@@ -48,7 +48,7 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Replay INPUT and tell what is in it.
+    """Replay INPUT and report what is in it.
 
     Traffic by stream, topic and application; subscriptions never matched; topics never subscribed; duplicate deliveries
     from overlapping subscriptions; retained publications that nobody reads; errors by reason and program. The report,

@@ -1,4 +1,4 @@
-"""``qpubsub check``: whether the bridge would work with the brokers that it is told of."""
+"""``qpubsub check``: whether the bridge would work with the brokers that are configured."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command(
         if as_json:
             console.data(json.dumps(finding.as_dict()))
         else:
-            _tell(console, finding)
+            _report(console, finding)
     if not as_json:
         console.say("nothing is missing" if not missing else f"{missing} missing")
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
@@ -71,7 +71,7 @@ def _of_files(store: QueueManagerStore) -> list[CheckResult]:
     return [CheckResult(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
 
 
-def _tell(console: Console, finding: CheckResult) -> None:
+def _report(console: Console, finding: CheckResult) -> None:
     console.data(f"{'ok  ' if finding.ok else 'MISSING'} {finding.subject}: {finding.what}")
     for line in finding.mend:
         console.data(f"        {line}")

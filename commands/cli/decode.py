@@ -63,7 +63,7 @@ def command(
     """Explain the captured messages in FILEs, or on stdin.
 
     Each message is shown with every field of its descriptor and headers: offset, bytes, name, value, and what the value
-    means. Folders are read, the command is told in one sentence, and everything that is wrong is listed with a code
+    means. Folders are read, the command is put in one sentence, and everything that is wrong is listed with a code
     that docs/problems.md explains. Offsets count from the first byte behind the MQMD.
 
     A message that cannot be decoded to its end is shown as far as it can be, and the rest of its bytes as they are.

@@ -129,7 +129,7 @@ def _write(workload: Workload, path: Path, form: str, start: int, end: int, adva
 
 
 def _left_out(_message: CapturedMessage, _error: CaptureError) -> None:
-    """What the format cannot hold is missing from the count, which is told."""
+    """What the format cannot hold is missing from the count, which is reported."""
 
 
 def _counted(messages: Iterable[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:

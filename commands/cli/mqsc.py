@@ -53,7 +53,7 @@ def command(console: Console, qmgr: str, home: Path, script: Path, as_json: bool
         while some := list(islice(script_statements, batch)):
             for statement, answer in runner.run(some):
                 tally.count(answer)
-                _tell(console, statement, answer, as_json)
+                _show_answer(console, statement, answer, as_json)
             console.stdout.flush()
     for line in tally.lines:
         if as_json:
@@ -78,7 +78,7 @@ def _text(data: bytes, source: str) -> str:
         raise click.UsageError(f"{source}: it is not UTF-8 at byte {error.start}") from None
 
 
-def _tell(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
+def _show_answer(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
     if as_json:
         about = {"number": statement.number, "line": statement.line, "command": statement.text}
         console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))

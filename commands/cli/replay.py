@@ -46,7 +46,7 @@ _TRANSCRIPT_IN_MEMORY: Final = 8 * 1024 * 1024
 
 
 @click.command(
-    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell\n"
+    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --transcript\n"
     "  qpubsub replay --engine spark --input captures/ --output puts.parquet\n"
     "  qpubsub replay --engine spark --follow --checkpoint place/ --input arriving/ --output puts.jsonl"
 )
@@ -58,7 +58,8 @@ _TRANSCRIPT_IN_MEMORY: Final = 8 * 1024 * 1024
     type=click.Path(path_type=Path),
     help="The puts: a .jsonl or .parquet file; with Spark a directory of that name.",
 )
-@click.option("--tell", is_flag=True, help="Tell on stdout what each command came to, and who received what.")
+@click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
+@click.option("--tell", is_flag=True, hidden=True, help="The former name of --transcript.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -88,6 +89,7 @@ def command(
     *,
     options: ReplayOptions,
     target: Path,
+    transcript: bool,
     tell: bool,
     checkpoint: Path | None,
     follow: bool,
@@ -103,18 +105,21 @@ def command(
     directory of its own: killed at any moment and started again, no put is lost and none is there twice.
     """
     check_suffix(target)
+    if tell:
+        console.say("--tell is now --transcript")
+        transcript = True
     if checkpoint is not None:
-        if not options.on_spark or tell:
-            raise click.UsageError("--checkpoint needs --engine spark, and no --tell")
+        if not options.on_spark or transcript:
+            raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
         if idle_s is not None and not (hold and follow):
             raise click.UsageError("--idle needs --hold and --follow")
         return _continuous(console, options, target, checkpoint, follow=follow, hold=hold, idle_s=idle_s)
     if follow or hold or idle_s is not None:
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
-        return _here(console, options, target, transcript=tell)
-    if tell:
-        raise click.UsageError("--tell is for the local engine: a replay on Spark has too much to tell")
+        return _here(console, options, target, transcript=transcript)
+    if transcript:
+        raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
     return _on_spark(console, options, target)
 
 
@@ -202,7 +207,7 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
             before = kinds[PROBLEM]
             kinds.update(batch.kinds)
             advance(sum(batch.kinds.values()))
-            for line in batch.told[: max(0, MOST_SHOWN - before)]:
+            for line in batch.problem_texts[: max(0, MOST_SHOWN - before)]:
                 console.warn(line)
 
         with following.running(spark, show, once=once) as query:

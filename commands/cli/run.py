@@ -115,8 +115,8 @@ def command(
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
     A command and all that it causes are committed together: killed at any moment and started again, no persistent
-    message is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C,
-    SIGTERM). Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
+    message is lost and none is processed twice. Without --once it waits for messages until it is stopped (Ctrl-C,
+    SIGTERM). Commands that failed are reported on stderr; what cannot be answered is on the dead-letter queue.
 
     With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers;
     --once then waits until the tree has got, and has sent, all that there is.

@@ -31,7 +31,7 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
 
     A square is a topic object, a triangle a stream or a subscription point that lies there, a circle a subscription
     (its name, or its queue), a diamond a retained publication. Streams and subscription points that get in each
-    other's way, and streams without a topic object, are told on stderr.
+    other's way, and streams without a topic object, are reported on stderr.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         objects, subscriptions, retained = store.load_state()

@@ -29,7 +29,7 @@ class Blame:
 
 
 class Watch(Protocol):
-    """Told what the processor does. Between ``begin`` and ``worked_out`` OverdueError may come out of anything."""
+    """Called as the processor goes on. Between ``begin`` and ``worked_out`` OverdueError may come out of anything."""
 
     def begin(self, message: StoredMessage, held: bool) -> None:
         """Work on *message* begins; held: in a unit of work, for which other programs wait."""

@@ -65,7 +65,7 @@ class _Supervisor:
         self._page = WorkPage()
         self._file: FixedFile | None = None
         self._is_written = False
-        self._asked: float | None = None  # when the supervisor was told to end
+        self._asked: float | None = None  # when the supervisor was asked to end
         self._restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
 
     def run(self) -> WorkPage | int:
@@ -100,13 +100,13 @@ class _Supervisor:
     def _look_after(self, worker: int, alive: int) -> int | None:
         """Until *worker* has ended: the exit code, None where another one has to be started."""
         seen = _Seen(worker)
-        told_to_stop, cause = False, ""
+        stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
             work = self._page.look()
             if self._asked is not None:
-                if not told_to_stop:
-                    told_to_stop = True
+                if not stop_sent:
+                    stop_sent = True
                     os.kill(worker, signal.SIGTERM)
                 allowed_s = ENDING_S if self._page.phase is Phase.ENDING else GRACE_S
                 if time.monotonic() - self._asked > allowed_s:
@@ -193,7 +193,7 @@ class _Seen:
         self._last = now
 
     def _cpu_s(self) -> float:
-        """Processor time of the worker so far; 0 where the system does not tell."""
+        """Processor time of the worker so far; 0 where the system does not say."""
         if sys.platform != "linux":
             return 0.0
         try:
@@ -249,7 +249,7 @@ class SupervisedWatch:
             raise OverdueError
 
     def accused(self, directory: Path) -> str | None:
-        """On which message the last processor ended, for its successor to tell once; from now on it is remembered."""
+        """A line for the log on the message that the last processor ended on, which is a suspect from now on."""
         found = being_worked_on(directory)
         if found is None:
             return None

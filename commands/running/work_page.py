@@ -177,7 +177,7 @@ class Suspects:
 
 
 def key_of(working: dict[str, Any]) -> MessageKey:
-    """The message that *working* (``being_worked_on``) tells of."""
+    """The message that *working* (``being_worked_on``) is about."""
     return MessageKey(**working["message"])
 
 

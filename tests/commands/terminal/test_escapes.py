@@ -95,7 +95,7 @@ OF_CAPTURES = [
     "analyse --json --input",
     "differences --input",
     "differences --json --input",
-    "replay --tell --output OUT --input",
+    "replay --transcript --output OUT --input",
     "strmqbrk -m QM1 --home HOME --rehearse --source",
     "strmqbrk -m QM1 --home HOME --rehearse --json --source",
 ]
