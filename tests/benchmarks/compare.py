@@ -1,4 +1,6 @@
-"""Two revisions of this repository side by side: ``python -m tests.benchmarks.compare REV_A REV_B [--rounds N] [ROOM]...``.
+"""Two revisions of this repository side by side.
+
+``python -m tests.benchmarks.compare REV_A REV_B [ROOM]... [--rounds N]``
 
 Each revision is unpacked into a temporary directory, and measured in processes of its own, in turn with the other: A B,
 B A, A B ... So what else the machine does hits both. A figure is processor time (of child processes, too) for one
@@ -11,8 +13,8 @@ greatest of them. Below 1.00, B is faster.
     replay       replay --engine local, from JSON Lines to JSON Lines: every header new, and all alike
 
 Only what docs and packages promise is used: ``rfh2.decode``, ``commands.parse``, what ``streams`` exports, and the
-command line. So any two revisions can be compared, wherever their modules are. Both run with the Python and the packages
-that run this.
+command line. So any two revisions can be compared, wherever their modules are. Both run with the Python and packages
+of this process.
 """
 
 from __future__ import annotations
@@ -220,7 +222,7 @@ def measured(root: Path, room: str) -> Figures:
     return figures
 
 
-def lines_of(rounds: Sequence[dict[str, Figures]], revisions: tuple[str, str], room: str) -> Iterator[str]:
+def lines_of(rounds: Sequence[dict[str, Figures]], room: str) -> Iterator[str]:
     """The rows of the table for one room. rounds: figures by ``A`` and ``B``."""
     for name in rounds[0]["A"]:
         a, b = ([each[side][name] for each in rounds] for side in "AB")
@@ -242,7 +244,7 @@ def compared(revisions: tuple[str, str], rooms: Sequence[str], rounds: int) -> I
             for number in range(rounds):
                 turn = "AB" if number % 2 == 0 else "BA"
                 taken.append({side: measured(roots[side], room) for side in turn})
-            yield from lines_of(taken, revisions, room)
+            yield from lines_of(taken, room)
 
 
 def _measure(room: str, root: str) -> None:
@@ -259,7 +261,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
         _measure(*sys.argv[2:])
         return
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.compare", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.compare", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("revisions", nargs=2, metavar="REV", help="two revisions, as git names them")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", default=[], help=", ".join(ROOMS))
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="how often each is measured")
