@@ -18,6 +18,7 @@ from rfh2.constants import (
     MQRCCF_Q_NAME_ERROR,
 )
 from rfh2.errors import CommandError
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
@@ -42,6 +43,7 @@ class InputQueueKind(StrEnum):
     OTHER = "other"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Context:
     """One command's surroundings.

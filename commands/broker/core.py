@@ -29,6 +29,7 @@ from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.frozen import quick
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
@@ -39,6 +40,7 @@ from streams.topic_space import TopicSpace
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A message that has come to a queue.
@@ -55,6 +57,7 @@ class Arrival:
     user: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one arrival came to.

@@ -22,6 +22,7 @@ from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
@@ -29,6 +30,7 @@ from streams.subscriptions import PublicationFormat
 Pairs = tuple[tuple[str, str], ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DeliveryForm:
     """How one subscriber gets a publication: the format, and what stands in it beside the publication itself.
