@@ -77,14 +77,14 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
     Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
     authority does not.
     """
-    found = _named(context, name, stream)
-    if found is None or found.user == context.user:
-        return found
-    if not found.options.variable_user_id:
-        why = f"subscription {name} belongs to user {found.user}"
+    subscription = _named(context, name, stream)
+    if subscription is None or subscription.user == context.user:
+        return subscription
+    if not subscription.options.variable_user_id:
+        why = f"subscription {name} belongs to user {subscription.user}"
         raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
-    _check_authority(context, found, (("SubName", name),))
-    return found
+    _check_authority(context, subscription, (("SubName", name),))
+    return subscription
 
 
 def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
@@ -141,9 +141,9 @@ def addressed(
         for subscription in fitting:
             _check_authority(context, subscription)
         return fitting
-    found = by_name(context, name, wanted.stream or None)
-    if found is not None:
-        return [found]
+    named = by_name(context, name, wanted.stream or None)
+    if named is not None:
+        return [named]
     if any(subscription.name is None for subscription in _fitting(context, wanted)):
         why = "a matching subscription has no name"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))

@@ -260,12 +260,12 @@ def _request_update(command: RequestUpdate, context: Context) -> CommandPlan:
         raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
     wanted = replace(_wanted(command, context), topic=topic, selector=command.filter or "")
     try:
-        found = addressed(context, command.sub_name, wanted)
+        matching = addressed(context, command.sub_name, wanted)
     except CommandError as error:
         raise _about(error, topic, command.filter) from error
-    if not found:
+    if not matching:
         raise _damage(command.filter) or _not_registered(topic, command.filter, command.sub_point)
-    subscription = found[0]
+    subscription = matching[0]
     if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
     return CommandPlan((RequestRetained(subscription),))

@@ -131,11 +131,11 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
         except CommandError as error:
             left_out = frozenset(culprits)
             left = [pair for pair in text.pairs if pair not in left_out]
-            found = _blamed(error, left, message)
-            yield _refusal(error, found, text)
-            if found is None or error.reason in _UNKNOWN_COMMAND:
+            culprit = _blamed(error, left, message)
+            yield _refusal(error, culprit, text)
+            if culprit is None or error.reason in _UNKNOWN_COMMAND:
                 return
-            culprits.append(found)
+            culprits.append(culprit)
         else:
             yield from _refused_later(command, message, partial)
             return
@@ -159,30 +159,30 @@ def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> Ta
     return None
 
 
-def _refusal(error: CommandError, found: TagAndText | None, text: CommandPairs) -> Problem:
-    at = text.offset if found is None else found.offset
-    code = _code(error, found, text)
-    meant = None if found is None else _suggestion(code, found)
+def _refusal(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -> Problem:
+    at = text.offset if culprit is None else culprit.offset
+    code = _code(error, culprit, text)
+    meant = None if culprit is None else _suggestion(code, culprit)
     why = error.why if meant is None else f"{error.why} (perhaps {meant})"
     return problem(code, at, _answered(why, error.reason), reason=error.reason)
 
 
-def _code(error: CommandError, found: TagAndText | None, text: CommandPairs) -> str:
+def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -> str:
     reason = error.reason
     named = isinstance(text.holder, Pcf) or any(pair.tag == "Command" for pair in text.pairs)
     if reason in _UNKNOWN_COMMAND:
         if not named:
             return "missing-command"
-        return "unknown-command" if found is None or found.tag == "Command" else "misplaced-tag"
+        return "unknown-command" if culprit is None or culprit.tag == "Command" else "misplaced-tag"
     if reason in _MISSING:
         return "missing-tag" if named else "missing-command"
     if reason in _REPEATED:
         return "repeated-tag"
     if reason in _NOT_TAKEN:
-        return "misplaced-tag" if found is not None and found.known else "unknown-tag"
-    if reason in _OPTION_REASONS and found is not None and found.tag in _OPTION_TAGS:
-        words = [word for options in (REGISTRATION, PUBLICATION, DELETE) for word in options.read([found.text]).words]
-        return "misplaced-option" if words and not found.text.isdecimal() else "unknown-option"
+        return "misplaced-tag" if culprit is not None and culprit.known else "unknown-tag"
+    if reason in _OPTION_REASONS and culprit is not None and culprit.tag in _OPTION_TAGS:
+        words = [word for options in (REGISTRATION, PUBLICATION, DELETE) for word in options.read([culprit.text]).words]
+        return "misplaced-option" if words and not culprit.text.isdecimal() else "unknown-option"
     return "refused-command"
 
 
@@ -244,5 +244,5 @@ def _suggestion(code: str, pair: TagAndText) -> str | None:
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
-    return by_lower[found[0]] if found and by_lower[found[0]] != word else None
+    near = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
+    return by_lower[near[0]] if near and by_lower[near[0]] != word else None

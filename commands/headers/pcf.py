@@ -202,7 +202,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         parameters.append(Cfin(BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
     pairs = [("StreamName", form.stream)] if form.stream else []
     pairs += [("Topic", topic) for topic in form.topics]
-    pairs += (*content.publisher, *content.stamps, *content.data, *from_folders.data)
+    pairs += (*content.publisher, *content.time_and_number, *content.data, *from_folders.data)
     for tag, value in pairs:
         known = BY_TAG[tag]
         if not known.integer:

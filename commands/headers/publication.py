@@ -130,10 +130,10 @@ class Content:
     put_options: int = 0
 
     @property
-    def stamps(self) -> Pairs:
+    def time_and_number(self) -> Pairs:
         """PubTime and SeqNum, which pass through (guide 6.7.3)."""
-        stamps = (("PubTime", self.pub_time), ("SeqNum", self.seq_num))
-        return tuple((tag, value) for tag, value in stamps if value)
+        time_and_number = (("PubTime", self.pub_time), ("SeqNum", self.seq_num))
+        return tuple((tag, value) for tag, value in time_and_number if value)
 
 
 @dataclass(frozen=True, slots=True)

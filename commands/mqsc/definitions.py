@@ -165,8 +165,10 @@ def display(command: Command, administration: Administration, families: Iterable
     known |= {"CURDEPTH"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
-    found = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"}))
-    return displayed(chosen[0].display, found)
+    selected = select(
+        command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"})
+    )
+    return displayed(chosen[0].display, selected)
 
 
 def alter_qmgr(command: Command, administration: Administration) -> Answer:
@@ -186,8 +188,10 @@ def display_qmgr(command: Command, administration: Administration) -> Answer:
         raise _no_name_here(command)
     kind, qmgr = attributes.QMGR, administration.objects.qmgr
     row: dict[str, Shown] = {kind.names: qmgr.name} | {a.keyword: shown(qmgr, a) for a in kind.attributes}
-    found = select(command, [row], (kind.names,), known=frozenset(row), without_effect=kind.without_effect, brief=False)
-    return displayed(answers.QMGR_DISPLAY, found)
+    selected = select(
+        command, [row], (kind.names,), known=frozenset(row), without_effect=kind.without_effect, brief=False
+    )
+    return displayed(answers.QMGR_DISPLAY, selected)
 
 
 def clear_queue(command: Command, administration: Administration) -> Answer:
@@ -207,12 +211,12 @@ def _name(command: Command, family: ObjectFamily) -> str:
 
 def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:
     """The object of this name and kind. Raises AMQ8151 where the name is a queue of another kind."""
-    found = family.of(objects).get(name)
-    if found is None and family in (QLOCAL, QALIAS):
+    existing = family.of(objects).get(name)
+    if existing is None and family in (QLOCAL, QALIAS):
         other = QALIAS if family is QLOCAL else QLOCAL
         if name in other.of(objects):
             raise answers.other_type(name)
-    return found
+    return existing
 
 
 def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> Settings:
@@ -230,10 +234,10 @@ def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str
     if like is None:
         return family.make(name)
     source = object_name(single(like).text, topic=family is TOPIC)
-    found = _existing(objects, family, source)
-    if found is None:
+    existing = _existing(objects, family, source)
+    if existing is None:
         raise answers.not_found(source)
-    return replace(found, name=name, topic_string="") if family is TOPIC else replace(found, name=name)
+    return replace(existing, name=name, topic_string="") if family is TOPIC else replace(existing, name=name)
 
 
 def _store(administration: Administration, existing: Any, made: Any) -> tuple[str, ...]:

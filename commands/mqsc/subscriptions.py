@@ -112,16 +112,16 @@ def _existing(command: Command, administration: Administration) -> Subscription:
     sub_id = command.keyword("SUBID")
     space = administration.topic_space
     if sub_id is not None:
-        found = space.subscription(Hexadecimal(24).read(sub_id))
+        subscription = space.subscription(Hexadecimal(24).read(sub_id))
         wanted = command.name.text if command.name else None
-        if found is None or (wanted is not None and found.name != wanted):
+        if subscription is None or (wanted is not None and subscription.name != wanted):
             raise answers.not_found(single(sub_id).text)
-        return found
+        return subscription
     name = _name(command)
-    found = space.by_name(name)
-    if found is None:
+    subscription = space.by_name(name)
+    if subscription is None:
         raise answers.not_found(name)
-    return found
+    return subscription
 
 
 def _pattern(command: Command, administration: Administration) -> Subscription:
@@ -129,12 +129,12 @@ def _pattern(command: Command, administration: Administration) -> Subscription:
     like = command.keyword("LIKE")
     if like is not None:
         source = single(like).text
-        found = administration.topic_space.by_name(source)
-        if found is None:
+        subscription = administration.topic_space.by_name(source)
+        if subscription is None:
             raise answers.not_found(source)
-        lifetime = None if found.expires_at is None else found.expires_at - found.created
+        lifetime = None if subscription.expires_at is None else subscription.expires_at - subscription.created
         return replace(
-            found,
+            subscription,
             expires_at=None if lifetime is None else administration.now + lifetime,
             stream=None,
             sub_point=None,

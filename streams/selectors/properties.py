@@ -46,9 +46,9 @@ def message_properties(message: Message) -> Lookup:
         if folder not in read:
             read[folder] = [values for one in held for values in _contents(one, folder)]
         for values in read[folder]:
-            found = _followed(values, path)
-            if found is not None:
-                return found
+            value = _followed(values, path)
+            if value is not None:
+                return value
         return None
 
     def resolve(name: str) -> Value | None:
@@ -59,12 +59,12 @@ def message_properties(message: Message) -> Lookup:
         if name in DERIVED:
             return _DERIVATIONS[name](get)
         folder, _, path = name.partition(".")
-        found = element(folder, path)
-        if found is None and folder != "usr":
+        value = element(folder, path)
+        if value is None and folder != "usr":
             # A property whose group is no folder of its own: MQ keeps it in mq_usr, others write a dotted tag
-            found = element("mq_usr", name)
-            return element("usr", name) if found is None else found
-        return _typed(found, FOLDER_KINDS.get(name))
+            value = element("mq_usr", name)
+            return element("usr", name) if value is None else value
+        return _typed(value, FOLDER_KINDS.get(name))
 
     def get(name: str) -> Value | None:
         # One message is held against many selectors, and they ask for the same few names
@@ -94,16 +94,16 @@ def _contents(folder: folders.Folder, name: str) -> Iterator[dict[str, folders.V
 
 
 def _followed(values: dict[str, folders.Value], path: str) -> Value | None:
-    found = values.get(path)
-    if found is None:
+    value = values.get(path)
+    if value is None:
         head, dot, rest = path.partition(".")
         group = values.get(head) if dot else None
         if isinstance(group, list):
             group = group[0]
         return _followed(group, rest) if isinstance(group, dict) else None
-    if isinstance(found, list):
-        found = found[0]
-    return None if isinstance(found, dict | list) else found
+    if isinstance(value, list):
+        value = value[0]
+    return None if isinstance(value, dict | list) else value
 
 
 def _typed(value: Value | None, kind: ValueKind | None) -> Value | None:

@@ -19,20 +19,20 @@ from streams.topic_strings import SEPARATOR, is_within
 
 def of_delivery(step: ComparedMessage, delivery: Delivery, change: Change) -> Explained:
     """Why one version alone delivers. change: GAINED or LOST."""
-    found = of_publisher(step)
-    if found is None and change is Change.GAINED:
-        found = _of_scope(delivery)
-    if found is None:
-        found = _of_place(delivery)
-    if found is None and delivery.from_retained:
-        found = _of_retained(delivery, change)
-    return found
+    explained = of_publisher(step)
+    if explained is None and change is Change.GAINED:
+        explained = _of_scope(delivery)
+    if explained is None:
+        explained = _of_place(delivery)
+    if explained is None and delivery.from_retained:
+        explained = _of_retained(delivery, change)
+    return explained
 
 
 def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
     """Why both deliver, and not the same message. together: what version 6 put in one message with *old*."""
-    if (found := of_publisher(step)) is not None:
-        return found
+    if (explained := of_publisher(step)) is not None:
+        return explained
     if len(together) > 1:
         return "D11", "version 6 names all topics in one message"
     if together and together[0].subscription.sub_id != old.subscription.sub_id:
