@@ -12,11 +12,11 @@ from typing import Any, Final
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.cli.console import Console, ExitCode
-from commands.cli.journal import last_status
-from commands.cli.options import queue_manager
-from commands.cli.working import being_worked_on
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.running.journal import last_status
+from commands.running.work_page import being_worked_on
+from commands.terminal.console import Console, ExitCode
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text
