@@ -208,9 +208,10 @@ def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> 
 
 
 def _sum(tally: ProcessorTally) -> str:
+    to_tree = f", {tally.linked} publications for the topic tree" if tally.linked else ""
     return (
         f"{tally.commands} commands ({tally.errors} in error): {tally.publications} publications, "
-        f"{tally.responses} responses, {tally.dead_letters} dead letters"
+        f"{tally.responses} responses, {tally.dead_letters} dead letters{to_tree}"
     )
 
 

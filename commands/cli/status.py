@@ -27,6 +27,7 @@ from streams.namelists import QUEUE_NAMELIST
 # So many dead letters are looked into; there may be millions.
 _LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
+_COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json | jq .input.oldest_s")
@@ -200,7 +201,8 @@ def _why_dead(row: dict[str, Any]) -> str:
 
 def _processor_line(processor: dict[str, Any]) -> str:
     done = processor.get("done") or {}
-    counted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.items() if count)
+    names = {name: _COUNTED.get(name, name.replace("_", " ")) for name in done}
+    counted = ", ".join(f"{count:,} {names[name]}" for name, count in done.items() if count)
     if not processor["running"]:
         return (
             f"No processor is running; the last one did {counted or 'nothing'}" if done else "No processor is running"
