@@ -135,9 +135,11 @@ def _delete(command: DeletePublication, context: Context) -> CommandPlan:
 
 
 def _deregister(command: DeregisterSubscriber, context: Context) -> CommandPlan:
-    found, failures = _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    subscriptions, failures = (
+        _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    )
     operations: dict[bytes, Unsubscribe | AlterSubscription] = {}
-    for topic, selector, subscription in found:
+    for topic, selector, subscription in subscriptions:
         try:
             operations[subscription.sub_id] = _leave(subscription, command)
         except CommandError as error:
@@ -158,9 +160,9 @@ def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, lis
     wanted = _wanted(command, context)
     name = command.sub_name or ""
     for topic in command.topics or (None,):
-        found = addressed(context, name, replace(wanted, topic=topic, selector=None))
-        if found:
-            return [(topic, None, found[0])], []
+        matching = addressed(context, name, replace(wanted, topic=topic, selector=None))
+        if matching:
+            return [(topic, None, matching[0])], []
     raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
 
 

@@ -111,9 +111,9 @@ def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> bytes:
         problem = _unreadable(record)
         tally.count([problem])
         return json_line(describe_unreadable(record.source, record.index, problem))
-    found = explained(record.message)
-    tally.count(found.problems)
-    form = found.form(record.source, record.index)
+    message = explained(record.message)
+    tally.count(message.problems)
+    form = message.form(record.source, record.index)
     if explain:
         form["explain"] = consequence_json(consequences(record.message))
     return json_line(form)
@@ -125,9 +125,9 @@ def _view(record: CaptureRecord, how: MessageView, tally: _Tally, explain: bool)
         problems = [_unreadable(record)]
         tally.count(problems)
         return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
-    found = explained(record.message)
-    tally.count(found.problems)
-    lines = list(view(found.partial, title, found.command, found.problems, how))
+    message = explained(record.message)
+    tally.count(message.problems)
+    lines = list(view(message.partial, title, message.command, message.problems, how))
     if explain:
         lines += ["", *consequence_lines(consequences(record.message))]
     return lines

@@ -142,7 +142,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     processor, waiting = status["processor"], status["input"]
     yield _processor_line(processor)
     if processor["running"] and (stuck := processor.get("waiting")):
-        yield f"It waits since {stuck['since']}: {stuck['text']}"
+        yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
         yield _link_line(link)
     if work := processor["working_on"]:

@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument("revisions", nargs=2, metavar="REV", help="two revisions, as git names them")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", default=[], help=", ".join(ROOMS))
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="how often each is measured")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = set(options.rooms) - set(ROOMS)
     if unknown:
         parser.error(f"no such room: {', '.join(sorted(unknown))}")

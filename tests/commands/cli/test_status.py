@@ -119,7 +119,7 @@ def test_status_of_a_processor_at_work_and_of_one_that_waits(home: Path) -> None
             process.wait(20)
     assert (at_work["running"], at_work["pid"], at_work["waiting"]) == (True, process.pid, None)
     assert f"Processor {process.pid} since" in waiting
-    assert "It waits since" in waiting
+    assert "Waiting since" in waiting
     assert "queue RESULTS.SERVICE: putting is inhibited (reason 2051); the dead-letter queue does not" in waiting
     assert "commands wait, the first for" in waiting
 
