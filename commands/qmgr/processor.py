@@ -32,12 +32,13 @@ from commands.broker.puts import Outgoing, Put
 from commands.broker.selection import Selection
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.counters import CommandCounter, forget_unused_topics
 from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
 from commands.qmgr.guard import ApartError, Guard, reason_of
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError, is_native
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.publication_cache import CachedPuts, PublicationCache
-from commands.qmgr.store.port import PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, PutsRemotely, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
@@ -72,6 +73,7 @@ class _Batch:
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
+    counter: CommandCounter = field(default_factory=CommandCounter)
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
     suspect: StoredMessage | None = None
@@ -175,6 +177,7 @@ class Processor:
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
                     self._discard_expired()
+                    self._forget_unused_topics()
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
@@ -192,6 +195,12 @@ class Processor:
             gone = unit.discard_expired()
         if gone:
             _log.info("%d expired messages were taken off their queues", gone)
+
+    def _forget_unused_topics(self) -> None:
+        with self._store.unit_of_work() as unit:
+            gone = forget_unused_topics(unit, self._loaded(unit), self._clock())
+        if gone:
+            _log.info("%d topics that were not used for TREELIFE left the topic tree", gone)
 
     def _one_batch(self) -> int:
         self._record_puts()
@@ -249,6 +258,8 @@ class Processor:
                     if message is None:
                         break
                 self._guard.idle()
+                if isinstance(unit, CountsMessages):
+                    unit.counters.add(batch.counter.total())
                 version = unit.state_version
         except BaseException:
             self._guard.idle()
@@ -433,7 +444,8 @@ class Processor:
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(again.bodies) - len(refused)
-        for put in refused:
+        batch.counter.repeated(again.kept, [n for n, _ in refused], arrival.now)
+        for _, put in refused:
             if put is not None:
                 tally.put(put.kind)
         batch.size_bytes += len(arrival.body) + size_bytes
@@ -450,6 +462,7 @@ class Processor:
         """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
         deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
+        batch.counter.processed(outcome, [put for _, put in done], arrival.now)
         outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, cause)

@@ -26,6 +26,8 @@ from commands.broker.objects import (
     state_of,
 )
 from commands.qmgr.store import reading
+from commands.qmgr.store.counters import Counters
+from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
@@ -94,6 +96,7 @@ class SqliteUnitOfWork:
         "_time",
         "_time_us",
         "_version",
+        "counters",
         "database",
         "owed",
     )
@@ -108,7 +111,8 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
-        self._keeper = EffectKeeper(database, self._pending, messages, self.settle)
+        self.counters = Counters(database)
+        self._keeper = EffectKeeper(database, self._pending, messages, self.settle, self.counters.removed)
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
@@ -204,6 +208,7 @@ class SqliteUnitOfWork:
         if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
             self.settle()
         self._seq = seq
+        self.counters.puts.append((name, time_us))
         self._read_ahead.changed(name)
         if name in self._depths:
             self._depths[name] += 1
@@ -301,6 +306,8 @@ class SqliteUnitOfWork:
         self.settle()
         self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
         self._cache.queues.pop(name, None)
+        if kind == "qlocal":
+            self.counters.deleted_queue(name)
         self._state_changed()
 
     @translate_sqlite_errors
@@ -342,6 +349,7 @@ class SqliteUnitOfWork:
         self._require_open()
         try:
             self._pending.flush()
+            self.counters.write()
             self._connection.execute("COMMIT")
         except FAILURES as error:
             self.backout()
@@ -373,11 +381,11 @@ class SqliteUnitOfWork:
             raise StoreError("a part of the unit of work is open; end it before the next one")
         return _Part(self)
 
-    def _begin_part(self) -> tuple[int | None, int, int]:
+    def _begin_part(self) -> tuple[int | None, int, int, CountsMark]:
         self._part, self._savepoint = self._pending.mark(), False
-        return self._seq, self._version, len(self._got)
+        return self._seq, self._version, len(self._got), self.counters.mark()
 
-    def _end_part(self, before: tuple[int | None, int, int], done: bool) -> None:
+    def _end_part(self, before: tuple[int | None, int, int, CountsMark], done: bool) -> None:
         part, self._part = self._part, None
         assert part is not None
         if not self._open or not self._connection.in_transaction:
@@ -390,7 +398,8 @@ class SqliteUnitOfWork:
         if self._savepoint:
             self._step("ROLLBACK TO part")
             self._step("RELEASE part")
-        self._seq, self._version, got = before
+        self._seq, self._version, got, counted = before
+        self.counters.back_to(counted)
         came_back = self._got[got:]
         del self._got[got:]
         self._depths.clear()
@@ -451,6 +460,7 @@ class SqliteUnitOfWork:
             self._depths.pop(queue, None)
             return False
         self._got.append(seq)
+        self.counters.gets.append((queue, now_us))
         if queue in self._depths:
             self._depths[queue] -= 1
         return True

@@ -1,0 +1,83 @@
+"""Counting what commands come to: per subscription what it was sent, and what its filter kept away; per topic what was
+published.
+
+A command counts once all of it is put, and with the commit of its unit of work. Publications that the publication cache
+knew are counted by their entry, of which there are few, and looked into when the unit of work ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from commands.broker.core import BrokerCore, Outcome
+from commands.broker.puts import Outgoing, PutKind
+from commands.qmgr.publication_cache import CacheEntry
+from commands.qmgr.store.counts import Counts
+from commands.qmgr.store.port import CountsMessages, UnitOfWork
+from streams.operations import PublishToTopic
+
+
+class CommandCounter:
+    """Counts the commands of one unit of work."""
+
+    __slots__ = ("_counts", "_repeated")
+
+    def __init__(self) -> None:
+        self._counts = Counts()
+        # By identity: an entry is as large as its puts.
+        self._repeated: dict[int, tuple[CacheEntry, int, datetime]] = {}
+
+    def processed(self, outcome: Outcome, done: Sequence[Outgoing | None], now: datetime) -> None:
+        """A command that went the whole way. done: what was put in place of each of its puts."""
+        counts = self._counts
+        for operation in outcome.operations:
+            if type(operation) is PublishToTopic:
+                counts.published(operation.topic_string, now)
+        for copies, put in zip(outcome.copies, done, strict=False):  # a response may follow
+            is_delivered = put is not None and put.kind is PutKind.PUBLICATION
+            for delivery in copies:
+                counts.sent(delivery.subscription.sub_id, is_delivered, now)
+        for subscription in outcome.filtered:
+            counts.subscription(subscription.sub_id).filtered += 1
+
+    def repeated(self, entry: CacheEntry, refused: Iterable[int], now: datetime) -> None:
+        """One more publication like one before. refused: the numbers of its puts that became dead letters."""
+        dead = frozenset(refused)
+        if dead:
+            self._published(entry, 1, now, dead)
+            return
+        found = self._repeated.get(id(entry))
+        self._repeated[id(entry)] = (entry, 1 if found is None else found[1] + 1, now)
+
+    def total(self) -> Counts:
+        """What was counted; nothing is counted after that."""
+        for entry, times, last in self._repeated.values():
+            self._published(entry, times, last)
+        self._repeated.clear()
+        return self._counts
+
+    def _published(self, entry: CacheEntry, times: int, now: datetime, dead: frozenset[int] = frozenset()) -> None:
+        counts = self._counts
+        for topic_string in entry.topics:
+            counts.published(topic_string, now, times)
+        for n, sub_id in enumerate(entry.sub_ids):
+            counts.sent(sub_id, n not in dead, now, times)
+        for sub_id in entry.filtered:
+            counts.subscription(sub_id).filtered += times
+
+
+def forget_unused_topics(unit: UnitOfWork, broker: BrokerCore, now: datetime) -> int:
+    """Forget what was counted of topics that have left the tree; how many (guide 2.5.3.1).
+
+    As in IBM MQ they leave it when nothing is at them, and nobody has published on them for TREELIFE seconds.
+    """
+    if not isinstance(unit, CountsMessages):
+        return 0
+    life_s = broker.objects.qmgr.treelife
+    before = now - timedelta(seconds=life_s) if life_s else None
+
+    def in_use() -> set[str]:
+        return {each.topic_string for each in (*broker.objects.topics, *broker.space.subscriptions())}
+
+    return unit.counters.forget_topics(before, in_use)

@@ -1,0 +1,217 @@
+"""The tables of counts: what a unit of work has counted is added to them when it commits, and is not there otherwise.
+
+One row a subscription, topic and queue that a unit of work touched, however many messages it moved. Until then it is in
+memory, where a part that is backed out takes back its own (``mark``, ``back_to``); who reads sees both. What is counted
+of a subscription or a queue goes with it. Of topics at which nothing is, ``forget_topics`` forgets what is old.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Container, Iterable
+from datetime import datetime
+from typing import Final
+
+from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
+from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.state import from_microseconds, to_microseconds
+
+Mark = tuple[int, int, int]
+
+_ADD_SUBSCRIPTION: Final = """INSERT INTO subscription_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT (sub_id) DO UPDATE SET
+    delivered = delivered + excluded.delivered, last = coalesce(excluded.last, last),
+    filtered = filtered + excluded.filtered, dead_letters = dead_letters + excluded.dead_letters"""
+_ADD_TOPIC: Final = """INSERT INTO topic_counts VALUES (?, ?, ?) ON CONFLICT (topic) DO UPDATE SET
+    publications = publications + excluded.publications, last = excluded.last"""
+_ADD_QUEUE: Final = """INSERT INTO queue_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT (queue) DO UPDATE SET
+    puts = puts + excluded.puts, last_put = coalesce(excluded.last_put, last_put),
+    gets = gets + excluded.gets, last_get = coalesce(excluded.last_get, last_get)"""
+_FORGET_SUBSCRIPTION: Final = """DELETE FROM subscription_counts WHERE sub_id = ?1
+    AND NOT EXISTS (SELECT 1 FROM subscriptions WHERE sub_id = ?1)"""
+_FORGET_QUEUE: Final = """DELETE FROM queue_counts WHERE queue = ?1
+    AND NOT EXISTS (SELECT 1 FROM definitions WHERE kind = 'qlocal' AND name = ?1)"""
+_OLD_TOPICS: Final = """SELECT topic FROM topic_counts WHERE last < ?
+    AND NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic)"""
+_OLDEST_TOPICS: Final = """SELECT topic FROM topic_counts
+    WHERE NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic) ORDER BY last LIMIT ?"""
+_FORGET_TOPIC: Final = "DELETE FROM topic_counts WHERE topic = ?"
+
+# Topics that are counted, whatever TREELIFE says: what is beyond goes, at which nothing is and which rested longest.
+MOST_TOPICS: Final = 200_000
+
+
+class Counters:
+    """Counting, for one unit of work (``Counting``).
+
+    puts: queue and moment, in microseconds, of each message put; gets: of each message got. The unit of work appends.
+    """
+
+    __slots__ = ("_added", "_connection", "_deleted_queues", "_removed", "database", "gets", "puts")
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._connection = database.connection
+        self.puts: list[tuple[str, int]] = []
+        self.gets: list[tuple[str, int]] = []
+        self._added: list[Counts] = []
+        # Of what is gone, or may be: a part may have been backed out since.
+        self._removed: list[bytes] = []
+        self._deleted_queues: list[str] = []
+
+    # Counting
+
+    def add(self, counts: Counts) -> None:
+        """Count what commands of this unit of work came to; *counts* is not changed any more."""
+        if counts.subscriptions or counts.topics:
+            self._added.append(counts)
+
+    def removed(self, sub_id: bytes) -> None:
+        """A subscription is gone, and what was counted of it."""
+        self._removed.append(sub_id)
+
+    def deleted_queue(self, name: str) -> None:
+        """A local queue is gone, and what was counted of it."""
+        self._deleted_queues.append(name)
+
+    def mark(self) -> Mark:
+        """How much there is, for ``back_to``."""
+        return len(self.puts), len(self.gets), len(self._added)
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget what was counted since *mark*."""
+        puts, gets, added = mark
+        del self.puts[puts:], self.gets[gets:], self._added[added:]
+
+    def write(self) -> None:
+        """Add it all to the tables, just before the commit. Raises sqlite3.Error."""
+        many = self._connection.executemany
+        if self._added:
+            counts = _sum(self._added)
+            if counts.subscriptions:
+                many(_ADD_SUBSCRIPTION, [_subscription_row(*each) for each in counts.subscriptions.items()])
+            if counts.topics:
+                many(_ADD_TOPIC, [(topic, each.publications, _us(each.last)) for topic, each in counts.topics.items()])
+        if self.puts or self.gets:
+            many(_ADD_QUEUE, [(name, *row) for name, row in _queue_rows(self.puts, self.gets).items()])
+        if self._removed:
+            many(_FORGET_SUBSCRIPTION, [(sub_id,) for sub_id in self._removed])
+        if self._deleted_queues:
+            many(_FORGET_QUEUE, [(name,) for name in self._deleted_queues])
+
+    # Looking
+
+    @translate_sqlite_errors
+    def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
+        """Those of all subscriptions of which there are any."""
+        found = subscription_counts(self._connection)
+        for counts in self._added:
+            for sub_id, each in counts.subscriptions.items():
+                found.setdefault(sub_id, SubscriptionCounts()).add(each)
+        return found
+
+    @translate_sqlite_errors
+    def topics(self) -> dict[str, TopicCounts]:
+        """Those of all topics of which there are any."""
+        found = topic_counts(self._connection)
+        for counts in self._added:
+            for topic, more in counts.topics.items():
+                found.setdefault(topic, TopicCounts()).add(more)
+        return found
+
+    @translate_sqlite_errors
+    def queues(self) -> dict[str, QueueCounts]:
+        """Those of all queues of which there are any."""
+        found = queue_counts(self._connection)
+        for name, (puts, last_put, gets, last_get) in _queue_rows(self.puts, self.gets).items():
+            each = found.setdefault(name, QueueCounts())
+            each.puts, each.last_put = each.puts + puts, _moment(last_put) or each.last_put
+            each.gets, each.last_get = each.gets + gets, _moment(last_get) or each.last_get
+        return found
+
+    # Forgetting
+
+    @translate_sqlite_errors
+    def forget_topics(
+        self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = MOST_TOPICS
+    ) -> int:
+        """Forget topics at which nothing is and that nobody has published on since *before*; how many went.
+
+        before: None for ever. in_use: the topic strings of topic objects and subscriptions; asked only where there is
+        something to forget. most: topics that are left, however short a time ago they were published on.
+        """
+        execute = self._connection.execute
+        gone: list[tuple[str]] = [] if before is None else execute(_OLD_TOPICS, (to_microseconds(before),)).fetchall()
+        (count,) = execute("SELECT count(*) FROM topic_counts").fetchone()
+        if not gone and count <= most:
+            return 0
+        used = in_use()
+        gone = [row for row in gone if row[0] not in used]
+        if count - len(gone) > most:
+            oldest = execute(_OLDEST_TOPICS, (-1,))
+            gone = [row for row in oldest if row[0] not in used][: max(count - most, len(gone))]
+        self._connection.executemany(_FORGET_TOPIC, gone)
+        return len(gone)
+
+
+def subscription_counts(connection: sqlite3.Connection) -> dict[bytes, SubscriptionCounts]:
+    """What is committed of all subscriptions, by sub_id."""
+    rows = connection.execute("SELECT sub_id, delivered, last, filtered, dead_letters FROM subscription_counts")
+    return {sub_id: SubscriptionCounts(count, _moment(last), *rest) for sub_id, count, last, *rest in rows}
+
+
+def topic_counts(connection: sqlite3.Connection) -> dict[str, TopicCounts]:
+    """What is committed of all topics."""
+    rows = connection.execute("SELECT topic, publications, last FROM topic_counts")
+    return {topic: TopicCounts(count, _moment(last)) for topic, count, last in rows}
+
+
+def queue_counts(connection: sqlite3.Connection) -> dict[str, QueueCounts]:
+    """What is committed of all queues."""
+    rows = connection.execute("SELECT queue, puts, last_put, gets, last_get FROM queue_counts")
+    return {
+        queue: QueueCounts(puts, _moment(last_put), gets, _moment(last_get))
+        for queue, puts, last_put, gets, last_get in rows
+    }
+
+
+def _sum(added: list[Counts]) -> Counts:
+    if len(added) == 1:
+        return added[0]
+    total = Counts()
+    for counts in added:
+        for sub_id, each in counts.subscriptions.items():
+            total.subscription(sub_id).add(each)
+        for topic, more in counts.topics.items():
+            total.topic(topic).add(more)
+    return total
+
+
+def _subscription_row(sub_id: bytes, counts: SubscriptionCounts) -> tuple[bytes, int, int | None, int, int]:
+    return sub_id, counts.delivered, _us(counts.last), counts.filtered, counts.dead_letters
+
+
+_QueueRow = tuple[int, int | None, int, int | None]
+
+
+def _queue_rows(puts: Iterable[tuple[str, int]], gets: Iterable[tuple[str, int]]) -> dict[str, _QueueRow]:
+    put, got = _counted(puts), _counted(gets)
+    nothing = (0, None)
+    return {name: (*put.get(name, nothing), *got.get(name, nothing)) for name in put | got}
+
+
+def _counted(moved: Iterable[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+    """How many, and when the last, for each queue."""
+    counts: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for name, time_us in moved:
+        counts[name] = counts.get(name, 0) + 1
+        last[name] = time_us
+    return {name: (count, last[name]) for name, count in counts.items()}
+
+
+def _us(moment: datetime | None) -> int | None:
+    return None if moment is None else to_microseconds(moment)
+
+
+def _moment(time_us: int | None) -> datetime | None:
+    return None if time_us is None else from_microseconds(time_us)
