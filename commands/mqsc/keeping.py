@@ -16,7 +16,7 @@ from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.store.counts import Counts
-from commands.qmgr.store.port import CountsMessages, UnitOfWork
+from commands.qmgr.store.port import Counting, CountsMessages, UnitOfWork
 from streams.operations import Delivery
 
 # A queue manager gives a message without an identifier one of its own.
@@ -28,7 +28,7 @@ class UnitQueues:
 
     def __init__(self, unit: UnitOfWork) -> None:
         self._unit = unit
-        self.counters = unit.counters if isinstance(unit, CountsMessages) else None
+        self.counters: Counting | None = unit.counters if isinstance(unit, CountsMessages) else None
 
     def depth(self, name: str) -> int:
         """How many messages are on the local queue."""
@@ -64,7 +64,10 @@ class Keeper:
                 if deliverer is None:
                     deliverer = Deliverer(unit, objects, self._warned, self._backlog)
                 put = deliverer.deliver(forwarder.put(change, _NO_MSG_ID, objects), Cause(now))
-                counts.sent(change.subscription.sub_id, put is not None and put.kind is PutKind.PUBLICATION, now)
+                if put is not None and put.kind is PutKind.PUBLICATION:
+                    counts.add_delivered(change.subscription.sub_id, now)
+                else:
+                    counts.add_dead_letters(change.subscription.sub_id)
             else:
                 unit.save_effects([change])
         if isinstance(unit, CountsMessages):

@@ -7,7 +7,7 @@ knew are counted by their entry, of which there are few, and looked into when th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 
 from commands.broker.core import BrokerCore, Outcome
@@ -25,46 +25,54 @@ class CommandCounter:
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # By identity: an entry is as large as its puts.
-        self._repeated: dict[int, tuple[CacheEntry, int, datetime]] = {}
+        # By identity: an entry is as large as its puts. How often, and when the last time.
+        self._repeated: dict[int, tuple[CacheEntry, list[datetime]]] = {}
 
     def processed(self, outcome: Outcome, done: Sequence[Outgoing | None], now: datetime) -> None:
         """A command that went the whole way. done: what was put in place of each of its puts."""
         counts = self._counts
         for operation in outcome.operations:
             if type(operation) is PublishToTopic:
-                counts.published(operation.topic_string, now)
+                counts.add_published(operation.topic_string, now)
         for copies, put in zip(outcome.copies, done, strict=False):  # a response may follow
-            is_delivered = put is not None and put.kind is PutKind.PUBLICATION
             for delivery in copies:
-                counts.sent(delivery.subscription.sub_id, is_delivered, now)
+                if put is not None and put.kind is PutKind.PUBLICATION:
+                    counts.add_delivered(delivery.subscription.sub_id, now)
+                else:
+                    counts.add_dead_letters(delivery.subscription.sub_id)
         for subscription in outcome.filtered:
-            counts.subscription(subscription.sub_id).filtered += 1
+            counts.add_filtered(subscription.sub_id)
 
-    def repeated(self, entry: CacheEntry, refused: Iterable[int], now: datetime) -> None:
-        """One more publication like one before. refused: the numbers of its puts that became dead letters."""
-        dead = frozenset(refused)
-        if dead:
-            self._published(entry, 1, now, dead)
-            return
+    def repeated(self, entry: CacheEntry, now: datetime) -> None:
+        """One more publication like one before; all of its puts were taken."""
         found = self._repeated.get(id(entry))
-        self._repeated[id(entry)] = (entry, 1 if found is None else found[1] + 1, now)
+        if found is None:
+            self._repeated[id(entry)] = (entry, [now])
+        else:
+            found[1].append(now)
+
+    def repeated_in_part(self, entry: CacheEntry, refused: Container[int], now: datetime) -> None:
+        """The same, where the puts with the numbers *refused* became dead letters."""
+        self._published(entry, 1, now, refused)
 
     def total(self) -> Counts:
         """What was counted; nothing is counted after that."""
-        for entry, times, last in self._repeated.values():
-            self._published(entry, times, last)
+        for entry, moments in self._repeated.values():
+            self._published(entry, len(moments), moments[-1])
         self._repeated.clear()
         return self._counts
 
-    def _published(self, entry: CacheEntry, times: int, now: datetime, dead: frozenset[int] = frozenset()) -> None:
+    def _published(self, entry: CacheEntry, times: int, now: datetime, dead: Container[int] = ()) -> None:
         counts = self._counts
         for topic_string in entry.topics:
-            counts.published(topic_string, now, times)
+            counts.add_published(topic_string, now, times)
         for n, sub_id in enumerate(entry.sub_ids):
-            counts.sent(sub_id, n not in dead, now, times)
+            if n in dead:
+                counts.add_dead_letters(sub_id, times)
+            else:
+                counts.add_delivered(sub_id, now, times)
         for sub_id in entry.filtered:
-            counts.subscription(sub_id).filtered += times
+            counts.add_filtered(sub_id, times)
 
 
 def forget_unused_topics(unit: UnitOfWork, broker: BrokerCore, now: datetime) -> int:

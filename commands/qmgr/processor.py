@@ -444,7 +444,10 @@ class Processor:
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(again.bodies) - len(refused)
-        batch.counter.repeated(again.kept, [n for n, _ in refused], arrival.now)
+        if refused:
+            batch.counter.repeated_in_part(again.kept, [n for n, _ in refused], arrival.now)
+        else:
+            batch.counter.repeated(again.kept, arrival.now)
         for _, put in refused:
             if put is not None:
                 tally.put(put.kind)

@@ -8,12 +8,14 @@ of a subscription or a queue goes with it. Of topics at which nothing is, ``forg
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Container, Iterable
+from collections import Counter
+from collections.abc import Callable, Container
 from datetime import datetime
 from typing import Final
 
 from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.rows import OLDEST_MESSAGE
 from commands.qmgr.store.state import from_microseconds, to_microseconds
 
 Mark = tuple[int, int, int]
@@ -41,18 +43,32 @@ MOST_TOPICS: Final = 200_000
 
 
 class Counters:
-    """Counting, for one unit of work (``Counting``).
+    """Counting, for one unit of work (``Counting``). settle: has the database know what is pending.
 
-    puts: queue and moment, in microseconds, of each message put; gets: of each message got. The unit of work appends.
+    put, put_us: the queue of each message put, and the moment in microseconds; got, got_us: of each message got. The
+    unit of work appends to these: no more is done for each message.
     """
 
-    __slots__ = ("_added", "_connection", "_deleted_queues", "_removed", "database", "gets", "puts")
+    __slots__ = (
+        "_added",
+        "_connection",
+        "_deleted_queues",
+        "_removed",
+        "_settle",
+        "database",
+        "got",
+        "got_us",
+        "put",
+        "put_us",
+    )
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, database: Database, settle: Callable[[], None]) -> None:
+        self.database, self._settle = database, settle
         self._connection = database.connection
-        self.puts: list[tuple[str, int]] = []
-        self.gets: list[tuple[str, int]] = []
+        self.put: list[str] = []
+        self.put_us: list[int] = []
+        self.got: list[str] = []
+        self.got_us: list[int] = []
         self._added: list[Counts] = []
         # Of what is gone, or may be: a part may have been backed out since.
         self._removed: list[bytes] = []
@@ -62,8 +78,7 @@ class Counters:
 
     def add(self, counts: Counts) -> None:
         """Count what commands of this unit of work came to; *counts* is not changed any more."""
-        if counts.subscriptions or counts.topics:
-            self._added.append(counts)
+        self._added.append(counts)
 
     def removed(self, sub_id: bytes) -> None:
         """A subscription is gone, and what was counted of it."""
@@ -75,28 +90,33 @@ class Counters:
 
     def mark(self) -> Mark:
         """How much there is, for ``back_to``."""
-        return len(self.puts), len(self.gets), len(self._added)
+        return len(self.put), len(self.got), len(self._added)
 
     def back_to(self, mark: Mark) -> None:
         """Forget what was counted since *mark*."""
-        puts, gets, added = mark
-        del self.puts[puts:], self.gets[gets:], self._added[added:]
+        put, got, added = mark
+        del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self._added[added:]
 
     def write(self) -> None:
         """Add it all to the tables, just before the commit. Raises sqlite3.Error."""
         many = self._connection.executemany
-        if self._added:
-            counts = _sum(self._added)
-            if counts.subscriptions:
-                many(_ADD_SUBSCRIPTION, [_subscription_row(*each) for each in counts.subscriptions.items()])
-            if counts.topics:
-                many(_ADD_TOPIC, [(topic, each.publications, _us(each.last)) for topic, each in counts.topics.items()])
-        if self.puts or self.gets:
-            many(_ADD_QUEUE, [(name, *row) for name, row in _queue_rows(self.puts, self.gets).items()])
+        for counts in self._added:
+            if counts.published:
+                last = counts.published_at
+                many(_ADD_TOPIC, [(topic, n, _us(last[topic])) for topic, n in counts.published.items()])
+            if sub_ids := counts.sub_ids:
+                many(_ADD_SUBSCRIPTION, [_subscription_row(sub_id, counts) for sub_id in sub_ids])
+        if self.put or self.got:
+            many(_ADD_QUEUE, self._queue_rows())
         if self._removed:
             many(_FORGET_SUBSCRIPTION, [(sub_id,) for sub_id in self._removed])
         if self._deleted_queues:
             many(_FORGET_QUEUE, [(name,) for name in self._deleted_queues])
+
+    def _queue_rows(self) -> list[tuple[str, int, int | None, int, int | None]]:
+        puts, last_put = Counter(self.put), dict(zip(self.put, self.put_us, strict=True))
+        gets, last_get = Counter(self.got), dict(zip(self.got, self.got_us, strict=True))
+        return [(name, puts[name], last_put.get(name), gets[name], last_get.get(name)) for name in puts | gets]
 
     # Looking
 
@@ -105,8 +125,8 @@ class Counters:
         """Those of all subscriptions of which there are any."""
         found = subscription_counts(self._connection)
         for counts in self._added:
-            for sub_id, each in counts.subscriptions.items():
-                found.setdefault(sub_id, SubscriptionCounts()).add(each)
+            for sub_id in counts.sub_ids:
+                found.setdefault(sub_id, SubscriptionCounts()).add(counts.subscription(sub_id))
         return found
 
     @translate_sqlite_errors
@@ -114,19 +134,25 @@ class Counters:
         """Those of all topics of which there are any."""
         found = topic_counts(self._connection)
         for counts in self._added:
-            for topic, more in counts.topics.items():
-                found.setdefault(topic, TopicCounts()).add(more)
+            for topic in counts.published:
+                found.setdefault(topic, TopicCounts()).add(counts.topic(topic))
         return found
 
     @translate_sqlite_errors
     def queues(self) -> dict[str, QueueCounts]:
         """Those of all queues of which there are any."""
         found = queue_counts(self._connection)
-        for name, (puts, last_put, gets, last_get) in _queue_rows(self.puts, self.gets).items():
-            each = found.setdefault(name, QueueCounts())
-            each.puts, each.last_put = each.puts + puts, _moment(last_put) or each.last_put
-            each.gets, each.last_get = each.gets + gets, _moment(last_get) or each.last_get
+        for name, puts, last_put, gets, last_get in self._queue_rows():
+            more = QueueCounts(puts, _moment(last_put), gets, _moment(last_get))
+            found.setdefault(name, QueueCounts()).add(more)
         return found
+
+    @translate_sqlite_errors
+    def oldest(self, queue: str) -> datetime | None:
+        """When the message on a local queue that has waited longest arrived; None where there is none."""
+        self._settle()
+        row = self._connection.execute(OLDEST_MESSAGE, (queue,)).fetchone()
+        return None if row is None else _moment(row[0])
 
     # Forgetting
 
@@ -174,39 +200,9 @@ def queue_counts(connection: sqlite3.Connection) -> dict[str, QueueCounts]:
     }
 
 
-def _sum(added: list[Counts]) -> Counts:
-    if len(added) == 1:
-        return added[0]
-    total = Counts()
-    for counts in added:
-        for sub_id, each in counts.subscriptions.items():
-            total.subscription(sub_id).add(each)
-        for topic, more in counts.topics.items():
-            total.topic(topic).add(more)
-    return total
-
-
-def _subscription_row(sub_id: bytes, counts: SubscriptionCounts) -> tuple[bytes, int, int | None, int, int]:
-    return sub_id, counts.delivered, _us(counts.last), counts.filtered, counts.dead_letters
-
-
-_QueueRow = tuple[int, int | None, int, int | None]
-
-
-def _queue_rows(puts: Iterable[tuple[str, int]], gets: Iterable[tuple[str, int]]) -> dict[str, _QueueRow]:
-    put, got = _counted(puts), _counted(gets)
-    nothing = (0, None)
-    return {name: (*put.get(name, nothing), *got.get(name, nothing)) for name in put | got}
-
-
-def _counted(moved: Iterable[tuple[str, int]]) -> dict[str, tuple[int, int]]:
-    """How many, and when the last, for each queue."""
-    counts: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for name, time_us in moved:
-        counts[name] = counts.get(name, 0) + 1
-        last[name] = time_us
-    return {name: (count, last[name]) for name, count in counts.items()}
+def _subscription_row(sub_id: bytes, counts: Counts) -> tuple[bytes, int, int | None, int, int]:
+    last, filtered, dead = counts.delivered_at.get(sub_id), counts.filtered.get(sub_id, 0), counts.dead_letters
+    return sub_id, counts.delivered.get(sub_id, 0), _us(last), filtered, dead.get(sub_id, 0)
 
 
 def _us(moment: datetime | None) -> int | None:

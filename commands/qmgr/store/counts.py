@@ -53,46 +53,71 @@ class QueueCounts:
     gets: int = 0
     last_get: datetime | None = None
 
+    def add(self, other: QueueCounts) -> None:
+        """Count what *other*, which is newer, counted as well."""
+        self.puts += other.puts
+        self.gets += other.gets
+        self.last_put = other.last_put or self.last_put
+        self.last_get = other.last_get or self.last_get
+
 
 @dataclass(slots=True)
 class Counts:
-    """What the commands of one unit of work add: subscriptions by sub_id, topics by topic string."""
+    """What the commands of one unit of work add.
 
-    subscriptions: dict[bytes, SubscriptionCounts] = field(default_factory=dict)
-    topics: dict[str, TopicCounts] = field(default_factory=dict)
+    delivered, filtered, dead_letters: publications by sub_id. published: publications by topic string. The other two:
+    when the last of these was.
+    """
 
-    def subscription(self, sub_id: bytes) -> SubscriptionCounts:
-        """That of one subscription, to count with."""
-        found = self.subscriptions.get(sub_id)
-        if found is None:
-            found = self.subscriptions[sub_id] = SubscriptionCounts()
-        return found
+    delivered: dict[bytes, int] = field(default_factory=dict)
+    delivered_at: dict[bytes, datetime] = field(default_factory=dict)
+    filtered: dict[bytes, int] = field(default_factory=dict)
+    dead_letters: dict[bytes, int] = field(default_factory=dict)
+    published: dict[str, int] = field(default_factory=dict)
+    published_at: dict[str, datetime] = field(default_factory=dict)
 
-    def sent(self, sub_id: bytes, is_delivered: bool, now: datetime, times: int = 1) -> None:
-        """Publications for one subscription; they became dead letters where they were not delivered."""
-        found = self.subscription(sub_id)
-        if is_delivered:
-            found.delivered += times
-            found.last = _later(found.last, now)
-        else:
-            found.dead_letters += times
-
-    def published(self, topic_string: str, now: datetime, times: int = 1) -> None:
+    def add_published(self, topic_string: str, now: datetime, times: int = 1) -> None:
         """Publications on one topic. Raises UnicodeEncodeError for half a character, which no database takes."""
-        found = self.topic(topic_string)
-        found.publications += times
-        found.last = _later(found.last, now)
-
-    def topic(self, topic_string: str) -> TopicCounts:
-        """That of one topic, to count with. Raises UnicodeEncodeError for half a character, which no database takes."""
-        found = self.topics.get(topic_string)
-        if found is None:
+        before = self.published.get(topic_string)
+        if before is None:
             if not topic_string.isascii():
                 topic_string.encode()
-            found = self.topics[topic_string] = TopicCounts()
-        return found
+            self.published[topic_string] = times
+            self.published_at[topic_string] = now
+            return
+        self.published[topic_string] = before + times
+        self.published_at[topic_string] = max(self.published_at[topic_string], now)
 
+    def add_delivered(self, sub_id: bytes, now: datetime, times: int = 1) -> None:
+        """Publications for one subscription."""
+        self.delivered[sub_id] = self.delivered.get(sub_id, 0) + times
+        # What is counted together may be counted in another order than it happened.
+        last = self.delivered_at.get(sub_id)
+        if last is None or last < now:
+            self.delivered_at[sub_id] = now
 
-def _later(one: datetime | None, other: datetime) -> datetime:
-    # What is counted together may be counted in another order than it happened.
-    return other if one is None or one < other else one
+    def add_filtered(self, sub_id: bytes, times: int = 1) -> None:
+        """Publications that the selection string of a subscription kept away."""
+        self.filtered[sub_id] = self.filtered.get(sub_id, 0) + times
+
+    def add_dead_letters(self, sub_id: bytes, times: int = 1) -> None:
+        """Publications for a subscription whose queue refused them."""
+        self.dead_letters[sub_id] = self.dead_letters.get(sub_id, 0) + times
+
+    @property
+    def sub_ids(self) -> set[bytes]:
+        """The subscriptions that were counted."""
+        return self.delivered.keys() | self.filtered.keys() | self.dead_letters.keys()
+
+    def subscription(self, sub_id: bytes) -> SubscriptionCounts:
+        """What was counted of one of them."""
+        return SubscriptionCounts(
+            self.delivered.get(sub_id, 0),
+            self.delivered_at.get(sub_id),
+            self.filtered.get(sub_id, 0),
+            self.dead_letters.get(sub_id, 0),
+        )
+
+    def topic(self, topic_string: str) -> TopicCounts:
+        """What was counted of one topic."""
+        return TopicCounts(self.published[topic_string], self.published_at[topic_string])

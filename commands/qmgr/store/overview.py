@@ -14,10 +14,8 @@ from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import StoreDamagedError, readable
 from commands.qmgr.store.owed import owed_overview
+from commands.qmgr.store.rows import OLDEST_MESSAGE
 from commands.qmgr.store.state import from_microseconds
-
-# By number, which the index has, so that a deep queue's rows are not read.
-_OLDEST: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 
@@ -67,7 +65,7 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     queues = []
     for name in sorted(objects.queues):
         depth = reading.depth(connection, name, now_us)
-        (oldest_us,) = connection.execute(_OLDEST, (name,)).fetchone() if depth else (None,)
+        (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
         with readable(database.path, f"first message of {name}"):
             oldest = None if oldest_us is None else from_microseconds(oldest_us)
         queues.append(QueueOverview(objects.queues[name], depth, oldest))

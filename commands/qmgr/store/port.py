@@ -215,6 +215,9 @@ class Counting(Protocol):
     def queues(self) -> dict[str, QueueCounts]:
         """Those of all queues of which there are any."""
 
+    def oldest(self, queue: str) -> datetime | None:
+        """When the message on a local queue that has waited longest arrived; None where there is none."""
+
     def forget_topics(self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = ...) -> int:
         """Forget topics at which nothing is and that nobody has published on since *before*; how many went.
 

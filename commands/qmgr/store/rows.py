@@ -42,3 +42,5 @@ FIRST_SHORT_MESSAGES: Final = (
 )
 """The same, without long bodies."""
 BODY_OF_MESSAGE: Final = "SELECT body FROM messages WHERE seq = ?"
+# By number, which the index has, so that a deep queue's rows are not read.
+OLDEST_MESSAGE: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"

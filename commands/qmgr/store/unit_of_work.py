@@ -111,7 +111,7 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
-        self.counters = Counters(database)
+        self.counters = Counters(database, self.settle)
         self._keeper = EffectKeeper(database, self._pending, messages, self.settle, self.counters.removed)
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
@@ -208,7 +208,9 @@ class SqliteUnitOfWork:
         if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
             self.settle()
         self._seq = seq
-        self.counters.puts.append((name, time_us))
+        counters = self.counters
+        counters.put.append(name)
+        counters.put_us.append(time_us)
         self._read_ahead.changed(name)
         if name in self._depths:
             self._depths[name] += 1
@@ -460,7 +462,8 @@ class SqliteUnitOfWork:
             self._depths.pop(queue, None)
             return False
         self._got.append(seq)
-        self.counters.gets.append((queue, now_us))
+        self.counters.got.append(queue)
+        self.counters.got_us.append(now_us)
         if queue in self._depths:
             self._depths[queue] -= 1
         return True
