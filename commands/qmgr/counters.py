@@ -18,6 +18,18 @@ from commands.qmgr.store.port import CountsMessages, UnitOfWork
 from streams.operations import PublishToTopic
 
 
+class _Repeated:
+    """How often an entry of the publication cache was used; a plain class, for one is made for each entry."""
+
+    __slots__ = ("entry", "last", "times")
+
+    last: datetime
+
+    def __init__(self, entry: CacheEntry) -> None:
+        self.entry = entry
+        self.times = 0
+
+
 class CommandCounter:
     """Counts the commands of one unit of work."""
 
@@ -25,8 +37,8 @@ class CommandCounter:
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # By identity: an entry is as large as its puts. How often, and when the last time.
-        self._repeated: dict[int, tuple[CacheEntry, list[datetime]]] = {}
+        # By identity, since an entry is as large as its puts: the entry, how often, and when the last time.
+        self._repeated: dict[int, _Repeated] = {}
 
     def processed(self, outcome: Outcome, done: Sequence[Outgoing | None], now: datetime) -> None:
         """A command that went the whole way. done: what was put in place of each of its puts."""
@@ -47,9 +59,9 @@ class CommandCounter:
         """One more publication like one before; all of its puts were taken."""
         found = self._repeated.get(id(entry))
         if found is None:
-            self._repeated[id(entry)] = (entry, [now])
-        else:
-            found[1].append(now)
+            found = self._repeated[id(entry)] = _Repeated(entry)
+        found.times += 1
+        found.last = now
 
     def repeated_in_part(self, entry: CacheEntry, refused: Container[int], now: datetime) -> None:
         """The same, where the puts with the numbers *refused* became dead letters."""
@@ -57,8 +69,8 @@ class CommandCounter:
 
     def total(self) -> Counts:
         """What was counted; nothing is counted after that."""
-        for entry, moments in self._repeated.values():
-            self._published(entry, len(moments), moments[-1])
+        for each in self._repeated.values():
+            self._published(each.entry, each.times, each.last)
         self._repeated.clear()
         return self._counts
 

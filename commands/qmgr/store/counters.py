@@ -1,8 +1,8 @@
 """The tables of counts: what a unit of work has counted is added to them when it commits, and is not there otherwise.
 
 One row a subscription, topic and queue that a unit of work touched, however many messages it moved. Until then it is in
-memory, where a part that is backed out takes back its own (``mark``, ``back_to``); who reads sees both. What is counted
-of a subscription or a queue goes with it. Of topics at which nothing is, ``forget_topics`` forgets what is old.
+memory, where a part that is backed out takes back its own (``back_to``); who reads sees both. What is counted of a
+subscription or a queue goes with it. Of topics at which nothing is, ``forget_topics`` forgets what is old.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FORGET_QUEUE: Final = """DELETE FROM queue_counts WHERE queue = ?1
 _OLD_TOPICS: Final = """SELECT topic FROM topic_counts WHERE last < ?
     AND NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic)"""
 _OLDEST_TOPICS: Final = """SELECT topic FROM topic_counts
-    WHERE NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic) ORDER BY last LIMIT ?"""
+    WHERE NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic) ORDER BY last"""
 _FORGET_TOPIC: Final = "DELETE FROM topic_counts WHERE topic = ?"
 
 # Topics that are counted, whatever TREELIFE says: what is beyond goes, at which nothing is and which rested longest.
@@ -50,11 +50,11 @@ class Counters:
     """
 
     __slots__ = (
-        "_added",
         "_connection",
         "_deleted_queues",
         "_removed",
         "_settle",
+        "added",
         "database",
         "got",
         "got_us",
@@ -69,7 +69,7 @@ class Counters:
         self.put_us: list[int] = []
         self.got: list[str] = []
         self.got_us: list[int] = []
-        self._added: list[Counts] = []
+        self.added: list[Counts] = []
         # Of what is gone, or may be: a part may have been backed out since.
         self._removed: list[bytes] = []
         self._deleted_queues: list[str] = []
@@ -78,7 +78,7 @@ class Counters:
 
     def add(self, counts: Counts) -> None:
         """Count what commands of this unit of work came to; *counts* is not changed any more."""
-        self._added.append(counts)
+        self.added.append(counts)
 
     def removed(self, sub_id: bytes) -> None:
         """A subscription is gone, and what was counted of it."""
@@ -88,19 +88,15 @@ class Counters:
         """A local queue is gone, and what was counted of it."""
         self._deleted_queues.append(name)
 
-    def mark(self) -> Mark:
-        """How much there is, for ``back_to``."""
-        return len(self.put), len(self.got), len(self._added)
-
     def back_to(self, mark: Mark) -> None:
-        """Forget what was counted since *mark*."""
+        """Forget what was counted since there were so many messages put, got, and ``added``."""
         put, got, added = mark
-        del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self._added[added:]
+        del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self.added[added:]
 
     def write(self) -> None:
         """Add it all to the tables, just before the commit. Raises sqlite3.Error."""
         many = self._connection.executemany
-        for counts in self._added:
+        for counts in self.added:
             if counts.published:
                 last = counts.published_at
                 many(_ADD_TOPIC, [(topic, n, _us(last[topic])) for topic, n in counts.published.items()])
@@ -124,7 +120,7 @@ class Counters:
     def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
         """Those of all subscriptions of which there are any."""
         found = subscription_counts(self._connection)
-        for counts in self._added:
+        for counts in self.added:
             for sub_id in counts.sub_ids:
                 found.setdefault(sub_id, SubscriptionCounts()).add(counts.subscription(sub_id))
         return found
@@ -133,7 +129,7 @@ class Counters:
     def topics(self) -> dict[str, TopicCounts]:
         """Those of all topics of which there are any."""
         found = topic_counts(self._connection)
-        for counts in self._added:
+        for counts in self.added:
             for topic in counts.published:
                 found.setdefault(topic, TopicCounts()).add(counts.topic(topic))
         return found
@@ -173,7 +169,7 @@ class Counters:
         used = in_use()
         gone = [row for row in gone if row[0] not in used]
         if count - len(gone) > most:
-            oldest = execute(_OLDEST_TOPICS, (-1,))
+            oldest = execute(_OLDEST_TOPICS)
             gone = [row for row in oldest if row[0] not in used][: max(count - most, len(gone))]
         self._connection.executemany(_FORGET_TOPIC, gone)
         return len(gone)

@@ -385,7 +385,8 @@ class SqliteUnitOfWork:
 
     def _begin_part(self) -> tuple[int | None, int, int, CountsMark]:
         self._part, self._savepoint = self._pending.mark(), False
-        return self._seq, self._version, len(self._got), self.counters.mark()
+        counters = self.counters
+        return self._seq, self._version, len(self._got), (len(counters.put), len(counters.got), len(counters.added))
 
     def _end_part(self, before: tuple[int | None, int, int, CountsMark], done: bool) -> None:
         part, self._part = self._part, None
