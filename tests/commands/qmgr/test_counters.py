@@ -6,6 +6,7 @@ test_processor_publication_cache.py.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
@@ -197,6 +198,7 @@ def test_an_expired_message_is_not_got(tmp_path: Path) -> None:
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=6)
 
 
+@settings(deadline=None)
 @given(units=st.lists(st.tuples(PARTS, st.booleans()), max_size=4))
 def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int, bool, bool]], bool]]) -> None:
     """Puts less gets are what is on the queue, however units of work and their parts ended."""
@@ -289,6 +291,23 @@ def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(tmp_path: Path) 
         assert _forget(store, NOW + timedelta(seconds=61)) == everything
         everything.remove("used")
         assert _forget(store, NOW + timedelta(seconds=91)) == everything
+
+
+def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, stop = NOW, threading.Event()
+
+    def later(_timeout_s: float) -> bool:
+        nonlocal now
+        now += timedelta(seconds=45)
+        if now > NOW + timedelta(seconds=200):
+            stop.set()
+        return False
+
+    with _store(tmp_path, treelife=60) as store:
+        _do(store, "pub unused", "reg S subscribed", "pub subscribed")
+        monkeypatch.setattr(store, "wait_for_change", later)
+        Processor(store, lambda: now).run(stop)
+        assert list(store.counts()[1]) == ["subscribed"]
 
 
 def test_2_5_3_1_treelife_0_keeps_topics_for_ever(tmp_path: Path) -> None:
