@@ -22,6 +22,7 @@ COLUMNS: Final = (
     *("md", "body", "backout_count"),
 )
 SEQ: Final = 0
+TIME: Final = 3
 USER: Final = 4
 EXPIRES_AT: Final = 6
 BODY: Final = 8

@@ -12,9 +12,9 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.cli import main
-from commands.cli.console import Console
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 from tests.commands.qmgr.test_processor import CONTROL, STREAM, _publish, _put, _register
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

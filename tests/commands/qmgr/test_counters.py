@@ -274,7 +274,7 @@ def test_counts_of_a_subscription_that_goes_in_the_unit_of_work_that_counted_it(
 def _forget(store: QueueManagerStore, now: datetime) -> list[str]:
     with store.unit_of_work() as unit:
         processor = Processor(store, lambda: now)
-        forget_unused_topics(unit, processor._loaded(unit), now)
+        forget_unused_topics(unit, processor._loaded.of(unit), now)
         return sorted(unit.counters.topics())
 
 
