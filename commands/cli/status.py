@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.cli import activity
 from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.running import activity
 from commands.running.journal import last_status
 from commands.running.work_page import being_worked_on
 from commands.terminal.console import Console, ExitCode
