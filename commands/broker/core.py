@@ -14,7 +14,7 @@ from functools import partial
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
 from commands.broker.context import Context, InputQueueKind, Semantics
-from commands.broker.copies import copies
+from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
@@ -34,7 +34,7 @@ from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
 from streams.patterns import written_topic
-from streams.subscriptions import WildcardScheme
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,8 +64,10 @@ class Outcome:
 
     puts, effects: in order. command: None where the message could not be read as one. completion is None where the
     message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
-    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). trace: how it
-    came to that, where it was asked for.
+    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). operations: of a
+    command that was carried out. copies: the deliveries that each publication among the puts stands for, in their
+    order. filtered: the subscriptions whose selection string kept a publication away. trace: how it came to that, where
+    it was asked for.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -76,6 +78,9 @@ class Outcome:
     why: str = ""
     undecodable: bool = False
     lost: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    copies: tuple[Copies, ...] = ()
+    filtered: tuple[Subscription, ...] = ()
     trace: Trace | None = None
 
 
@@ -115,6 +120,8 @@ class _Work:
     effects: list[Effect] = field(default_factory=list)
     puts: list[Outgoing] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    copies: tuple[Copies, ...] = ()
+    filtered: list[Subscription] = field(default_factory=list)
     tracer: Tracer | None = None
 
 
@@ -258,7 +265,16 @@ class BrokerCore:
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
         reason = plan.warnings[0].reason if plan.warnings else None
-        outcome = Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+        outcome = Outcome(
+            tuple(work.puts),
+            tuple(work.effects),
+            command,
+            completion,
+            reason,
+            operations=tuple(plan.operations),
+            copies=work.copies,
+            filtered=tuple(work.filtered),
+        )
         return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
 
     def _apply(self, work: _Work, plan: CommandPlan) -> list[Delivery]:
@@ -268,6 +284,7 @@ class BrokerCore:
             if self._before is not None:
                 work.effects += self._before(operation, now)
             effects = self.space.apply(operation, now) if tracer is None else tracer.apply(self.space, operation, now)
+            work.filtered += self.space.filtered
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
                 raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
@@ -284,10 +301,8 @@ class BrokerCore:
         if not deliveries:
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
-        groups = copies(deliveries, self.semantics)
-        if work.tracer is not None:
-            work.tracer.copies = tuple(groups)
-        for delivery, *others in groups:
+        work.copies = tuple(copies(deliveries, self.semantics))
+        for delivery, *others in work.copies:
             put = forwarder.put(delivery, work.ids(), self.objects, *others)
             if self._meter is not None:
                 self._meter.made(len(put.body))

@@ -36,8 +36,6 @@ from streams.topic_objects import TopicObject
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
 _NO_SUCH_OBJECT: Final = ("", "")
-# Guide 2.5.3.1: a queue manager keeps a node for each topic that was published on, until it was unused for TREELIFE.
-_TREE_LIFE: Final = "topics at which nothing is take no room here, and leave the tree at once, whatever TREELIFE says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +176,7 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
     settings = read_settings(command, attributes.QMGR, frozenset())
     made = replace(administration.objects.qmgr, **settings.fields)
     administration.objects.put(made)
-    notes = (_TREE_LIFE, *_ignored(settings)) if "treelife" in settings.fields else _ignored(settings)
-    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=notes)
+    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
 
 
 def display_qmgr(command: Command, administration: Administration) -> Answer:

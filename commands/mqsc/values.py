@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -36,6 +37,11 @@ class ValueKind(Protocol):
     def show(self, value: Any) -> Shown:
         """The value as DISPLAY prints it."""
         ...
+
+
+def shown_moment(date: str, time: str, moment: datetime | None) -> dict[str, Shown]:
+    """A moment, UTC, under the keywords *date* and *time*, as DISPLAY prints it: blank for never."""
+    return {date: f"{moment:%Y-%m-%d}" if moment else "", time: f"{moment:%H.%M.%S}" if moment else ""}
 
 
 def single(keyword: Keyword) -> Value:

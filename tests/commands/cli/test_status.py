@@ -71,7 +71,7 @@ def test_status_shows_depths_and_the_last_processor(home: Path) -> None:
     assert [error["reason"] for error in after["processor"]["last_errors"]] == [3073]
     shown = _run(home, "status", "-m", "QM1").stdout
     there = sum('"queue":"RESULTS.SERVICE"' in line for line in (FIXTURE / "puts.jsonl").read_text().splitlines())
-    assert re.search(rf"^ +{there} +\d+ s  RESULTS.SERVICE$", shown, re.MULTILINE)
+    assert re.search(rf"^ +{there} +\d+ s +{there} +0  RESULTS.SERVICE$", shown, re.MULTILINE)
     assert "No processor is running; the last one did 26 commands, 16 publications" in shown
 
 
