@@ -29,6 +29,7 @@ from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
@@ -174,10 +175,12 @@ class BrokerCore:
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
-            work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
+            work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
             if work.context.place is InputQueueKind.OTHER:
                 return Outcome()
             return self._undecodable(work, error)
+        if not is_resolved(message):
+            arrival, message = _as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
         if work.context.place is InputQueueKind.OTHER and not _is_command(message):
@@ -211,7 +214,8 @@ class BrokerCore:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
         except DecodeError:
             mqmd = Mqmd()
-        work = self._work(arrival, Message(mqmd, (), arrival.body), Origin.of(self.qmgr, arrival.now))
+        message = resolved(Message(mqmd, (), arrival.body))
+        work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
         self._dead_letter(work, reason)
         return self._failed(work, None, reason, why)
 
@@ -359,6 +363,15 @@ def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
         raise reading.message
     # Expiry and BackoutCount may have changed since.
     return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
+
+
+def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
+    """A message that no queue manager has kept yet, as one does: a capture may show what a program gave to MQPUT.
+
+    What is put on bears MQAT_BROKER and may inherit no CCSID; a dead letter has the message's own bytes.
+    """
+    kept = resolved(message)
+    return replace(arrival, body=encode(kept)), kept
 
 
 def _parsed(work: _Work) -> Command:

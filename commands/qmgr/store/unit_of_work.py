@@ -49,6 +49,7 @@ from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
+from rfh2.inherited_ccsids import resolved_body
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
@@ -201,6 +202,7 @@ class SqliteUnitOfWork:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
         user, persistent, kept = arrived.user, arrived.persistent, arrived.md
+        body = resolved_body(body, kept)
         if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
             self.settle()
         self._seq = seq

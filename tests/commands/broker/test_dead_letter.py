@@ -122,7 +122,7 @@ def test_what_is_no_command_on_a_command_queue_is_a_dead_letter(world: Scenario)
 CHARACTERS = [
     ("ascii", {"coded_char_set_id": 819}, (819, 819)),
     ("utf-8", {"coded_char_set_id": 1208}, (1208, 1208)),
-    ("unknown", {"coded_char_set_id": 0}, (0, 0)),
+    ("unknown", {"coded_char_set_id": 0}, (1208, 1208)),
     ("ascii-descriptor-of-EBCDIC-data", {"coded_char_set_id": 500}, (819, 500)),
     ("ascii-descriptor-of-UTF-16-data", {"coded_char_set_id": 1200}, (819, 1200)),
     ("EBCDIC-descriptor", {"coded_char_set_id": 500, "charset": "cp500"}, (500, 500)),
