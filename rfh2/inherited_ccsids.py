@@ -6,9 +6,9 @@
 | a header behind it | -2 (MQCCSI_INHERIT) | the CCSID in which the header itself is |
 | either | -1 (MQCCSI_EMBEDDED) and anything else | itself; a queue manager does not look at it |
 
-A program may put MQCCSI_INHERIT, and never gets it. A message whose PutApplType is MQAT_BROKER must not have it at all, so
-that what is published has to be resolved before it is put on. 0 in a header says nothing (MQCCSI_UNDEFINED); it stays,
-and is read as that of what precedes.
+A program may put MQCCSI_INHERIT, and never gets it. A message whose PutApplType is MQAT_BROKER must not have it at all:
+what is published has to be resolved before it is put on. 0 in a header says nothing (MQCCSI_UNDEFINED); it stays, and
+is read as that of what precedes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,7 @@ def is_resolved(message: Message) -> bool:
     """Whether ``resolved`` gives the message as it is."""
     if message.mqmd.coded_char_set_id in MQCCSI_OF_THE_QMGR:
         return False
-    for header in message.headers:
-        if header.coded_char_set_id == MQCCSI_INHERIT:
-            return False
-    return True
+    return all(header.coded_char_set_id != MQCCSI_INHERIT for header in message.headers)
 
 
 def resolved(message: Message) -> Message:
@@ -60,11 +57,10 @@ def resolved(message: Message) -> Message:
     ccsid = mqmd.coded_char_set_id
     headers: list[Header] = []
     for header in message.headers:
-        if header.coded_char_set_id == MQCCSI_INHERIT:
-            header = describing(header, {"coded_char_set_id": ccsid})
-        elif header.coded_char_set_id != MQCCSI_DEFAULT:
+        inherits = header.coded_char_set_id == MQCCSI_INHERIT
+        headers.append(describing(header, {"coded_char_set_id": ccsid}) if inherits else header)
+        if not inherits and header.coded_char_set_id != MQCCSI_DEFAULT:
             ccsid = header.coded_char_set_id
-        headers.append(header)
     return Message(mqmd, tuple(headers), message.body)
 
 

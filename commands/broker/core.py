@@ -13,7 +13,7 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import Context, InputQueueKind, Semantics
+from commands.broker.context import Context, InputQueueKind, Semantics, not_read
 from commands.broker.copies import copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
@@ -24,7 +24,7 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.trace import Trace, Tracer
 from commands.broker.translate import translate
-from commands.headers.registry import is_command, parse
+from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
@@ -176,15 +176,15 @@ class BrokerCore:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
             work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
-            if work.context.place is InputQueueKind.OTHER:
-                return Outcome()
+            if not _is_read(work.context):
+                return _not_read(work.context)
             return self._undecodable(work, error)
         if not is_resolved(message):
             arrival, message = _as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
-        if work.context.place is InputQueueKind.OTHER and not _is_command(message):
-            return Outcome()
+        if not _is_read(work.context) and not _makes_a_stream(work):
+            return _not_read(work.context)
         expired = self.space.expire(arrival.now)
         work.effects += expired
         if tracer is not None:
@@ -382,6 +382,20 @@ def _parsed(work: _Work) -> Command:
     return work.command
 
 
-def _is_command(message: Message) -> bool:
-    """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
-    return message.mqmd.put_appl_type != MQAT_BROKER and is_command(message)
+def _is_read(context: Context) -> bool:
+    """Whether queued publish/subscribe takes everything off the queue on which a message came."""
+    return context.place is InputQueueKind.CONTROL or context.is_listed(context.queue)
+
+
+def _makes_a_stream(work: _Work) -> bool:
+    """Whether version 6 makes a stream of the queue, by a publication on it that no broker put there."""
+    if work.context.place is InputQueueKind.OTHER or work.message.mqmd.put_appl_type == MQAT_BROKER:
+        return False
+    try:
+        return not _parsed(work).on_control_queue
+    except (DecodeError, CommandError):
+        return False
+
+
+def _not_read(context: Context) -> Outcome:
+    return Outcome(why=f"not processed: {not_read(context.queue)}")

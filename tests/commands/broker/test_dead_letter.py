@@ -10,6 +10,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2.constants import MQAT_BROKER, MQFMT_DEAD_LETTER_HEADER, MQFMT_RF_HEADER_2, MQMT_REQUEST, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
 from rfh2.mqmd import Mqmd
+from streams.namelists import QUEUE_NAMELIST, Namelist
 from tests.commands.scenario import CORREL_ID, MSG_ID, Received, Scenario, dlh_queue, psc, rfh2_message
 
 
@@ -141,6 +142,7 @@ def test_the_mqdlh_is_in_the_ccsid_of_the_descriptor(
 
 def test_a_queue_of_a_capture_may_have_an_impossible_name(world: Scenario) -> None:
     queue = "Łąka " * 20
+    world.objects.put(Namelist(QUEUE_NAMELIST, (queue,)))
     (letter,) = world.register("a", queue=queue, request=False).puts
     assert letter.put.reason == 3079
     assert dlh_queue(letter) == "??ka ??ka ??ka ??ka ??ka ??ka ??ka ??ka ??ka ??k"
