@@ -121,3 +121,10 @@ def test_2_5_1_the_whole_topic_string_may_have_10240_characters(exchange: Scenar
     refused(result, 3072, ("Topic", too_long))
     refused(exchange.register("a", too_long, tags=[USD]), 3072, ("Topic", too_long))
     assert exchange.retained == []
+
+
+def test_6_2_a_topic_that_is_the_prefix_itself_is_told_whole(exchange: Scenario) -> None:
+    """``#`` on subscription point USD matches topic USD too; no subscriber is told a topic without characters."""
+    exchange.register("#", tags=[USD])
+    assert exchange.publish("USD").topics == ["USD"]
+    assert exchange.publish("USD/a").topics == ["a"]

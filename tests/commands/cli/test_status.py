@@ -270,3 +270,18 @@ def test_the_state_of_the_link_is_kept_in_the_status_file(tmp_path: Path) -> Non
         "trouble": "the broker does not answer",
         "next_try_s": 2.0,
     }
+
+
+def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -> None:
+    body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>a</Topic></psc>"),)).encode()
+    ours = Mqmd(format="MQHRF2", put_appl_type=26).encode()
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.put("SCORES", Mqmd(format="MQHRF2").encode(), body)
+        unit.put("SUB.Q", ours, body)
+        unit.put("APP.Q", None, b"data")
+    shown = _run(home, "status", "-m", "QM1").stdout
+    assert (
+        "SCORES  (not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST. "
+        "If it is a stream queue, add it with ALTER NAMELIST)" in shown
+    )
+    assert {name for name, row in _status(home)["queues"].items() if row["not_read"]} == {"SCORES"}
