@@ -39,6 +39,7 @@ PREFIXES = [
 ]
 
 
+# docs/conformance.md: DEL-2
 @pytest.mark.parametrize(("queue", "topic"), [row[1:] for row in PREFIXES], ids=[row[0] for row in PREFIXES])
 def test_6_1_where_a_publication_lies(sport: Scenario, queue: str, topic: str) -> None:
     sport.publish("Soccer/Results", queue=queue, options=["RetainPub"])
@@ -79,6 +80,7 @@ def test_6_7_7_3079_not_on_the_control_queue(sport: Scenario, word: str) -> None
     refused(sport.command(word, ("Topic", "a"), queue=CONTROL_QUEUE), 3079, ("Command", word))
 
 
+# docs/conformance.md: DEREG-1
 @pytest.mark.parametrize("queue", [DEFAULT_STREAM, "Sport"])
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_7_3079_not_on_a_stream_queue(sport: Scenario, word: str, queue: str) -> None:

@@ -54,6 +54,7 @@ def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
     ]
 
 
+# docs/conformance.md: QM-12
 def test_a_second_processor_is_refused_by_name(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
         result = _run(home, "run", "-m", "QM1", "--once")

@@ -208,6 +208,7 @@ ANSWERS = [
 ]
 
 
+# docs/conformance.md: DEREG-26
 @pytest.mark.parametrize(("before", "command", "amq"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
 def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str | None) -> None:
     desk.must(before)
@@ -1047,6 +1048,7 @@ def test_topic_objects_that_a_queue_manager_has(name: str, pub: str) -> None:
     assert (shown["TOPICSTR"], shown["PUB"]) == ("", pub)
 
 
+# docs/conformance.md: PS-18
 def test_define_topic_takes_what_it_does_not_give_from_the_default_topic() -> None:
     desk = Desk()
     desk.ask("ALTER TOPIC(SYSTEM.DEFAULT.TOPIC) DURSUB(NO)")
