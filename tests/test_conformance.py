@@ -269,7 +269,8 @@ def test_what_is_not_done_has_no_module_of_its_name() -> None:
             test_what_is_not_done_has_no_module_of_its_name,
         ),
         (
-            "| DIS-5 | 3.3.1 | Scope | `streams/index.py` | `tests/streams/test_char_wildcards.py::test_what_a_pattern_selects` |",
+            "| DIS-5 | 3.3.1 | Scope | `streams/index.py` "
+            "| `tests/streams/test_char_wildcards.py::test_what_a_pattern_selects` |",
             test_a_test_that_a_row_names_knows_the_rule,
         ),
         (
