@@ -243,7 +243,7 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
-def told_topic(delivery: Delivery) -> str:
+def delivered_topic(delivery: Delivery) -> str:
     """The topic that a subscriber is told: without its prefix, unless nothing is behind that (guide 6.1, 6.2).
 
     ``#`` on subscription point USD matches topic USD, too, and no command can name a topic without characters.
@@ -255,7 +255,7 @@ def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
     """The form in which the subscriber of these deliveries gets their publication."""
     first = deliveries[0]
     subscription, options = first.subscription, first.subscription.options
-    topics = tuple(told_topic(delivery) for delivery in deliveries)
+    topics = tuple(delivered_topic(delivery) for delivery in deliveries)
     if subscription.format is PublicationFormat.PROPERTIES:
         return DeliveryForm(
             subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained

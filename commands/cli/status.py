@@ -13,12 +13,12 @@ import click
 
 from commands.broker.context import not_read
 from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.cli.console import Console, ExitCode
-from commands.cli.journal import last_status
-from commands.cli.options import queue_manager
-from commands.cli.working import being_worked_on
+from commands.cli.options.queue_manager import queue_manager
 from commands.headers.registry import parse
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.running.journal import last_status
+from commands.running.work_page import being_worked_on
+from commands.terminal.console import Console, ExitCode
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
@@ -33,6 +33,7 @@ _LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
 # A command's header is far shorter, and data may be cut off.
 _LOOKED_AT_BYTES: Final = 16_384
+_COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json | jq .input.oldest_s")
@@ -227,7 +228,8 @@ def _why_dead(row: dict[str, Any]) -> str:
 
 def _processor_line(processor: dict[str, Any]) -> str:
     done = processor.get("done") or {}
-    counted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.items() if count)
+    names = {name: _COUNTED.get(name, name.replace("_", " ")) for name in done}
+    counted = ", ".join(f"{count:,} {names[name]}" for name, count in done.items() if count)
     if not processor["running"]:
         return (
             f"No processor is running; the last one did {counted or 'nothing'}" if done else "No processor is running"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 
-from commands.broker.forward import told_topic
+from commands.broker.forward import delivered_topic
 from commands.explain.reading import command_of
 from commands.model import Publish
 from commands.replay.differences.observe import ComparedMessage, Observed
@@ -106,7 +106,7 @@ def _captured(step: ComparedMessage) -> Mark | None:
 def _put(observed: Observed, whose: Whose) -> list[Mark]:
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple(told_topic(delivery) for delivery in copy)
+        topics = tuple(delivered_topic(delivery) for delivery in copy)
         marks.append((put.qmgr, put.queue, _digest(topics, put.message), int(whose)))
     return marks
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
-from commands.cli.console import ExitCode
 from commands.explain.build import CommandSpec, command_message
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from rfh2 import Mqmd
 from tests.commands.results_service import FIXTURE, capture
 
@@ -100,8 +100,8 @@ def test_replay_with_a_setup_that_fails_names_its_line(tmp_path: Path) -> None:
     assert "line 2" in result.stderr
 
 
-def test_replay_tells_who_received_what(tmp_path: Path) -> None:
-    result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--tell")
+def test_replay_transcript_says_who_received_what(tmp_path: Path) -> None:
+    result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--transcript")
     assert "      -> SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in result.stdout
 
 
@@ -122,3 +122,12 @@ def test_6_3_a_replay_says_that_psmode_does_not_count(tmp_path: Path, psmode: st
     result = _run(tmp_path, "replay", *files, "--setup", str(tmp_path / "s.mqsc"))
     assert (f"PSMODE({psmode}) of the setup is not looked at" in result.stderr) is noted
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 1
+
+
+def test_the_former_name_of_transcript_gives_the_same(tmp_path: Path) -> None:
+    arguments = ["replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl")]
+    former, now = (_run(tmp_path, *arguments, option) for option in ("--tell", "--transcript"))
+    assert (former.exit_code, former.stdout) == (now.exit_code, now.stdout)
+    assert former.stdout
+    assert former.stderr == "--tell is now --transcript\n" + now.stderr
+    assert "--tell" not in _run(tmp_path, "replay", "--help").stdout
