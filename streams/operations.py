@@ -110,13 +110,15 @@ class PublishToTopic:
 class ClearRetained:
     """CLEAR TOPICSTR CLRTYPE(RETAINED), PCF Clear Topic String; the topic string may hold wildcards.
 
-    stream: as for a publication.
+    stream: as for a publication. of_scope: whether only what was published with the same scope goes, local or global,
+    as in version 6.
     """
 
     topic_string: str
     wildcard: WildcardScheme = WildcardScheme.TOPIC
     local: bool = False
     stream: str | None = None
+    of_scope: bool = False
 
 
 @dataclass(frozen=True, slots=True)

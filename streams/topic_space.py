@@ -331,6 +331,8 @@ class TopicSpace:
         for retained in self.retained(operation.topic_string, operation.wildcard, now):
             if self._apart and retained.publication.stream != operation.stream:
                 continue
+            if operation.of_scope and retained.publication.local != operation.local:
+                continue
             self._retained.clear(retained.topic_string)
             effects.append(RetainedCleared(retained.topic_string))
         return effects

@@ -13,7 +13,7 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import Context, InputQueueKind, Semantics
+from commands.broker.context import Context, InputQueueKind, Semantics, not_read
 from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
@@ -24,12 +24,13 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.trace import Trace, Tracer
 from commands.broker.translate import translate
-from commands.headers.registry import is_command, parse
+from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.frozen import quick
+from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
@@ -184,14 +185,16 @@ class BrokerCore:
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
-            work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
-            if work.context.place is InputQueueKind.OTHER:
-                return Outcome()
+            work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
+            if not _is_read(work.context):
+                return _not_read(work.context)
             return self._undecodable(work, error)
+        if not is_resolved(message):
+            arrival, message = _as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
-        if work.context.place is InputQueueKind.OTHER and not _is_command(message):
-            return Outcome()
+        if not _is_read(work.context) and not _makes_a_stream(work):
+            return _not_read(work.context)
         expired = self.space.expire(arrival.now)
         work.effects += expired
         if tracer is not None:
@@ -221,7 +224,8 @@ class BrokerCore:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
         except DecodeError:
             mqmd = Mqmd()
-        work = self._work(arrival, Message(mqmd, (), arrival.body), Origin.of(self.qmgr, arrival.now))
+        message = resolved(Message(mqmd, (), arrival.body))
+        work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
         self._dead_letter(work, reason)
         return self._failed(work, None, reason, why)
 
@@ -379,6 +383,15 @@ def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
     return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
 
 
+def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
+    """A message that no queue manager has kept yet, as one does: a capture may show what a program gave to MQPUT.
+
+    What is put on bears MQAT_BROKER and may inherit no CCSID; a dead letter has the message's own bytes.
+    """
+    kept = resolved(message)
+    return replace(arrival, body=encode(kept)), kept
+
+
 def _parsed(work: _Work) -> Command:
     if work.command is None:
         return parse(work.message)
@@ -387,6 +400,20 @@ def _parsed(work: _Work) -> Command:
     return work.command
 
 
-def _is_command(message: Message) -> bool:
-    """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
-    return message.mqmd.put_appl_type != MQAT_BROKER and is_command(message)
+def _is_read(context: Context) -> bool:
+    """Whether queued publish/subscribe takes everything off the queue on which a message came."""
+    return context.place is InputQueueKind.CONTROL or context.is_listed(context.queue)
+
+
+def _makes_a_stream(work: _Work) -> bool:
+    """Whether version 6 makes a stream of the queue, by a publication on it that no broker put there."""
+    if work.context.place is InputQueueKind.OTHER or work.message.mqmd.put_appl_type == MQAT_BROKER:
+        return False
+    try:
+        return not _parsed(work).on_control_queue
+    except (DecodeError, CommandError):
+        return False
+
+
+def _not_read(context: Context) -> Outcome:
+    return Outcome(why=f"not processed: {not_read(context.queue)}")

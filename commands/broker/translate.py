@@ -60,7 +60,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.selectors import compile_selector
-from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
@@ -125,12 +125,14 @@ def _delete(command: DeletePublication, context: Context) -> CommandPlan:
     operations = []
     refused: list[Warned] = []
     scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
+    # Version 6's own broker told the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
+    of_scope = context.semantics is Semantics.V6 and command.header is not PublicationFormat.RFH2
     for topic in command.topics:
         full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
         if not context.may(Action.PUBLISH, full, scheme):
             refused.append(not_authorized(topic))
             continue
-        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream))
+        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream, of_scope))
     return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 

@@ -18,13 +18,13 @@ from typing import Final
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import Context, InputQueueKind
 from commands.broker.identifiers import Ids
-from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
-from commands.model import Command
+from commands.model import Command, DeletePublication, Publish
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -58,6 +58,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
+from streams.namelists import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
 MOST_REFUSALS: Final = 25
@@ -189,15 +190,13 @@ def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
     captured = partial.captured
-    belongs = CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM
-    context = _context(message, belongs, partial)
-    if captured.queue not in ("", belongs):
-        place = replace(context, queue=captured.queue).place
-        if place not in (context.place, InputQueueKind.OTHER):
-            where = "the control queue" if context.place is InputQueueKind.CONTROL else "a stream queue"
-            why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
-            text = command_text(partial.message)
-            yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
+    context = _context(message, _queue_of(command, captured.queue), partial)
+    misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
+    if captured.queue and replace(context, queue=captured.queue).place is misplaced:
+        where = "the control queue" if command.on_control_queue else "a stream queue"
+        why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
+        text = command_text(partial.message)
+        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
     try:
         translate(command, context)
     except CommandError as error:
@@ -208,9 +207,19 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
             yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
 
 
+def _queue_of(command: Command, queue: str) -> str:
+    """The queue that a command is looked at on: its own, unless that cannot be. Any queue may be a stream's."""
+    if command.on_control_queue:
+        return CONTROL_QUEUE
+    if queue not in ("", CONTROL_QUEUE):
+        return queue
+    stream = command.stream_name if isinstance(command, Publish | DeletePublication) else None
+    return stream if stream and is_object_name(stream) else DEFAULT_STREAM
+
+
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
     captured = partial.captured
-    objects, space = _nothing_done_yet(captured.qmgr or "QM1")
+    objects, space = _nothing_done_yet(captured.qmgr or "QM1", queue)
     user = name_of(message.mqmd.user_identifier) if captured.user is None else captured.user
     now = captured.time or _EPOCH
     ids = Ids(objects.qmgr.name, captured.seq)
@@ -218,9 +227,13 @@ def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
 
 
 # Deciding changes neither, so that one of each does for all messages.
-@lru_cache(maxsize=16)
-def _nothing_done_yet(qmgr: str) -> tuple[Objects, TopicSpace]:
+@lru_cache(maxsize=64)
+def _nothing_done_yet(qmgr: str, stream: str) -> tuple[Objects, TopicSpace]:
+    """stream: a queue that is read; the control queue is anyway."""
     objects = Objects(QueueManager(qmgr))
+    objects.put(
+        Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM, *((stream,) if stream != CONTROL_QUEUE else ())))
+    )
     return objects, TopicSpace(objects.topics)
 
 

@@ -20,7 +20,11 @@ from rfh2.explain.elements import elements
 from rfh2.explain.reasons import reason_text
 from rfh2.message import Message
 from rfh2.mqmd import name_of
+from rfh2.pcf import decode_pcf
+from rfh2.pcf_names import MQCACF_STRING_DATA
+from rfh2.pcf_parameters import Cfst
 from rfh2.rfh1 import Rfh1
+from streams.subscriptions import PublicationFormat
 
 _UNNAMED: Final = "a queue that nothing names"
 _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
@@ -55,7 +59,19 @@ def _request(command: RequestUpdate, message: Message) -> str:
 
 
 def _publish(command: Publish, message: Message) -> str:
-    return f"publishes {len(message.body)} bytes on {_topics(command)}"
+    return f"publishes {_data_bytes(command, message)} bytes on {_topics(command)}"
+
+
+def _data_bytes(command: Publish, message: Message) -> int:
+    """How much data is published: of a command in PCF what is behind its parameters, and its StringData."""
+    if command.header is not PublicationFormat.PCF:
+        return len(message.body)
+    try:
+        pcf = decode_pcf(message.body, message.body_ccsid)
+    except DecodeError:
+        return len(message.body)
+    texts = (p for p in pcf.parameters if isinstance(p, Cfst) and p.parameter == MQCACF_STRING_DATA)
+    return len(pcf.rest) + sum(len(text.data) for text in texts)
 
 
 def _delete(command: DeletePublication, message: Message) -> str:

@@ -31,7 +31,7 @@ from commands.mqsc.streams_in_use import (
 from commands.mqsc.values import Shown, flag, object_name, single
 from rfh2.errors import CommandError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
@@ -99,6 +99,8 @@ def define(command: Command, administration: Administration, family: ObjectFamil
         raise answers.missing_keyword(keyword)
     made = replace(_pattern(command, administration.objects, family, name), **settings.fields)
     notes = _store(administration, existing, made)
+    if isinstance(made, TopicObject) and not made.topic_string:
+        notes = (*notes, f"{name} has no TOPICSTR: its topics are at the root. IBM MQ refuses an empty TOPICSTR")
     return done(family.created, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
 
 
@@ -229,7 +231,8 @@ def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str
     """What the attributes that DEFINE does not give are taken from. A topic string is never taken from LIKE."""
     like = command.keyword("LIKE")
     if like is None:
-        return family.make(name)
+        default = objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None
+        return family.make(name) if default is None else replace(default, name=name, topic_string="")
     source = object_name(single(like).text, topic=family is TOPIC)
     existing = _existing(objects, family, source)
     if existing is None:

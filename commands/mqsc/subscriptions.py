@@ -21,7 +21,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
-from commands.mqsc.values import Hexadecimal, object_name, single
+from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
@@ -72,7 +72,7 @@ def define(command: Command, administration: Administration) -> Answer:
     operation = Subscribe if existing is None else AlterSubscription
     _check_authority(made, administration)
     changes = _apply_checked(operation(made, send_retained=existing is None), administration)
-    return done(answers.SUB_CREATED, *changes, notes=_ignored(settings))
+    return done(answers.SUB_CREATED, *changes, notes=_notes(command, settings))
 
 
 def alter(command: Command, administration: Administration) -> Answer:
@@ -88,7 +88,7 @@ def alter(command: Command, administration: Administration) -> Answer:
     if (made.user, made.dest_qmgr, made.dest_queue) != (existing.user, existing.dest_qmgr, existing.dest_queue):
         _check_authority(made, administration)
     changes = _apply_checked(AlterSubscription(made, send_retained=False), administration)
-    return done(answers.SUB_CHANGED, *changes, notes=_ignored(settings))
+    return done(answers.SUB_CHANGED, *changes, notes=_notes(command, settings))
 
 
 def delete(command: Command, administration: Administration) -> Answer:
@@ -269,6 +269,10 @@ def _apply(operation: Subscribe | AlterSubscription | Unsubscribe, administratio
         return list(administration.topic_space.apply(operation, administration.now))
     except CommandError as error:
         raise answers.failed_with(error) from error
+
+
+def _notes(command: Command, settings: Settings) -> tuple[str, ...]:
+    return (*_ignored(settings), *folded_user_notes(command.keyword("SUBUSER")))
 
 
 def _ignored(settings: Settings) -> tuple[str, ...]:

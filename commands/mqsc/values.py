@@ -136,6 +136,14 @@ class Number:
         return int(value)
 
 
+def folded_user_notes(keyword: Keyword | None) -> tuple[str, ...]:
+    """What to say where a user or group was written in small letters, and means the one in capitals."""
+    if keyword is None or not keyword.values or not keyword.values[0].folded:
+        return ()
+    name = keyword.values[0].text
+    return (f"{keyword.name}({name}): without quotes it was read in capitals. Quotes keep small letters",)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Any text of at most so many characters; text of blanks alone is no text."""

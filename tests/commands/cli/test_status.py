@@ -221,3 +221,18 @@ LINKS = [
 @pytest.mark.parametrize(("state", "line"), LINKS, ids=["connected", "waiting"])
 def test_the_link_to_a_topic_tree_is_shown(state: dict[str, Any], line: str) -> None:
     assert _link_line({"since": "2026-01-01T00:00:00Z", **state}) == line
+
+
+def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -> None:
+    body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>a</Topic></psc>"),)).encode()
+    ours = Mqmd(format="MQHRF2", put_appl_type=26).encode()
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.put("SCORES", Mqmd(format="MQHRF2").encode(), body)
+        unit.put("SUB.Q", ours, body)
+        unit.put("APP.Q", None, b"data")
+    shown = _run(home, "status", "-m", "QM1").stdout
+    assert (
+        "SCORES  (not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST. "
+        "If it is a stream queue, add it with ALTER NAMELIST)" in shown
+    )
+    assert {name for name, row in _status(home)["queues"].items() if row["not_read"]} == {"SCORES"}

@@ -175,6 +175,7 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
 ]
 
 
+# docs/conformance.md: OLD-15
 @pytest.mark.parametrize(
     ("reason", "provoke", "details"),
     [(reason, provoke, details) for reason, _, provoke, details in REASONS],
