@@ -475,6 +475,7 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
         {
             "QMNAME": "QM1",
             "DESCR": "d",
+            "CUSTOM": "",
             "DEADQ": "MY.DLQ",
             "PARENT": "HQ",
             "PSMODE": "DISABLED",
