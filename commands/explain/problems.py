@@ -24,7 +24,7 @@ from commands.explain.command_text import CommandPairs, TagAndText, command_text
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
-from commands.model import Command
+from commands.model import Command, Publish
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -188,6 +188,8 @@ def _code(error: CommandError, found: TagAndText | None, text: CommandPairs) -> 
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
+    if isinstance(command, Publish) and command.user_tags:
+        yield from _doubtful_tags(partial)
     captured = partial.captured
     belongs = CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM
     context = _context(message, belongs, partial)
@@ -206,6 +208,17 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
         text = command_text(partial.message)
         if text is not None:
             yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
+
+
+def _doubtful_tags(partial: PartialMessage) -> Iterator[Problem]:
+    """The program's own tags of a Publish that look like one of IBM's: subscribers get them all the same."""
+    text = command_text(partial.message)
+    unknown = [] if text is None else [pair for pair in text.pairs if not pair.known]
+    for pair in unknown[:MOST_REFUSALS]:
+        meant = _nearest(pair.tag, ALL_TAGS)
+        if meant is not None:
+            why = f"{pair.tag} is no tag of publish/subscribe: it goes to the subscribers as it is (perhaps {meant})"
+            yield problem("passed-on-tag", pair.offset, why)
 
 
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
