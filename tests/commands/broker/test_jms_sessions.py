@@ -75,6 +75,21 @@ def test_the_processor_gives_the_puts_of_the_replay(tmp_path: Path, version: str
     assert lines(live) == lines(replayed)
 
 
+def test_run_refuses_the_clients_tag_where_it_is_told_to(tmp_path: Path, version: str) -> None:
+    def run(*arguments: str, stdin: str = "") -> str:
+        result = CliRunner().invoke(main, arguments, input=stdin, env={"QPUBSUB_HOME": str(tmp_path)})
+        return result.stderr
+
+    run("create", "QM1")
+    run("mqsc", "-m", "QM1", stdin="ALTER QMGR CUSTOM('PSCTAGS(STRICT)')\n")
+    with QueueManagerStore.open(tmp_path, "QM1") as store, store.unit_of_work() as unit:
+        for message in capture(version):
+            unit.put(message.queue, message.md, message.body, user=message.user)
+    # An MQRFH's own names were always free.
+    refused = "10 dead letters" if version == "V2" else "0 dead letters"
+    assert refused in run("run", "-m", "QM1", "--once")
+
+
 # What has to come of it, independent of the golden files
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from commands import PutKind
 from commands.replay.spark.engine import Order, run
 from tests.commands.jms_sessions import FIXTURES
 
@@ -23,5 +24,5 @@ def test_strict_tags_hold_on_spark_too(spark: SparkSession, tmp_path: Path) -> N
     target = tmp_path / "puts.jsonl"
     setup = "ALTER QMGR CUSTOM('PSCTAGS(STRICT)')"
     order = Order(FIXTURES / "v2.jsonl", "auto", target, setup, ranges=4)
-    done, *_ = [run(spark, order, lambda _: None, lambda _: None)]
-    assert (done.counts.publications, done.counts.dead_letters) == (0, 10)
+    done = run(spark, order, lambda _: None, lambda _: None)
+    assert (done.counts.puts[PutKind.PUBLICATION], done.counts.puts[PutKind.DEADLETTER]) == (0, 10)
