@@ -6,7 +6,7 @@ A registration is looked for by SubName, else by traditional identity, topic, su
 and filter (2524) of a named subscription (guide 7.5, 8.5).
 
 With NoAlter a name is enough: topic and queue of the command are not looked at where the subscription exists, and
-FullResp tells what they really are. A JMS client unsubscribes so, for it knows nothing but the name.
+FullResp reports what they really are. A JMS client unsubscribes so, for it knows nothing but the name.
 """
 
 from __future__ import annotations
