@@ -81,10 +81,15 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
     if subscription is None or subscription.user == context.user:
         return subscription
     if not subscription.options.variable_user_id:
-        why = f"subscription {name} belongs to user {subscription.user}"
-        raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
+        raise belongs_to(subscription.user, f"subscription {name}", (("SubName", name),))
     _check_authority(context, subscription, (("SubName", name),))
     return subscription
+
+
+def belongs_to(owner: str, what: str, tags: tuple[tuple[str, str], ...] = ()) -> CommandError:
+    """3078, with the user id of the owner: a JMS client of version 6 goes on with it (IBM MQ, reason code 3078)."""
+    why = f"{what} belongs to user {owner}"
+    return CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(*tags, ("UserId", owner)))
 
 
 def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
@@ -106,8 +111,9 @@ def by_identity(context: Context, wanted: SubscriptionQuery) -> list[Subscriptio
         fitting = [s for s in fitting if s.name is None]
     own = [s for s in fitting if _may_change(context, s, wanted.variable_user)]
     if fitting and not own:
-        reason = MQRCCF_WRONG_USER if context.semantics is Semantics.V7 else MQRCCF_DUPLICATE_IDENTITY
-        raise CommandError(reason, why=f"registered by user {fitting[0].user}")
+        if context.semantics is Semantics.V6:
+            raise belongs_to(fitting[0].user, "what is registered")
+        raise CommandError(MQRCCF_WRONG_USER, why=f"registered by user {fitting[0].user}")
     return own
 
 

@@ -39,6 +39,7 @@ from commands.model import (
 )
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
+    MQRC_RFH_PARM_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_FILTER_ERROR,
     MQRCCF_INCORRECT_Q,
@@ -86,6 +87,8 @@ def translate(command: Command, context: Context) -> CommandPlan:
 
 
 def _publish(command: Publish, context: Context) -> CommandPlan:
+    if command.user_tags and context.objects.qmgr.strict_tags:
+        raise CommandError(MQRC_RFH_PARM_ERROR, why=f"Publish takes no {command.user_tags[0][0]}")
     check_stream(command, context)
     correl_as_id = command.has(PubOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:

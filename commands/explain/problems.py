@@ -189,6 +189,8 @@ def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
+    if isinstance(command, Publish) and command.user_tags:
+        yield from _doubtful_tags(partial)
     captured = partial.captured
     context = _context(message, _queue_of(command, captured.queue), partial)
     misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
@@ -215,6 +217,17 @@ def _queue_of(command: Command, queue: str) -> str:
         return queue
     stream = command.stream_name if isinstance(command, Publish | DeletePublication) else None
     return stream if stream and is_object_name(stream) else DEFAULT_STREAM
+
+
+def _doubtful_tags(partial: PartialMessage) -> Iterator[Problem]:
+    """The program's own tags of a Publish that look like one of IBM's: subscribers get them all the same."""
+    text = command_text(partial.message)
+    unknown = [] if text is None else [pair for pair in text.pairs if not pair.known]
+    for pair in unknown[:MOST_REFUSALS]:
+        meant = _nearest(pair.tag, ALL_TAGS)
+        if meant is not None:
+            why = f"{pair.tag} is no tag of publish/subscribe: it goes to the subscribers as it is (perhaps {meant})"
+            yield problem("passed-on-tag", pair.offset, why)
 
 
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:

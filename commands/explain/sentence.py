@@ -42,6 +42,9 @@ def sentence(command: Command, message: Message) -> str:
 def _register(command: RegisterSubscriber, message: Message) -> str:
     name = f" as subscription {command.sub_name}" if command.sub_name is not None else ""
     only = f" where {command.filter}" if command.filter else ""
+    if command.sub_name is not None and command.has(RegOpt.NO_ALTER):
+        resumes = f"resumes subscription {command.sub_name} as it is; where there is none, "
+        return f"{resumes}{_queue(command, message)} subscribes to {_topics(command)}{only}"
     return f"{_queue(command, message)} subscribes to {_topics(command)}{name}{only}"
 
 
@@ -51,6 +54,9 @@ def _deregister(command: DeregisterSubscriber, message: Message) -> str:
         what = f"all its topics{' like ' + _topics(command) if command.topics else ''}"
     else:
         what = _topics(command)
+    if command.has(RegOpt.LEAVE_ONLY):
+        subscription = command.sub_name if command.sub_name is not None else f"to {what}"
+        return f"identity {command.sub_identity} leaves subscription {subscription}, which stays"
     return f"{_queue(command, message)} no longer subscribes to {what}{which}"
 
 
@@ -59,7 +65,9 @@ def _request(command: RequestUpdate, message: Message) -> str:
 
 
 def _publish(command: Publish, message: Message) -> str:
-    return f"publishes {_data_bytes(command, message)} bytes on {_topics(command)}"
+    own = [tag for tag, _ in command.user_tags]
+    passed_on = f"; passes on {_listed(own)}" if own else ""
+    return f"publishes {_data_bytes(command, message)} bytes on {_topics(command)}{passed_on}"
 
 
 def _data_bytes(command: Publish, message: Message) -> int:

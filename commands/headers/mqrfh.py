@@ -188,7 +188,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         pairs.append((MQPS_STREAM_NAME, form.stream))
     pairs += [(MQPS_TOPIC, topic) for topic in form.topics]
     pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.time_and_number, *data)]
-    pairs += (*content.user, *from_folders.user)
+    pairs += (*content.user, *content.user_tags, *from_folders.user)
     lost = (*lost, *(f"{name}: its value holds a null" for name, value in pairs if "\0" in value))
     pairs = [(name, value) for name, value in pairs if "\0" not in value]
     if form.sub_point:

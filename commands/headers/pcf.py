@@ -194,7 +194,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication as PCF; a body that it had follows the parameters."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
-    lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]
+    lost_here = [f"user pair {name}" for name, _ in (*content.user, *content.user_tags, *from_folders.user)]
     parameters: list[Parameter] = []
     if form.is_retained:
         options = BY_TAG["PubOpt"].options

@@ -117,12 +117,16 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
         header,
         pub_time=None if command is None else command.pub_time,
         seq_num=None if command is None else command.seq_num,
+        user_tags=() if command is None else command.user_tags,
         folders=split_psc(header)[1],
     )
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte."""
+    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte.
+
+    Tags that are the program's own stand last: noLocal of a JMS client looks for one of them.
+    """
     pairs = [("Command", Publish.word)]
     if form.is_retained:
         pairs.append(("PubOpt", PubOpt.IS_RETAINED_PUB.value))
@@ -130,6 +134,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     if form.sub_point:
         pairs.append(("SubPoint", form.sub_point))
     pairs += content.time_and_number
+    pairs += content.user_tags
     lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
     if content.data:
         lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")

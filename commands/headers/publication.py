@@ -6,6 +6,7 @@ in ``RenderedPublication.lost``.
 
                 MQRFH2                        MQRFH                          PCF
     user pairs  folder usr                    as they are                    lost
+    user tags   in psc, as they are           user pairs                     lost
     usr         as it is                      user pairs                     lost
     folders     as they are                   lost                           lost
     data items  property mqpse.Sid            MQPSIntData, MQPSStringData    IntegerData, StringData
@@ -115,7 +116,8 @@ class Content:
 
     form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
     subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
-    in an MQRFH. folders: those of an MQRFH2 other than psc. put_options: MQPMO_* that the publisher's options come to.
+    in an MQRFH. user_tags: of a psc folder, those that are the program's own. folders: those of an MQRFH2 other than
+    psc. put_options: MQPMO_* that the publisher's options come to.
     """
 
     form: PublicationFormat | None
@@ -126,6 +128,7 @@ class Content:
     publisher: Pairs = ()
     data: Pairs = ()
     user: Pairs = ()
+    user_tags: Pairs = ()
     folders: tuple[Folder, ...] = ()
     put_options: int = 0
 

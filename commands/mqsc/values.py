@@ -164,6 +164,24 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Custom:
+    """Pairs ``NAME(VALUE)`` with blanks between. PSCTAGS is the bridge's own and takes ANY or STRICT."""
+
+    def read(self, keyword: Keyword) -> str:
+        pairs = single(keyword).text.split()
+        for pair in pairs:
+            if re.fullmatch(r"\w+\([^()]*\)", pair) is None:
+                raise syntax_error(f"{keyword.name}({pair}", "CUSTOM takes pairs of the form NAME(VALUE).")
+            name, value = pair.upper().rstrip(")").split("(")
+            if name == "PSCTAGS" and value not in ("ANY", "STRICT"):
+                raise syntax_error(f"{keyword.name}({pair}", "PSCTAGS takes ANY or STRICT.")
+        return " ".join(pairs)
+
+    def show(self, value: str) -> Shown:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Name:
     """The name of another object, or nothing. absent: what is kept for nothing, "" or None."""
 

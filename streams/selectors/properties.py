@@ -17,12 +17,22 @@ from rfh2 import folders
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from streams.selectors.names import DERIVED, FOLDER_KINDS, MQMD_FIELDS, MQMD_PREFIX
+from streams.selectors.names import (
+    DERIVED,
+    FOLDER_KINDS,
+    MQMD_FIELDS,
+    MQMD_PREFIX,
+    MQRFH2_FIELDS,
+    MQRFH2_PREFIX,
+)
 from streams.selectors.values import Lookup, Value, ValueKind
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
     MQMD_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQMD_FIELDS
+}
+_MQRFH2_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
+    MQRFH2_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQRFH2_FIELDS
 }
 _MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELDS.items() if kind is ValueKind.STRING)
 _BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": False, "false": False}
@@ -56,6 +66,9 @@ def message_properties(message: Message) -> Lookup:
         if field is not None:
             content: Value = field(message.mqmd)
             return name_of(content) if name in _MQMD_TEXTS and isinstance(content, str) else content
+        if (of_header := _MQRFH2_FIELD.get(name)) is not None:
+            found_there: Value | None = None if rfh2 is None else of_header(rfh2)
+            return name_of(found_there) if isinstance(found_there, str) else found_there
         if name in DERIVED:
             return _DERIVATIONS[name](get)
         folder, _, path = name.partition(".")

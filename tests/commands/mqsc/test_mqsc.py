@@ -478,6 +478,7 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
         {
             "QMNAME": "QM1",
             "DESCR": "d",
+            "CUSTOM": "",
             "DEADQ": "MY.DLQ",
             "PARENT": "HQ",
             "PSMODE": "DISABLED",
@@ -533,6 +534,26 @@ def test_what_the_guide_asks_to_check_is_noted(desk: Desk, before: str, command:
 
 
 # Subscriptions
+
+
+def test_custom_has_the_switch_for_tags_of_publish(desk: Desk) -> None:
+    for custom, strict in (
+        ("pscTags(strict)", True),
+        ("PSCTAGS(ANY)", False),
+        ("OTHER(1)  PSCTAGS(STRICT)", True),
+        ("", False),
+    ):
+        desk.must(f"ALTER QMGR CUSTOM('{custom}')")
+        assert desk.objects.qmgr.strict_tags is strict
+        assert desk.show("DISPLAY QMGR CUSTOM")[0]["CUSTOM"] == " ".join(custom.split())
+
+
+@pytest.mark.parametrize("custom", ["PSCTAGS(SOMETIMES)", "PSCTAGS", "PSCTAGS(STRICT"])
+def test_custom_takes_pairs_and_psctags_two_values(desk: Desk, custom: str) -> None:
+    refused = desk.ask(f"ALTER QMGR CUSTOM('{custom}')")
+    assert not refused.ok
+    assert "AMQ8405" in refused.lines[0]
+    assert desk.objects.qmgr.custom == ""
 
 
 def _sub(desk: Desk, name: str = "S") -> Subscription:
