@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from commands.cli.console import Console
 from commands.cli.fixed_file import FixedFile, read_fixed
-from commands.links.opening import Link
+from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store.permissions import private
 from commands.qmgr.tally import ProcessorTally
 from rfh2.captured import iso
@@ -64,10 +64,10 @@ class Journal(logging.Handler):
         self._rates: dict[str, float] = {}
         self._tally = self._told = ProcessorTally()
         self._waiting: dict[str, Any] | None = None
-        self._link: Link | None = None
+        self._link: ManagedLink | None = None
         self._link_told: dict[str, Any] | None = None
 
-    def watch(self, link: Link) -> None:
+    def watch(self, link: ManagedLink) -> None:
         """Show the state of the link to a topic tree elsewhere too."""
         self._link = link
 

@@ -50,13 +50,13 @@ class LinkedTree:
             except TreeNotAskedError:
                 if not self._may_wait:
                     raise
-                self._link.ask()
+                self._link.fetch()
 
-    def foresee(self, operation: Operation) -> None:
+    def prefetch(self, operation: Operation) -> None:
         """*operation* is about to come: the tree may be asked about it along with the rest."""
-        self._link.foresee(operation)
+        self._link.prefetch(operation)
 
     def after(self, trace: Trace) -> tuple[Outgoing, ...]:
         """What has to go into the tree of what one arrival came to."""
-        self._link.noticed(trace.expired)
+        self._link.expired(trace.expired)
         return tuple(put for traced in trace.operations for put in self._link.after(traced.operation, traced.effects))

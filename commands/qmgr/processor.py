@@ -199,7 +199,7 @@ class Processor:
         while True:
             try:
                 done = self._unit_of_work(limit)
-                if self._link is None or not self._link.ask() or done:
+                if self._link is None or not self._link.fetch() or done:
                     return done
             except ApartError:
                 limit = 1
@@ -348,7 +348,7 @@ class Processor:
             if self._link is not None:
                 # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
                 self._tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
-                self._link.follow(subscriptions)
+                self._link.load(subscriptions)
             space.restore(subscriptions, retained, self._space)
             self._space = space
             self._log_collisions(objects)
@@ -373,7 +373,7 @@ class Processor:
                 if message is None:
                     break
                 for operation in broker.foreseen(self._arrival(message)):
-                    tree.foresee(operation)
+                    tree.prefetch(operation)
             raise _LookedError  # all of them stay
 
     def _space_changes(self) -> int:

@@ -18,10 +18,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.urls import Address
-from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket, TreeUnreachableError
+from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
 from rfh2.distribution import how_to_install
 

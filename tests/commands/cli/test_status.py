@@ -27,7 +27,7 @@ from commands.cli.journal import STATUS_FILE, Journal, last_status
 from commands.cli.status import _link_line
 from commands.cli.working import ROOM as WORKING_ROOM
 from commands.cli.working import WORKING_FILE
-from commands.links.engine.threads import LinkState
+from commands.qmgr.link_port import LinkState
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.links.engine.config import QueuesConfig, TopicsConfig
-from commands.links.ibmmq.abilities import CAPABILITIES as OF_IBM_MQ
-from commands.links.mqtt.abilities import CAPABILITIES as OF_MQTT
+from commands.links.ibmmq.capabilities import CAPABILITIES as OF_IBM_MQ
+from commands.links.mqtt.capabilities import CAPABILITIES as OF_MQTT
 from commands.qmgr.link_port import Capability, Feature
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mqi.harness import (

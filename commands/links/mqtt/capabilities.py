@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.qmgr.link_port import Capability, Feature, How
 
-CAPABILITIES: Final = (
+CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(Feature.SUBSCRIBE, How.DOES, "SUBSCRIBE at QoS 1 before the response; one filter for all that share it"),
     Capability(Feature.ALTER, How.EMULATED, "a subscription more and one less; options are the bridge's"),
     Capability(Feature.PUBLISH, How.DOES, "PUBLISH, at least once, in order"),
@@ -36,4 +36,5 @@ CAPABILITIES: Final = (
     ),
     Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
     Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.EMULATED, "each publication is answered for, and goes off the queue then"),
 )

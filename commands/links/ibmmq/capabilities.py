@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.qmgr.link_port import Capability, Feature, How
 
-CAPABILITIES: Final = (
+CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(
         Feature.SUBSCRIBE, How.DOES, "a durable subscription by MQSUB before the response; one for all that share it"
     ),
@@ -32,4 +32,5 @@ CAPABILITIES: Final = (
     ),
     Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
     Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.DOES, "MQPUT under syncpoint, with the get where the queues are IBM MQ's too"),
 )
