@@ -1,4 +1,4 @@
-"""From what ``run`` was told to the queue manager and the link that it works with."""
+"""From the options and the configuration of ``run`` to the queue manager and the link that it works with."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from commands.broker.objects import LocalQueue
+from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.link import Link
@@ -76,12 +78,16 @@ class Places:
         if topics is None:
             return None
         stores = self.stores(dead_letter_queue)
+        return Link(self.adapter(topics, stores), config, self.qmgr, stores)
+
+    def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
+        """The adapter for the kind of tree at *topics*. Raises ConfigError."""
+        config = self.config.topics
         if topics.scheme == "ibmmq":
-            at, how = topics, self.tree_config()
-            tree = MqAdapter(lambda: MqMessages(at, how), config, stores.putter, self.together)
-            return Link(tree, config, self.qmgr, stores)
+            how = self.tree_config()
+            return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
-            return Link(MqttAdapter(topics, config, self.qmgr, known.directory), config, self.qmgr, stores)
+            return MqttAdapter(topics, config, self.qmgr, known.directory)
 
     def prepare(self) -> None:
         """Have the embedded queue on which publications wait for the tree, also in a strict queue manager."""

@@ -1,6 +1,6 @@
-"""The link of a topic space to a topic tree elsewhere (``commands.qmgr.link_port``): what it is asked, and told.
+"""The link of a topic space to a topic tree elsewhere (``commands.qmgr.link_port``): what it is asked and gets.
 
-Before an operation the link says what is retained there that the topic space has not heard of; after a command it reads
+Before an operation the link says what is retained there that the topic space does not know; after a command it reads
 the trace, and says what has to go into the tree: that is put in the unit of work of the command.
 """
 

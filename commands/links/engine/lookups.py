@@ -1,7 +1,7 @@
 """What a command has to know of the tree before it is processed: what is retained there.
 
 A RegSub waits until the tree has its filter, and learns what the tree retains under it. A ReqUpdate does where the tree
-tells nobody that a retained publication was cleared (Feature.REQUEST), and so does a DeletePub with wildcards, which
+notifies nobody that a retained publication was cleared (Feature.REQUEST), and so does a DeletePub with wildcards, which
 may clear more than is known here. All of it is asked outside of the unit of work (``Questions``).
 """
 

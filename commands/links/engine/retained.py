@@ -54,7 +54,10 @@ class TreeRetained:
 
 
 def differences(there: TreeRetained, known: Iterable[RetainedPublication]) -> list[NativePublication]:
-    """What has to be heard here for both sides to agree. known: what is retained here on the same topics."""
+    """What has to be published or cleared here for both sides to agree.
+
+    known: what is retained here on the same topics.
+    """
     # Their messages are asked for one after the other: together they may be more than memory holds.
     here = {retained.topic_string: retained.publication for retained in known}
     news = [n for n in there.natives if n.topic not in here or _payload(here[n.topic].message) != n.payload]

@@ -4,7 +4,7 @@ A filter is a topic string with its wildcard scheme: IBM MQ has both. Connection
 the queues are IBM MQ's too, what goes out is got and published in one unit of work, and so is what comes in: nothing is
 lost and nothing comes twice. Where they are embedded, either may come twice after a crash.
 
-IBM MQ tells nobody that a retained publication was cleared. So what is retained there is looked up when a subscriber
+IBM MQ notifies nobody that a retained publication was cleared. So what is retained there is looked up when a subscriber
 registers or asks (ReqUpdate), and not believed for longer.
 """
 

@@ -2,7 +2,7 @@
 
 They are put in the unit of work in which they were got, where the outgoing queue is IBM MQ's too.
 
-PCF commands are in no unit of work: a clear is done again should the outgoing queue not have heard of it.
+PCF commands are in no unit of work: a clear is done again where the unit of work with its get is backed out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rfh2.errors import StoreError
 
 _log = logging.getLogger("qpubsub.mq")
 
-# Beside what a queue may say: the topic is inhibited (2051), not valid (2425), or nobody's (2502 asks to be told).
+# Beside what a queue may say: the topic is inhibited (2051), not valid (2425), or nobody's (2502).
 _TOPIC_REFUSED: Final = frozenset({2425, 2085, 2502, 2503, 2494})
 
 MqPut = tuple[bytes, bytes, int]

@@ -29,7 +29,7 @@ CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(
         Feature.SCOPE,
         How.EMULATED,
-        "local = share: the broker is told as any tree; keep: it is not told",
+        "local = share: published at the broker as any other; keep: not published there",
     ),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; No Local keeps it from coming back"
