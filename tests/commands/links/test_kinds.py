@@ -29,7 +29,7 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Adapter[Any, Any]
     return places.adapter(parse_address(url, "--topics"), places.stores(DEAD_LETTER_QUEUE))
 
 
-def test_the_page_has_every_scheme_and_the_table_of_capabilities_that_the_adapter_declares(
+def test_the_page_has_every_scheme_and_the_table_of_the_adapter(
     adapter: Adapter[Any, Any],
 ) -> None:
     assert [scheme for scheme in PORTS if f"{scheme}://" not in DOC] == []
