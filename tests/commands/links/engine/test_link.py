@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.links.engine.adapter import Arrivals
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import Config, TopicsConfig
+from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable
 from commands.links.engine.link import Link
 from commands.links.opening import Places
@@ -133,6 +135,38 @@ def test_a_clear_is_done_behind_what_was_published_before_it_and_before_what_cam
     tree.come()
     world.done()
     assert (tree.published, tree.cleared, list(tree.retained)) == ([("a", b"1"), ("b", b"2")], ["a"], ["b"])
+
+
+@pytest.mark.parametrize("accepts", [True, False], ids=["accepted", "not accepted"])
+def test_what_was_got_in_one_unit_of_work_with_the_queues_is_put_in_it(
+    tmp_path: Path, tree: MemoryTree, accepts: bool
+) -> None:
+    world = World(tmp_path, tree, UNITS_OF_WORK)
+    unit = world.store.unit_of_work()
+    stop = threading.Event()
+
+    class Together:
+        is_waiting = False
+
+        def take(self, limit: int, timeout_s: float) -> Arrivals:
+            stop.set()
+            return Arrivals([NativePublication("a", b"data")], 1, unit)
+
+        def accept(self) -> None:
+            if not accepts:
+                raise StoreError("injected")
+            unit.commit()
+
+        def undo(self) -> None:
+            unit.backout()
+
+        def close(self) -> None:
+            pass
+
+    InboundPump(Together(), world.stores, 10, world.adapter.log, stop).run()
+    assert world.depth(STREAM) == accepts
+    assert world.writes == 0, "put by another unit of work"
+    world.store.close()
 
 
 # Refusals
