@@ -176,7 +176,7 @@ class Processor:
         while True:
             try:
                 done = self._unit_of_work(limit)
-                if self._link is None or not self._link.ask() or done:
+                if self._link is None or not self._link.fetch() or done:
                     return done
             except ApartError:
                 limit = 1

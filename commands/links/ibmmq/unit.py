@@ -46,7 +46,7 @@ _SYNCPOINT: Final = 0x0002
 
 
 class MqUnit:
-    """Messages alone: what links put and take. end: told when it is over, and whether the connection may go on."""
+    """Messages alone: what links put and take. end: called when it is over, with whether the connection may go on."""
 
     has_savepoints = False
     is_awaited = False
