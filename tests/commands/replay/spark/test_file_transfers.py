@@ -51,6 +51,8 @@ def test_the_tables_are_written_as_directories(spark: SparkSession, tmp_path: Pa
 
 def test_the_replay_on_spark_gives_the_golden_puts(spark: SparkSession, tmp_path: Path) -> None:
     puts = replayed(frame(spark), SETUP.read_text())
-    puts.coalesce(1).sortWithinPartitions("seq", "n").write.format("qpubsub").mode("append").save(str(tmp_path / "puts"))
+    puts.coalesce(1).sortWithinPartitions("seq", "n").write.format("qpubsub").mode("append").save(
+        str(tmp_path / "puts")
+    )
     (written,) = (tmp_path / "puts").glob("*.jsonl")
     assert written.read_bytes() == (FIXTURE / "puts.jsonl").read_bytes()
