@@ -12,13 +12,14 @@ from commands.cli.console import Console, ExitCode
 from commands.cli.options import queue_manager
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
-from commands.qmgr.jms_cleaner import JmsCleaner
+from commands.qmgr.jms_cleaner import Identify, JmsCleaner
 from commands.qmgr.jms_cleanup import CleanupItem, Level, MessageKind
 from commands.qmgr.jms_queues import ADMIN_QUEUE
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
+from rfh2.mqmd import name_of
 from rfh2.terminal_escape import visible
 
 _EPILOG: Final = """\b
@@ -56,7 +57,7 @@ def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool,
     interruption run it again.
     """
     with QueueManagerStore.open(home, qmgr) as store:
-        items, records = JmsCleaner(store, Level[level.upper()], identify, rehearse).clean()
+        items, records = JmsCleaner(store, Level[level.upper()], identifier(store.name), rehearse).clean()
     if as_json:
         form = {
             "qmgr": qmgr,
@@ -79,15 +80,25 @@ def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool,
     return ExitCode.PROBLEMS if records.unread else ExitCode.DONE
 
 
-def identify(message: StoredMessage) -> MessageKind:
-    """What a message on a subscriber's or the report queue is, by its headers."""
-    try:
-        decoded = decode(message.body, message.md)
-        if is_response(decoded):
-            return MessageKind.RESPONSE
-        return MessageKind.PUBLICATION if is_command(decoded) else MessageKind.OTHER
-    except QPubSubError:
-        return MessageKind.OTHER
+def identifier(qmgr: str) -> Identify:
+    """Says what a message on a subscriber's or the report queue of *qmgr* is, by its headers.
+
+    The ReplyToQMgr of a publication is the queue manager whose broker sent it (guide 6.7.9).
+    """
+
+    def identify(message: StoredMessage) -> MessageKind:
+        try:
+            decoded = decode(message.body, message.md)
+            if is_response(decoded):
+                return MessageKind.RESPONSE
+            if not is_command(decoded):
+                return MessageKind.OTHER
+        except QPubSubError:
+            return MessageKind.OTHER
+        is_ours = name_of(decoded.mqmd.reply_to_qmgr) in ("", qmgr)
+        return MessageKind.PUBLICATION if is_ours else MessageKind.ELSEWHERE
+
+    return identify
 
 
 def _form(item: CleanupItem) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class MessageKind(Enum):
     """What a message on a subscriber's or the report queue is."""
 
     PUBLICATION = "publication"
+    ELSEWHERE = "publication of another queue manager's broker, whose subscriptions are not known here"
     RESPONSE = "response"
     OTHER = "message that is neither a publication nor a response"
 
@@ -150,6 +151,9 @@ def _message_verdict(
     if (queue, correl_id) in records.entries:
         goes = level >= Level.FORCE and is_for_nondurable(queue)
         return Verdict(goes, f"{no_subscription}, and a record of SUBSTORE(QUEUE) has it")
+    if kind is MessageKind.ELSEWHERE:
+        goes = level >= Level.FORCE and is_for_nondurable(queue)
+        return Verdict(goes, f"{no_subscription}; it is a {kind.value}")
     if is_for_durable(queue):
         if records.unread:
             return Verdict(False, f"{no_subscription}, and {records.unread} records of SUBSTORE(QUEUE) cannot be read")

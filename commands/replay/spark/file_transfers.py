@@ -98,7 +98,9 @@ def write_tables(captured: DataFrame, directory: Path, form: str) -> tuple[dict[
             try:
                 target = str(partial / f"{table}.{form}")
                 writer = rows.sort("seq", *(["n"] if table == "items" else [])).write.format(_WRITERS[form])
-                (writer.option("header", True) if form == "csv" else writer).save(target)
+                if form == "csv":
+                    writer = writer.option("header", True).option("escape", '"')  # a quote is doubled, as elsewhere
+                writer.save(target)
                 counts[table] = rows.count()
                 problems += 0 if table == "items" else rows.where("problem is not null").count()
             finally:

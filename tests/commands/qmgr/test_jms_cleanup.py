@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.cli.cleanup import identifier
 from commands.qmgr import jms_cleaner
 from commands.qmgr.jms_cleanup import (
     Level,
@@ -28,6 +30,7 @@ from commands.qmgr.jms_cleanup import (
 from commands.qmgr.jms_queues import ADMIN_QUEUE, REPORT_QUEUE
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.port import StoredMessage
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
 from rfh2.mqmd import Mqmd
@@ -71,6 +74,7 @@ def cleaning(queue: str, level: Level, *subscriptions: Subscription, records: Re
 
 
 PUB, RESPONSE, PLAIN = MessageKind.PUBLICATION, MessageKind.RESPONSE, MessageKind.OTHER
+ELSEWHERE = MessageKind.ELSEWHERE
 SUBS = (subscription(1, ND, LIVE), subscription(2, D, DURABLE, name="JMS:QM1:c:s"))
 RECORDS = Records(frozenset({(D, OTHER), (ND, OTHER)}))
 
@@ -192,10 +196,10 @@ def test_names_of_dynamic_queues() -> None:
 # A queue manager
 
 
-def publication(correl_id: bytes) -> tuple[bytes, bytes]:
+def publication(correl_id: bytes, **mqmd_fields: Any) -> tuple[bytes, bytes]:
     header = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>Sport/1</Topic></psc>"),), format="MQSTR")
     mqmd = Mqmd(format="MQHRF2", encoding=546, coded_char_set_id=1208, correl_id=correl_id, persistence=1)
-    return mqmd.encode(), header.encode() + b"2:1"
+    return replace(mqmd, **mqmd_fields).encode(), header.encode() + b"2:1"
 
 
 def plain(correl_id: bytes) -> tuple[bytes, bytes]:
@@ -315,6 +319,23 @@ def test_records_that_cannot_be_read_keep_what_may_be_durable(home: Path) -> Non
     assert "1 of the messages on SYSTEM.JMS.ADMIN.QUEUE cannot be read" in ran.talk
     depths, _ = held(home)
     assert (depths[D], depths[D_OWN], depths[ND]) == (9, 1, 0)
+
+
+WHAT = [
+    ("a publication", publication(DEAD), MessageKind.PUBLICATION),
+    ("one that a broker here sent", publication(DEAD, reply_to_qmgr="QM1"), MessageKind.PUBLICATION),
+    ("one that a broker elsewhere sent", publication(DEAD, reply_to_qmgr="QM2"), MessageKind.ELSEWHERE),
+    ("a response", response(), MessageKind.RESPONSE),
+    ("plain data", plain(DEAD), MessageKind.OTHER),
+    ("a broken header", (publication(DEAD)[0], b"RFH \2\0\0\0"), MessageKind.OTHER),
+]
+
+
+@pytest.mark.parametrize(("message", "kind"), [each[1:] for each in WHAT], ids=[each[0] for each in WHAT])
+def test_6_7_9_what_a_message_is(message: tuple[bytes, bytes], kind: MessageKind) -> None:
+    md, body = message
+    stored = StoredMessage(1, ND, START, None, md, body, True, 0)
+    assert identifier("QM1")(stored) is kind
 
 
 def test_a_queue_manager_that_is_not_there(tmp_path: Path) -> None:

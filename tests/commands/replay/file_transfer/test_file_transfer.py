@@ -72,6 +72,29 @@ def test_run_puts_the_same_as_the_replay(tmp_path: Path) -> None:
     ]
 
 
+IBM_COORDINATION = """\
+DEFINE TOPIC('SYSTEM.FTE') TOPICSTR('SYSTEM.FTE') REPLACE
+ALTER TOPIC('SYSTEM.FTE') NPMSGDLV(ALLAVAIL) PMSGDLV(ALLAVAIL)
+DEFINE QLOCAL(SYSTEM.FTE) LIKE(SYSTEM.BROKER.DEFAULT.STREAM) REPLACE
+ALTER QLOCAL(SYSTEM.FTE) DESCR('Stream for FTE Pub/Sub interface')
+DISPLAY NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST)
+ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) +
+ NAMES(SYSTEM.BROKER.DEFAULT.STREAM+
+ ,SYSTEM.BROKER.ADMIN.STREAM,SYSTEM.FTE)
+DISPLAY QMGR PSMODE
+ALTER QMGR PSMODE(ENABLED)
+"""
+"""The commands of the set-up script, names without quotes and a continued line as there."""
+
+
+def test_6_5_4_the_commands_of_the_products_script_make_the_stream() -> None:
+    broker = Broker(QMGR, IBM_COORDINATION)
+    (published,) = [each for each in capture() if each.seq == 8]
+    broker.handle(capture()[0])
+    (put,) = broker.handle(published)
+    assert (put.queue, put.topic) == ("FTE.LOG", f"SYSTEM.FTE/Log/PAYROLL/{FIRST}")
+
+
 def test_6_1_what_is_retained_describes_agents_monitors_schedules_and_templates() -> None:
     broker = Broker(QMGR, SETUP.read_text())
     for message in capture():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +12,13 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
+from commands.cli import analyse
 from commands.replay.file_transfer import TABLES, rows_of
 from commands.replay.file_transfer.rows import values_of
 from commands.replay.spark import CAPTURED, SchemaError, agents, replayed, transfer_items, transfers
 from commands.replay.spark.file_transfers import schema_of, write_tables
 from commands.replay.spark.rows import columns
+from tests.commands.cli_runs import run
 from tests.commands.file_transfers import FIXTURE, SETUP, capture
 
 FUNCTIONS = {"transfers": transfers, "items": transfer_items, "agents": agents}
@@ -47,6 +52,28 @@ def test_the_tables_are_written_as_directories(spark: SparkSession, tmp_path: Pa
     assert write_tables(frame(spark), tmp_path / "out", "parquet") == ({"transfers": 8, "items": 5, "agents": 4}, 2)
     assert parquet.read_table(tmp_path / "out" / "items.parquet").num_rows == 5
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_analyse_on_spark_writes_what_the_local_engine_writes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(analyse, "spark_session", lambda _options: nullcontext(spark))
+    words = ("--input", str(FIXTURE / "capture.jsonl"), "--setup", str(SETUP), "--file-transfers-as", form)
+    said = {}
+    for engine in ("local", "spark"):
+        ran = run("analyse", "--engine", engine, *words, "--file-transfers", str(tmp_path / engine))
+        assert ran.code == 1
+        said[engine] = ran.talk.splitlines()[-1].replace(str(tmp_path / engine), "")
+    assert said["spark"] == said["local"]
+    for table in TABLES:
+        (written,) = (tmp_path / "spark" / f"{table}.{form}").glob("part-*")
+        here = tmp_path / "local" / f"{table}.{form}"
+        if form == "csv":
+            assert list(csv.reader(written.open(newline=""))) == list(csv.reader(here.open(newline="")))
+        else:
+            got, wanted = ([json.loads(line) for line in path.read_text().splitlines()] for path in (written, here))
+            assert got == [{key: value for key, value in row.items() if value is not None} for row in wanted]
 
 
 def test_the_replay_on_spark_gives_the_golden_puts(spark: SparkSession, tmp_path: Path) -> None:
