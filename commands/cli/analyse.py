@@ -10,8 +10,7 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.replay_options import (
+from commands.cli.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
@@ -27,6 +26,7 @@ from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
 from commands.replay.file_transfer import rows_of
 from commands.replay.file_transfer.files import FORMATS, TransferTables
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
 _MOST_ROWS: Final = 1000
@@ -70,7 +70,7 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Replay INPUT and tell what is in it.
+    """Replay INPUT and report what is in it.
 
     Traffic by stream, topic and application; subscriptions never matched; topics never subscribed; duplicate deliveries
     from overlapping subscriptions; retained publications that nobody reads; errors by reason and program. The report,

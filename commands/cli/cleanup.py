@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
 from commands.qmgr.jms_cleaner import Identify, JmsCleaner
@@ -17,6 +16,7 @@ from commands.qmgr.jms_cleanup import CleanupItem, Level, MessageKind
 from commands.qmgr.jms_queues import ADMIN_QUEUE
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
+from commands.terminal.console import Console, ExitCode
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
 from rfh2.mqmd import name_of

@@ -416,3 +416,34 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_nothing_had_happened(t
             killed += 1
         assert held(directory) == wanted
     assert killed >= 5
+
+
+def command(word: str, number: int, *options: str) -> tuple[bytes, bytes]:
+    """RegSub or DeregSub of a JMS program: the shared queue, and a CorrelId of its own."""
+    named = f"<QMgrName>QM1</QMgrName><QName>{ND}</QName><Topic>Sport/1</Topic>"
+    folder = f"<psc><Command>{word}</Command><RegOpt>{'</RegOpt><RegOpt>'.join(options)}</RegOpt>{named}</psc>"
+    correl_id = number.to_bytes(24, "big")
+    mqmd = Mqmd(format="MQHRF2", encoding=546, coded_char_set_id=1208, correl_id=correl_id, reply_to_q=REPORT_QUEUE)
+    return mqmd.encode(), Rfh2((Folder.of(folder),)).encode()
+
+
+def test_two_programs_on_the_shared_queue_one_deregisters_and_leaves_its_messages(tmp_path: Path) -> None:
+    control = "SYSTEM.BROKER.CONTROL.QUEUE"
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        processor = Processor(store, lambda: START)
+        for queue, message in [
+            (control, command("RegSub", 1, "CorrelAsId")),
+            (control, command("RegSub", 2, "CorrelAsId")),
+            ("SYSTEM.BROKER.DEFAULT.STREAM", publication(MQCI_NONE)),
+            ("SYSTEM.BROKER.DEFAULT.STREAM", publication(MQCI_NONE)),
+            (control, command("DeregSub", 2, "CorrelAsId")),
+        ]:
+            with store.unit_of_work() as unit:
+                unit.put(queue, *message)
+            processor.drain()
+    assert held(tmp_path)[0][ND] == 4
+    ran = cleanup(tmp_path)
+    left_behind = (2).to_bytes(24, "big").hex().upper()
+    reason = "no subscription for this queue has its CorrelId"
+    assert ran.lines == [f"removed: 2 messages on {ND} with CorrelId {left_behind}: {reason}"]
+    assert held(tmp_path) == ({ND: 2}, ["Sport/1"])
