@@ -17,7 +17,7 @@ from rfh2.errors import QPubSubError
 MAX_LENGTH: Final = 16_000_000
 """In characters. SYSTEM.FTE has MAXMSGL(4194304) as it is delivered; an administrator may raise it."""
 
-_DECLARATION: Final = re.compile(r"\s*<\?xml[^>]*\?>")
+_DECLARATION: Final = re.compile(r"<\?xml[^>]*\?>\s*")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
@@ -33,7 +33,10 @@ class Document:
         """Raises DocumentError."""
         if len(text) > MAX_LENGTH:
             raise DocumentError(f"{len(text):,} characters; at most {MAX_LENGTH:,} are read")
-        body = _DECLARATION.sub("", text, count=1).strip()
+        # An encoding in the declaration is that of the bytes, which are characters by now.
+        body = text.strip()
+        declaration = _DECLARATION.match(body)
+        body = body if declaration is None else body[declaration.end() :]
         parser = etree.XMLParser(
             resolve_entities=False,
             no_network=True,

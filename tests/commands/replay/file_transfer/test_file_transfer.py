@@ -185,6 +185,7 @@ def test_a_message_of_today_without_a_header_is_known_by_its_document() -> None:
 PROBLEMS = [
     ("cut off", f"{START}<action>started</act", "not well-formed XML"),
     ("empty", "", "not well-formed XML"),
+    ("blanks, which take no more than their time", "x" + " " * 3_000_000, "not well-formed XML"),
     ("another document", "<reply/>", "the document is <reply>, not <transaction>"),
     ("no action", f"{START}</transaction>", "the transaction has no action"),
     ("no ID", "<transaction><action>started</action></transaction>", None),
