@@ -312,7 +312,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
         why = "it also receives global publications made on this queue manager (guide 7.5, table 2)"
         draft.ledger.note(key, why, "D02")
     if legacy.queue.startswith("SYSTEM.JMS."):
-        why = "a JMS client's: some of them keep subscriptions on queues of their own, which no source here shows"
+        why = "a JMS client's: with SUBSTORE(QUEUE) it has a record on SYSTEM.JMS.ADMIN.QUEUE too, which stays there"
         draft.ledger.note(key, why, "P23")
     if legacy.queue.startswith("AMQ."):
         why = "its queue has the name of a dynamic queue; the subscription stays when a temporary one goes"

@@ -13,6 +13,7 @@ from typing import Final
 from migrate.assemble import assemble
 from migrate.legacy_state import BrokerItem, Item, LegacyState, Product, Source, Unread
 from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
+from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
 from rfh2.errors import CaptureError, MigrationError
@@ -60,7 +61,9 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
             else:
                 items += _of_others(_TEXTS[detected][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
-        items += _captures(captured, qmgr, product)
+        jms = JmsRecords()
+        items += _captures(captured, qmgr, product, jms)
+        items += list(jms.items(items, product))
     return assemble(items, qmgr)
 
 
@@ -175,14 +178,14 @@ def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
     ]
 
 
-def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product) -> Iterable[Item]:
+def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product, jms: JmsRecords) -> Iterable[Item]:
     numbering = Numbering()
     numbered = True
     for file, _ in files:
         with file.open("rb") as stream:
             fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
         numbered = numbered and "seq" in fmt.keeps
-    return list(captures.read(_records(files, numbering), numbered, qmgr, product))
+    return list(captures.read(_records(files, numbering), numbered, qmgr, product, jms))
 
 
 def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:

@@ -210,6 +210,20 @@ class SqliteUnitOfWork:
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
     @translate_sqlite_errors
+    def discard(self, queue: str, seqs: Sequence[int]) -> int:
+        """Remove these messages of *queue*, wherever they are on it; returns how many were there.
+
+        Raises UnknownQueueError. It is no get: nothing is counted where the unit of work is backed out.
+        """
+        self._require_open()
+        name = self._queues.known(queue).name
+        self._depths.pop(name, None)
+        self._read_ahead.changed(name)
+        self.settle()
+        rows = [(seq, name) for seq in seqs]
+        return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
+
+    @translate_sqlite_errors
     def discard_expired(self) -> int:
         self._require_open()
         self._depths.clear()
