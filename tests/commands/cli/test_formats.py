@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from commands.broker.forward import delivery_form
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.puts import PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import describing
+from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
@@ -387,14 +389,19 @@ def test_the_data_keeps_its_own_code_page_when_the_header_changes_to_1208(world:
     assert (got.mqmd.coded_char_set_id, got.message.body_ccsid) == (1208, 850)
 
 
-@pytest.mark.parametrize("ccsid", [0, 99999])
-def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderScenario, ccsid: int) -> None:
-    topic = b"Z\x81rich"  # in code page 850
+def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderScenario) -> None:
+    topic, ccsid = b"Z\x81rich", 99999  # in code page 850
     result = world.rfh1(b"MQPSCommand Publish MQPSTopic " + topic, DEFAULT_STREAM, coded_char_set_id=ccsid)
     header = at(result, "RFH1.Q").message.rfh1
     assert header is not None
     assert header.data.rstrip(b"\0") == b"MQPSCommand Publish MQPSTopic " + topic
     assert at(result, "RFH1.Q").mqmd.coded_char_set_id == ccsid
+
+
+@pytest.mark.parametrize("ccsid", [0, -2, 1208])
+def test_a_string_that_is_not_in_the_queue_managers_code_page_is_no_command(world: OlderScenario, ccsid: int) -> None:
+    result = world.rfh1(b"MQPSCommand Publish MQPSTopic Z\x81rich", DEFAULT_STREAM, coded_char_set_id=ccsid)
+    assert [(put.kind, put.reason) for put in result.outcome.puts] == [(PutKind.DEADLETTER, MQRC_RFH_STRING_ERROR)]
 
 
 def test_an_ebcdic_publisher_is_heard_in_ebcdic(world: OlderScenario) -> None:
