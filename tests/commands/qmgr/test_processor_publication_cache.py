@@ -111,8 +111,8 @@ def test_nothing_is_noted_that_nobody_asks_for(tmp_path: Path, record: Any) -> N
                 _publish(unit, "again")
         processor = Processor(store, lambda: NOW, record)
         processor.drain()
-        assert isinstance(processor._space, TopicSpace)
-        assert getattr(processor._space, "published", None) is None
+        assert isinstance(processor._loaded.space, TopicSpace)
+        assert getattr(processor._loaded.space, "published", None) is None
 
 
 def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, again: list[CachedPuts]) -> None:

@@ -229,7 +229,7 @@ def test_the_processor_holds_no_message_that_it_has_stored(store: QueueManagerSt
             unit.put(message.queue, message.md, message.body)
     processor.drain()
 
-    space = processor._space
+    space = processor._loaded.space
     assert space is not None
     held = space.retained_publications()
     assert [(each.topic_string, type(each.publication)) for each in held] == [

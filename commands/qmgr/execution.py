@@ -1,0 +1,184 @@
+"""One command carried out in a unit of work: worked out by the broker, its effects saved, its puts delivered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.puts import Outgoing, Put
+from commands.headers.response import Completion
+from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
+from commands.qmgr.guard import Guard, reason_of
+from commands.qmgr.link_port import is_native
+from commands.qmgr.loaded import LoadedBroker
+from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.store.port import StoredMessage, UnitOfWork
+from commands.qmgr.tally import ProcessorTally
+from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+
+_log = logging.getLogger("qpubsub.processor")
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put.
+
+    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it.
+    """
+
+    tally: ProcessorTally = field(default_factory=ProcessorTally)
+    puts: list[Put] = field(default_factory=list)
+    size_bytes: int = 0
+    suspect: StoredMessage | None = None
+
+
+class Execution:
+    """Carries out commands for one processor. clock: UTC now. records: whether a batch has to know its puts."""
+
+    def __init__(
+        self,
+        loaded: LoadedBroker,
+        guard: Guard,
+        clock: Callable[[], datetime],
+        backlog: Backlog,
+        records: bool,
+        logged: set[str],
+    ) -> None:
+        self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
+        self._records, self._logged = records, logged
+        self._deliverer: Deliverer | None = None
+
+    def arrival(self, message: StoredMessage) -> Arrival:
+        """*message* as the broker takes it, now."""
+        return Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
+
+    def carry_out(self, unit: UnitOfWork, message: StoredMessage, batch: Batch) -> None:
+        """Do all that *message*, just got, asks for. Raises UndeliverableError, ApartError, StoreError."""
+        broker, arrival = self._loaded.of(unit), self.arrival(message)
+        reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
+        publications = self._loaded.publications
+
+        def work() -> Outcome | CachedPuts:
+            if self._loaded.tree is not None:
+                return broker.trace(arrival, reading)
+            if reading is not None or publications is None:
+                return broker.process(arrival, reading)
+            return publications.process(arrival)
+
+        outcome = self._guard.work_out(message, reading, work)
+        if reading is not None:
+            batch.suspect = message
+        if isinstance(outcome, CachedPuts):
+            self._repeat(unit, broker, arrival, outcome, batch)
+            return
+        for retained in unit.save_effects(outcome.effects):
+            broker.space.retain(retained)
+        self._deliver(unit, broker, arrival, outcome, batch)
+        self._loaded.is_at(unit.state_version)
+
+    def set_aside(
+        self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: Batch
+    ) -> None:
+        """Get *message* once more and make it a dead letter: *fault* kept it from being processed."""
+        reason = reason_of(fault)
+        named = MQRCCF_COMMAND_FAILED if reason is None else reason
+        about = {"seq": message.seq, "queue": message.queue, "reason": named}
+        if reason is None:
+            why = f"internal error: {fault!r}"
+            text = "message %d on %s: internal error"
+            _log.error(text, message.seq, message.queue, extra=about, exc_info=fault)
+        else:
+            why = f"set aside: {fault}"
+            _log.error("message %d on %s: %s", message.seq, message.queue, why, extra=about)
+        _take_again(unit, queues, message)
+        broker, arrival = self._loaded.of(unit), self.arrival(message)
+        outcome = broker.set_aside(arrival, named, why)
+        self._deliver(unit, broker, arrival, outcome, batch, is_logged=reason is not None)
+        batch.suspect = message
+
+    def discard(
+        self,
+        unit: UnitOfWork,
+        queues: tuple[str, ...],
+        message: StoredMessage,
+        error: UndeliverableError,
+        batch: Batch,
+    ) -> None:
+        """Get *message* once more and give it up, as PSNPMSG allows."""
+        _take_again(unit, queues, message)
+        about = {"seq": message.seq, "queue": message.queue}
+        _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
+        batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
+
+    def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
+        deliverer = self._deliverer
+        if deliverer is None or not deliverer.is_of(unit, broker.objects):
+            deliverer = self._deliverer = Deliverer(unit, broker.objects, self._logged, self._backlog)
+        return deliverer
+
+    def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: Batch) -> None:
+        size_bytes = sum(map(len, again.bodies))
+        self._guard.meter.changed(len(again.bodies))
+        self._guard.meter.made(size_bytes)
+        refused = self._delivering(unit, broker).deliver_again(again, Cause(arrival.now, arrival.md))
+        tally = batch.tally
+        tally.commands += 1
+        tally.publications += len(again.bodies) - len(refused)
+        for put in refused:
+            if put is not None:
+                tally.put(put.kind)
+        batch.size_bytes += len(arrival.body) + size_bytes
+
+    def _deliver(
+        self,
+        unit: UnitOfWork,
+        broker: BrokerCore,
+        arrival: Arrival,
+        outcome: Outcome,
+        batch: Batch,
+        is_logged: bool = False,
+    ) -> None:
+        """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
+        deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
+        done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
+        outgoing = self._for_tree(arrival, outcome)
+        for put in outgoing:
+            deliverer.deliver(put, cause)
+        tally = batch.tally
+        tally.commands += 1
+        tally.linked += len(outgoing)
+        batch.size_bytes += len(arrival.body)
+        for n, put_ in done:
+            if put_ is not None:
+                tally.put(put_.kind)
+                batch.size_bytes += len(put_.body)
+                if self._records:
+                    batch.puts.append(Put.of(arrival.seq, n, put_))
+        for what in outcome.lost:
+            _log.warning(
+                "message %d on %s: not told to %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
+            )
+        if outcome.completion is Completion.ERROR:
+            tally.errors += 1
+        if outcome.completion is Completion.ERROR and not is_logged:
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
+            level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
+            _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
+
+    def _for_tree(self, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
+        """What has to go into the linked topic tree; nothing of what came from there."""
+        tree = self._loaded.tree
+        if tree is None or outcome.trace is None:
+            return ()
+        outgoing = tree.after(outcome.trace)
+        return () if arrival.md is not None and is_native(arrival.md) else outgoing
+
+
+def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:
+    again = unit.get_next(queues)
+    assert again is not None
+    assert (again.queue, again.body) == (message.queue, message.body)

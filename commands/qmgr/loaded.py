@@ -1,0 +1,132 @@
+"""The broker of a queue manager in memory, as of what the store says, with all that is derived from it.
+
+``forget`` it where it may know of something that was backed out: the next unit of work loads it again. So does a state
+version that another process has changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from commands.broker.authority import GroupsOf, RecordedAuthority
+from commands.broker.budget import Meter
+from commands.broker.core import Arrival, BrokerCore
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.broker.selection import Selection
+from commands.qmgr.link_port import TopicLink
+from commands.qmgr.linked_tree import LinkedTree
+from commands.qmgr.publication_cache import PublicationCache
+from commands.qmgr.store.port import PutsRemotely, StoredMessage, UnitOfWork
+from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
+from streams.topic_prefixes import collisions
+from streams.topic_space import TopicSpace
+
+_log = logging.getLogger("qpubsub.processor")
+
+
+class _LookedError(Exception):
+    pass
+
+
+class LoadedBroker:
+    """One processor's broker. meter: of what each command takes. link: to a topic tree elsewhere.
+
+    repeats: whether a publication may be known by one like it. doubt: called where another process may have worked.
+    logged: what was logged once, and is not again. space: None before the first unit of work. tree: of the link.
+    publications: None where each publication is worked out anew.
+    """
+
+    def __init__(
+        self,
+        meter: Meter,
+        groups_of: GroupsOf,
+        link: TopicLink | None,
+        repeats: bool,
+        doubt: Callable[[], None],
+        logged: set[str],
+    ) -> None:
+        self._meter, self._groups_of, self._link = meter, groups_of, link
+        self._may_repeat, self._doubt, self._logged = repeats and link is None, doubt, logged
+        self._broker: BrokerCore | None = None
+        self._version = -1
+        self.space: TopicSpace | None = None
+        self.tree: LinkedTree | None = None
+        self.publications: PublicationCache | None = None
+
+    @property
+    def changes(self) -> int:
+        """A number that is another one when the topic space was changed."""
+        return 0 if self.space is None else self.space.changes
+
+    def forget(self) -> None:
+        """What is in memory may not be what the store has."""
+        self._broker = None
+
+    def is_at(self, version: int) -> None:
+        """What is in memory is the state of *version*, as the unit of work that changed both says."""
+        self._version = version
+
+    def of(self, unit: UnitOfWork) -> BrokerCore:
+        """The broker as *unit* sees its state. Raises StoreError."""
+        if self._broker is None or unit.state_version != self._version:
+            self._broker = self._load(unit)
+            self._version = unit.state_version
+        return self._broker
+
+    def _load(self, unit: UnitOfWork) -> BrokerCore:
+        objects, subscriptions, retained = unit.load_state()
+        self._doubt()
+        space = TopicSpace(objects.topics, Selection())
+        self.tree = None
+        if self._link is not None:
+            # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
+            self.tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
+            self._link.follow(subscriptions)
+        space.restore(subscriptions, retained, self.space)
+        self.space = space
+        self._log_collisions(objects)
+        authority = RecordedAuthority(objects, self._groups_of)
+        before = None if self.tree is None else self.tree.before
+        broker = BrokerCore(objects, space, authority=authority, meter=self._meter, before=before)
+        # Not where each put is recorded, or goes into a tree elsewhere; nor where rights are checked: a user's groups
+        # change.
+        may_repeat = self._may_repeat and not objects.authorities and not isinstance(unit, PutsRemotely)
+        self.publications = PublicationCache(broker, effects=True) if may_repeat else None
+        return broker
+
+    def look_ahead(self, unit: UnitOfWork, most: int, arrival: Callable[[StoredMessage], Arrival]) -> None:
+        """Have the tree asked for up to *most* commands that wait on the control queue at once, not one by one."""
+        broker, tree = self.of(unit), self.tree
+        assert tree is not None
+        with suppress(_LookedError), unit.savepoint():
+            for message in _waiting(unit, most):
+                for operation in broker.foreseen(arrival(message)):
+                    tree.foresee(operation)
+            raise _LookedError  # all of them stay
+
+    def _log_collisions(self, objects: Objects) -> None:
+        """Log, once each, where streams and subscription points are not what they should be (guide 6.1)."""
+        lists = objects.namelists
+        for finding in collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics):
+            if finding.text not in self._logged:
+                self._logged.add(finding.text)
+                _log.warning("%s", finding.text)
+
+
+def input_queues(broker: BrokerCore) -> tuple[str, ...]:
+    """The queues that the queued interface reads now: none where PSMODE keeps it from running (guide 6.3)."""
+    if broker.objects.qmgr.psmode != "ENABLED":
+        return ()
+    namelist = broker.objects.namelists.get(QUEUE_NAMELIST)
+    streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
+    return (CONTROL_QUEUE, *streams)
+
+
+def _waiting(unit: UnitOfWork, most: int) -> Iterable[StoredMessage]:
+    for _ in range(most):
+        message = unit.get_next((CONTROL_QUEUE,))
+        if message is None:
+            return
+        yield message
