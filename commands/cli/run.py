@@ -26,6 +26,7 @@ from commands.cli.users import groups_of
 from commands.cli.working import Page
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Link, Places
+from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
@@ -161,6 +162,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
+            command_server=PcfCommandServer if places.queues is None else None,
         )
         unsettled = False
         if link is not None:

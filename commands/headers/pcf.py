@@ -1,11 +1,11 @@
 """PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
 
 A PCF message is a body. What a PCF publisher puts behind the last parameter is data that no field describes; it stays
-there. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is longer
-than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
+there. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
+longer than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
 
-A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter, an
-MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
+A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter,
+an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def reply(command: Message, says: Reply) -> Message:
 
 
 def _error_parameters(tags: Tags) -> tuple[Cfin, ...]:
-    """The one parameter that tells which parameter of the command was in error, or a further reason; none for neither."""
+    """The parameter that tells which parameter of the command was in error, or a further reason; none for neither."""
     told = dict(tags)
     if (parameter := told.get("ParmId")) is not None:
         return (Cfin(BY_TAG["ParmId"].pcf, int(parameter)),)
@@ -206,7 +206,7 @@ def content(message: Message, command: Publish | None) -> Content:
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication as PCF: its data is the last parameter, or behind the parameters where the publisher had it there."""
+    """The publication as PCF: its data is the last parameter, or behind them where a PCF publisher had it there."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
     lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]

@@ -36,6 +36,7 @@ from streams.topic_objects import TopicObject
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
 _NO_SUCH_OBJECT: Final = ("", "")
+MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 # Guide 2.5.3.1: a queue manager keeps a node for each topic that was published on, until it was unused for TREELIFE.
 _TREE_LIFE: Final = "topics at which nothing is take no room here, and leave the tree at once, whatever TREELIFE says"
 
@@ -162,7 +163,7 @@ def display(command: Command, administration: Administration, families: Iterable
         _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
     )
     known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
-    known |= {"CURDEPTH"} if QLOCAL in chosen else set()
+    known |= {"CURDEPTH"} if QLOCAL in chosen else {"NAMCOUNT"} if NAMELIST in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
     found = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"}))
@@ -259,7 +260,8 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
 
 def _cannot_change(family: ObjectFamily, name: str) -> MqscError:
     keyword, _ = family.required
-    return answers.failed(f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first.")
+    why = f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first."
+    return answers.failed(why, MQRCCF_ATTR_VALUE_FIXED)
 
 
 def _ignored(settings: Settings) -> tuple[str, ...]:
@@ -271,6 +273,8 @@ def _row(administration: Administration, family: ObjectFamily, definition: Any) 
     if family.kind.type_word:
         row["TYPE"] = family.kind.type_word
     row |= {attribute.keyword: shown(definition, attribute) for attribute in family.kind.attributes}
+    if family is NAMELIST:
+        row["NAMCOUNT"] = len(definition.names)
     if family is QLOCAL:
         row["CURDEPTH"] = administration.queues.depth(definition.name)
     return row

@@ -28,7 +28,7 @@ _SCOPE_WORDS: Final = frozenset({"SUBID", "SUBTYPE", "DURABLE", "DISTYPE"})
 def display(command: Command, administration: Administration) -> Answer:
     """DISPLAY SUB: by name, generic name or SUBID, with SUBTYPE, DURABLE, DISTYPE and WHERE."""
     defined = _word(command, "DISTYPE", "RESOLVED", "DEFINED") == "DEFINED"
-    rows = [_row(s, administration, defined) for s in _candidates(command, administration)]
+    rows = (_row(s, administration, defined) for s in _candidates(command, administration))
     known = frozenset(a.keyword for a in SUB.attributes) | {"SUB", "SUBID", "SUBTYPE", "DURABLE", "CRDATE", "CRTIME"}
     known |= {"DISTYPE"}
     found = select(
@@ -44,7 +44,7 @@ def display(command: Command, administration: Administration) -> Answer:
 
 def display_status(command: Command, administration: Administration) -> Answer:
     """DISPLAY SBSTATUS. The bridge keeps no count of messages and no date of the last one: those are shown blank."""
-    rows = [_status_row(s) for s in _candidates(command, administration)]
+    rows = (_status_row(s) for s in _candidates(command, administration))
     known = frozenset({"SUB", "SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "TOPICSTR", "RESMDATE", "RESMTIME", "ACTCONN"})
     blank = frozenset({"NUMMSGS", "LMSGDATE", "LMSGTIME", "MCASTREL"})
     found = select(

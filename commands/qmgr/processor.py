@@ -25,6 +25,7 @@ from typing import Protocol
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.budget import Budget
 from commands.broker.puts import Put
+from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.execution import Batch, Execution
@@ -68,12 +69,12 @@ class _StuckError(StoreError):
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: told each put, once it is
-    committed, and again where it raised StoreError. batch: commands to a commit at most. groups_of: the
-    groups of a user, for authority records. committed: told what was done so far, after each commit and again while
-    there is nothing to do. link: to a topic tree elsewhere; the embedded one is all there is where None.
-    longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command. watch: who looks after
-    the processor, and knows on which messages it ended before. backlog: of what can be put nowhere.
+    clock: UTC now. record: told each put, once it is committed, and again where it raised StoreError. batch: commands
+    to a commit at most. groups_of: the groups of a user, for authority records. committed: told what was done so far,
+    after each commit and again while there is nothing to do. link: to a topic tree elsewhere; the embedded one is all
+    there is where None. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command.
+    watch: who looks after the processor, and knows on which messages it ended before. backlog: of what can be put
+    nowhere. command_server: makes the server of administration commands; without one they stay on their queue.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Processor:
         budget: Budget | None = None,
         watch: Watch | None = None,
         backlog: Backlog | None = None,
+        command_server: Callable[[GroupsOf, Backlog], CommandServer] | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
@@ -101,7 +103,9 @@ class Processor:
         logged: set[str] = set()
         repeats = record is None
         self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, self._backlog.doubt, logged)
-        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged)
+        server = None if command_server is None else command_server(groups_of, self._backlog)
+        self._admin_queues = () if server is None else (server.queue,)
+        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged, server)
         self.tally = ProcessorTally()
 
     def start(self) -> None:
@@ -188,7 +192,7 @@ class Processor:
         waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
-                queues = input_queues(self._loaded.of(unit))
+                queues = self._queues(unit)
                 asks = False
                 if self._pays:
                     self._pays = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
@@ -232,10 +236,13 @@ class Processor:
             raise waiting
         return batch.tally.commands
 
+    def _queues(self, unit: UnitOfWork) -> tuple[str, ...]:
+        return (*input_queues(self._loaded.of(unit)), *self._admin_queues)
+
     def _goes_on(self, unit: UnitOfWork, batch: Batch, limit: int) -> bool:
         """Whether *batch* takes another command."""
         done = batch.tally.commands
-        if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None:
+        if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None or batch.redefined:
             return False
         if done and self._guard.must_end():
             return False
@@ -266,7 +273,7 @@ class Processor:
         batch = Batch()
         try:
             with self._store.unit_of_work() as unit:
-                queues = input_queues(self._loaded.of(unit))
+                queues = self._queues(unit)
                 if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:
                     unit.backout()
                     return False
