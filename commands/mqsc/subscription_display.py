@@ -67,6 +67,8 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
     """The subscriptions that DISPLAY may show: by name and SUBID, SUBTYPE and DURABLE; by name, then as registered."""
     pattern = command.name.text if command.name else "*"
     sub_id = command.keyword("SUBID")
+    if sub_id is not None and sub_id.values is None:
+        sub_id = None  # it asks for the attribute
     if command.name is None and sub_id is None:
         raise answers.missing_keyword("SUB")
     wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None

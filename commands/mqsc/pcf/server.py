@@ -34,7 +34,7 @@ from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.store.port import UnitOfWork
+from commands.qmgr.store.port import ListsQueues, UnitOfWork
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
@@ -50,6 +50,7 @@ from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from streams.operations import Delivery
 
 MQRCCF_MD_FORMAT_ERROR: Final = 3023
+_QUEUES: Final = ("QUEUE", "QLOCAL")
 _FORMAT: Final = "MQADMIN"
 _ENCODINGS: Final[dict[ByteOrder, int]] = {"big": 273, "little": 546}
 
@@ -77,7 +78,10 @@ class PcfCommandServer:
         administration = self._administration(unit, broker, arrival, message.mqmd, ids)
         try:
             request = read(pcf, broker.objects)
+            self._know_queues(unit, request, broker)
             rights = Rights(administration)
+            for command in request.commands:
+                rights.check(command)
             answers = [self._done(command, rights, administration, request) for command in request.commands]
         except CommandError as error:
             puts = answered.puts(writing.failure(pcf.command, error, pcf.order), Completion.ERROR)
@@ -89,6 +93,14 @@ class PcfCommandServer:
         redefined = any(isinstance(change, DefinitionStored | DefinitionDeleted) for change in changes)
         resubscribed = any(not isinstance(c, DefinitionStored | DefinitionDeleted | Delivery) for c in changes)
         return Administered(answered.puts(responses, Completion.OK), Completion.OK, redefined, resubscribed)
+
+    @staticmethod
+    def _know_queues(unit: UnitOfWork, request: Request, broker: BrokerCore) -> None:
+        """Take in the queues that have come into being by being named since the broker was loaded."""
+        looks_at_queues = request.about.verb != "DISPLAY" or request.about.target in _QUEUES
+        if looks_at_queues and isinstance(unit, ListsQueues):
+            for found in unit.local_queues():
+                broker.objects.queues.setdefault(found.name, found)
 
     def _administration(
         self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, mqmd: Mqmd, ids: Ids
@@ -108,13 +120,14 @@ class PcfCommandServer:
     @staticmethod
     def _done(command: Command, rights: Rights, administration: Administration, request: Request) -> Answer:
         """What one command came to. Raises CommandError where it was not done."""
-        rights.check(command)
         answer = carry_out(command, administration)
         if not answer.ok:
             error = writing.refused(answer, request.about)
             if request.about.names and error.reason == request.about.not_found:
                 return answer  # a list of no names
             raise error
+        if request.about.target in _QUEUES:
+            answer = replace(answer, found=tuple(answer.found))  # its depths are those before the responses are put
         if command.verb != "DISPLAY" or not rights.checks:
             return answer
         visible = rights.visible(command, answer.found)

@@ -7,7 +7,6 @@ MQRCCF_COMMAND_FAILED alone, which is the last response of every command that fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from commands.mqsc.answers import Answer
@@ -52,6 +51,10 @@ _REASONS: Final = {
 }
 
 Row = Mapping[str, Shown]
+_Says = tuple[int, tuple[Parameter, ...]]
+"""The Reason and the parameters of one response."""
+
+_MOST_MADE: Final = 4096
 
 
 def refused(answer: Answer, about: PcfCommand) -> CommandError:
@@ -70,30 +73,49 @@ def failure(command: int, error: CommandError, order: ByteOrder) -> Iterator[Pcf
         parameters = (Cfin(MQIACF_PARAMETER_ID, int(told["ParmId"])),)
     elif "Selector" in told:
         parameters = (Cfin(MQIACF_SELECTOR, int(told["Selector"])),)
-    summary = Pcf(command, type=MQCFT_RESPONSE, comp_code=MQCC_FAILED, reason=MQRCCF_COMMAND_FAILED, order=order)
-    if error.reason == MQRCCF_COMMAND_FAILED and not parameters:
-        return numbered([summary])
-    return numbered([replace(summary, reason=error.reason, parameters=parameters), summary])
+    says: list[_Says] = [(MQRCCF_COMMAND_FAILED, ())]
+    if error.reason != MQRCCF_COMMAND_FAILED or parameters:
+        says.insert(0, (error.reason, parameters))
+    return _responses(command, MQCC_FAILED, says, order)
 
 
 def success(command: int, about: PcfCommand, rows: Iterable[Row], order: ByteOrder) -> Iterator[Pcf]:
     """The responses to a command that was done: one for each object that Inquire found, else one."""
-    done = Pcf(command, type=MQCFT_RESPONSE, comp_code=MQCC_OK, reason=MQRC_NONE, order=order)
+    says: Iterable[_Says]
     if about.names:
-        return numbered([replace(done, parameters=_names(about, rows))])
-    if about.verb != "DISPLAY":
-        return numbered([done])
-    attributes = {attribute.keyword: attribute for attribute in about.shown}
+        says = [(MQRC_NONE, _names(about, rows))]
+    elif about.verb == "DISPLAY":
+        write = _Writer(about)
+        says = ((MQRC_NONE, write(row)) for row in rows)
+    else:
+        says = [(MQRC_NONE, ())]
+    return _responses(command, MQCC_OK, says, order)
 
-    def parameters(row: Row) -> Iterator[Parameter]:
-        for keyword, shown in row.items():
-            attribute = attributes.get(keyword)
-            written = None if attribute is None else attribute.form.write(attribute.number, shown)
-            if written is not None:
-                yield written
-        yield from about.also
 
-    return numbered(replace(done, parameters=tuple(parameters(row))) for row in rows)
+class _Writer:
+    """Writes what DISPLAY shows as parameters; those that many objects have alike are made once."""
+
+    def __init__(self, about: PcfCommand) -> None:
+        self._attributes = {attribute.keyword: attribute for attribute in about.shown}
+        self._also = about.also
+        self._made: dict[tuple[str, Shown], Parameter | None] = {}
+
+    def __call__(self, row: Row) -> tuple[Parameter, ...]:
+        if len(self._made) > _MOST_MADE:
+            self._made.clear()
+        made = self._made
+        written: list[Parameter] = []
+        for shown in row.items():
+            parameter = made[shown] if shown in made else self._make(shown)
+            if parameter is not None:
+                written.append(parameter)
+        return (*written, *self._also)
+
+    def _make(self, shown: tuple[str, Shown]) -> Parameter | None:
+        keyword, value = shown
+        attribute = self._attributes.get(keyword)
+        made = self._made[shown] = None if attribute is None else attribute.form.write(attribute.number, value)
+        return made
 
 
 def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
@@ -104,12 +126,16 @@ def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
     return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_TYPE.words[kind] for _, kind in found))
 
 
-def numbered(responses: Iterable[Pcf]) -> Iterator[Pcf]:
-    """*responses* with MsgSeqNumber and Control; each is made when it is asked for."""
-    waiting: Pcf | None = None
-    for count, response in enumerate(responses, 1):
+def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteOrder) -> Iterator[Pcf]:
+    """A response for each of *says*, with MsgSeqNumber and Control; each is made when it is asked for."""
+    waiting: _Says | None = None
+    count = 0
+    for count, following in enumerate(says):
         if waiting is not None:
-            yield replace(waiting, control=MQCFC_NOT_LAST)
-        waiting = replace(response, msg_seq_number=count)
+            reason, parameters = waiting
+            own = (count, MQCFC_NOT_LAST, comp_code, reason)
+            yield Pcf(command, parameters, MQCFT_RESPONSE, 1, *own, order)
+        waiting = following
     if waiting is not None:
-        yield replace(waiting, control=MQCFC_LAST)
+        reason, parameters = waiting
+        yield Pcf(command, parameters, MQCFT_RESPONSE, 1, count + 1, MQCFC_LAST, comp_code, reason, order)

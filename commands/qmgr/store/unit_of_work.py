@@ -27,7 +27,14 @@ from commands.broker.objects import (
 )
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.qmgr.store.definitions import (
+    DefinitionCache,
+    Queue,
+    local_queues,
+    look_up,
+    queue_manager,
+    resolved,
+)
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
@@ -274,6 +281,12 @@ class SqliteUnitOfWork:
         self._require_open()
         self.settle()
         return reading.load_state(self._connection, self.database.path, self._keeper.messages)
+
+    @translate_sqlite_errors
+    def local_queues(self) -> list[LocalQueue]:
+        self._require_open()
+        self.settle()
+        return local_queues(self.database)
 
     @translate_sqlite_errors
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
