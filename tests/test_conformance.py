@@ -113,7 +113,6 @@ SUBJECTS = frozenset(
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.
 NAMED_ALIKE = {
     "CMD-4": {"control": "of the Spark replay"},
-    "DEREG-27": {"mqsc": "which the row says does it instead"},
     "PUB-3": {"transmission": "what waits for another queue manager"},
     "REG-29": {"metatopic": "read by the migration"},
     "SP-5": {"difference": "between versions"},
@@ -121,7 +120,7 @@ NAMED_ALIKE = {
     "QM-7": {"call": "of the MQI, in captures", "subscribing": "at the MQTT broker"},
     "V7-12": {"cluster": "a runbook for IBM MQ's", "hierarchy": "a runbook for IBM MQ's"},
     "V7-11": {"statu": "the verb, which the row names"},
-    "D-05": {"metatopic": "read by the migration"},
+    "D-05": {"admin": "administration as PCF", "metatopic": "read by the migration"},
     "D-14b": {"migrate": "which tells of them"},
     "D-14c": {"note": "of a dialect", "replay": "which the row names", "sign": "which the row names"},
     "D-16": {"hierarchy": "the runbook, which the row names", "runbook": "which the row names"},

@@ -128,7 +128,7 @@ class _Reader:
                 self._filter(parameter)
                 continue
             if parameter.parameter in seen:
-                _, twice = _REASONS.get(type(parameter), (MQRCCF_CFIN_PARM_ID_ERROR, MQRCCF_CFIN_DUPLICATE_PARM))
+                _, twice = _REASONS.get(type(parameter), _REASONS[Cfin])
                 raise parameter_error(twice, parameter.parameter, f"parameter {parameter.parameter} is given twice")
             seen.add(parameter.parameter)
             self._parameter(parameter)
@@ -172,7 +172,7 @@ class _Reader:
         elif _is_attribute(number) and about.verb in ("DEFINE", "ALTER"):
             self._passed_over.append(number)
         elif number not in _WITHOUT_EFFECT:
-            reason, _ = _REASONS.get(type(parameter), (MQRCCF_CFIN_PARM_ID_ERROR, 0))
+            reason, _ = _REASONS.get(type(parameter), _REASONS[Cfin])
             raise parameter_error(reason, number, f"parameter {number} cannot stand here")
 
     def _select(self, parameter: Parameter) -> None:

@@ -12,6 +12,7 @@ import pytest
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
 from commands.cli import main
 from commands.cli.console import Console, ExitCode
+from commands.qmgr.execution import Execution
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
@@ -149,8 +150,8 @@ def test_a_selector_lets_through_what_it_says(running: Running) -> None:
 def test_what_a_publication_came_to_before_does_not_count(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor works out no publication that is like one before: but what is defined may have changed."""
     again = []
-    repeat = Processor._repeat
-    monkeypatch.setattr(Processor, "_repeat", lambda *given: (again.append(1), repeat(*given)))
+    repeat = Execution._repeat
+    monkeypatch.setattr(Execution, "_repeat", lambda *given: (again.append(1), repeat(*given)))
 
     def published() -> list[int]:
         """How many of three publications reach A, B and the dead-letter queue."""

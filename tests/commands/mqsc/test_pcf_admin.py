@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQMT_DATAGRAM, MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
@@ -668,6 +669,14 @@ def test_strings_are_read_in_the_code_page_of_the_message(desk: Desk) -> None:
     text = Cfst(MQCA_TOPIC_STRING, "Zürich".encode("cp500"), 0, tail=bytes(2))
     desk.done(c.MQCMD_CREATE_TOPIC, name, text, coded_char_set_id=500, order="big")
     assert pick(desk.rows(c.MQCMD_INQUIRE_TOPIC, topic("T")), MQCA_TOPIC_STRING) == [("Zürich",)]
+
+
+def test_a_processor_without_a_command_server_leaves_commands_where_they_are(desk: Desk) -> None:
+    """As with --queues ibmmq://, where the queue manager has a command server of its own."""
+    desk.processor = Processor(desk.store, lambda: NOW)
+    assert desk.ask(c.MQCMD_PING_Q_MGR) == []
+    with desk.store.unit_of_work() as unit:
+        assert unit.depth(ADMIN_COMMAND_QUEUE) == 1
 
 
 # What a change means for the commands behind it

@@ -1,7 +1,8 @@
+# ruff: noqa: N802 - the calls have their own names
 """The PCF classes of ``ibmmq`` and ``pymqi`` build the commands and read the answers.
 
-Their own code runs from ``PCFExecute`` down to MQI calls with packed structures; in the place of their C extension stands
-``Calls``, which opens, puts and gets on a queue manager here, and lets the processor work between a put and a get.
+Their own code runs from ``PCFExecute`` down to MQI calls with packed structures; in the place of their C extension
+stands ``Calls``, which opens, puts and gets on a queue manager here, and lets the processor work between a put and a get.
 """
 
 from __future__ import annotations
