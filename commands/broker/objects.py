@@ -122,7 +122,7 @@ _KINDS: dict[str, type[Any]] = {
 
 
 class Objects:
-    """All definitions of one queue manager. Mutable, in memory; who changes it also tells the store."""
+    """All definitions of one queue manager. Mutable, in memory; who changes it also saves the change in the store."""
 
     def __init__(self, qmgr: QueueManager) -> None:
         self.qmgr = qmgr

@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore, UnknownQueueError
+from commands.terminal.console import Console
 
 _BATCH: Final = 100
 

@@ -16,43 +16,28 @@ from typing import Final, Self
 
 from commands.broker.objects import (
     UNLIMITED_DEPTH,
-    AliasQueue,
     Definition,
     LocalQueue,
     QueueManager,
-    is_object_name,
-    kind_of,
-    new_queue,
-    state_of,
 )
 from commands.qmgr.store import reading
+from commands.qmgr.store.arrivals import Arrivals
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
-from commands.qmgr.store.definitions import (
-    DefinitionCache,
-    Queue,
-    local_queues,
-    look_up,
-    queue_manager,
-    resolved,
-)
-from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
+from commands.qmgr.store.definitions import DefinitionCache, local_queues
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
-    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_GET_INHIBITED,
-    MQRC_OBJECT_TYPE_ERROR,
     MQRC_Q_NOT_EMPTY,
-    MQRC_UNKNOWN_ALIAS_BASE_Q,
     MessageRefusedError,
     QueueError,
-    UnknownQueueError,
 )
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
+from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
 from commands.qmgr.store.rows import MessageRow
-from commands.qmgr.store.state import LAST_US, to_microseconds
+from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
@@ -60,7 +45,6 @@ from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _SAVE_VERSION: Final = "UPDATE state SET version = ?"
-_SAVE_DEFINITION: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 
 
 class _Part:
@@ -86,6 +70,7 @@ class SqliteUnitOfWork:
     has_savepoints = True
 
     __slots__ = (
+        "_arrivals",
         "_cache",
         "_clock",
         "_connection",
@@ -95,11 +80,10 @@ class SqliteUnitOfWork:
         "_open",
         "_part",
         "_pending",
+        "_queues",
         "_read_ahead",
         "_savepoint",
         "_seq",
-        "_time",
-        "_time_us",
         "_version",
         "database",
         "owed",
@@ -111,6 +95,8 @@ class SqliteUnitOfWork:
         self.database = database
         self._connection = database.connection
         self._cache = cache
+        self._queues = QueueDefinitions(database, cache, self.settle)
+        self._arrivals = Arrivals()
         self._clock = clock
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
@@ -121,8 +107,6 @@ class SqliteUnitOfWork:
         self._part: Mark | None = None  # what was pending when the part began that is open
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
-        self._time: datetime | None = None  # of the last put, and in microseconds: many puts have one time
-        self._time_us = 0
         self._version = reading.state_version(database)
         cache.at(self._version)
         self._open = True
@@ -132,7 +116,7 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def get(self, queue: str) -> StoredMessage | None:
         self._require_open()
-        local = self._known(queue)
+        local = self._queues.known(queue)
         if not local.get_enabled:
             raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         now_us = to_microseconds(self._clock())
@@ -151,7 +135,7 @@ class SqliteUnitOfWork:
             of = ""
             for each in queues:
                 found = known.get(each)
-                queue = found if type(found) is LocalQueue else resolved(self._look_up(each), self._look_up)
+                queue = found if type(found) is LocalQueue else self._queues.find(each)
                 if queue is not None and queue.get_enabled:
                     seq = read_ahead.first(queue.name)
                     if seq is not None and (first is None or seq < first):
@@ -176,7 +160,7 @@ class SqliteUnitOfWork:
     ) -> int:
         self._require_open()
         found = self._cache.queues.get(queue)
-        local = found if type(found) is LocalQueue else self.ensure_queue(queue)
+        local = found if type(found) is LocalQueue else self._queues.ensure(queue)
         name = local.name
         if not local.put_enabled:
             raise QueueError(MQRC_PUT_INHIBITED, name, "putting is inhibited")
@@ -188,27 +172,8 @@ class SqliteUnitOfWork:
         if time is None:
             time = self._clock()
         seq = self._next_seq()
-        arrived = arrive(
-            default_descriptor(body) if md is None else md,
-            queue=name,
-            def_priority=local.def_priority,
-            def_persistent=local.def_persistent,
-            qmgr=self._qmgr().name,
-            unique=seq,
-            time=time,
-            user=user,
-            application=application,
-        )
-        if time is not self._time:
-            self._time, self._time_us = time, to_microseconds(time)
-        time_us = self._time_us
-        if expires_at is not None:
-            end_us: int | None = to_microseconds(expires_at)
-        else:
-            end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
-        rank = HIGHEST_PRIORITY - arrived.priority
-        user, persistent, kept = arrived.user, arrived.persistent, arrived.md
-        if self._pending.put((seq, name, rank, time_us, user, persistent, end_us, kept, body, 0)):
+        row = self._arrivals.row(local, self._queues.qmgr().name, seq, md, body, time, user, application, expires_at)
+        if self._pending.put(row):
             self.settle()
         self._seq = seq
         self._read_ahead.changed(name)
@@ -220,18 +185,18 @@ class SqliteUnitOfWork:
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         self._require_open()
         self.settle()
-        return reading.browse(self.database, self._known(queue).name, to_microseconds(self._clock()))
+        return reading.browse(self.database, self._queues.known(queue).name, to_microseconds(self._clock()))
 
     @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         self._require_open()
         self.settle()
-        return reading.depth(self._connection, self._known(queue).name, to_microseconds(self._clock()))
+        return reading.depth(self._connection, self._queues.known(queue).name, to_microseconds(self._clock()))
 
     @translate_sqlite_errors
     def clear_queue(self, queue: str) -> int:
         self._require_open()
-        name = self._known(queue).name
+        name = self._queues.known(queue).name
         self._depths.pop(name, None)
         self._read_ahead.changed(name)
         self.settle()
@@ -250,25 +215,11 @@ class SqliteUnitOfWork:
 
     @translate_sqlite_errors
     def find_queue(self, name: str) -> LocalQueue | None:
-        return resolved(self._look_up(name), self._look_up)
+        return self._queues.find(name)
 
     @translate_sqlite_errors
     def ensure_queue(self, name: str) -> LocalQueue:
-        found = self._look_up(name)
-        if isinstance(found, LocalQueue):
-            return found
-        if found is None:
-            return self._made(name, UnknownQueueError(name))
-        if found.target_type != "QUEUE":
-            why = f"it is an alias of topic object {found.target}, and holds no messages"
-            raise QueueError(MQRC_OBJECT_TYPE_ERROR, name, why)
-        target = self._look_up(found.target)
-        if isinstance(target, AliasQueue):
-            raise QueueError(MQRC_ALIAS_BASE_Q_TYPE_ERROR, name, f"it is an alias of {target.name}, which is an alias")
-        if target is not None:
-            return target
-        why = f"it is an alias of {found.target}, which does not exist"
-        return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+        return self._queues.ensure(name)
 
     # Knowledge
 
@@ -299,9 +250,9 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def save_definition(self, definition: Definition) -> None:
         self._require_open()
-        if isinstance(definition, QueueManager) and definition.name != self._qmgr().name:
-            raise StoreError(f"queue manager {self._qmgr().name} cannot become {definition.name}")
-        self._save(definition)
+        if isinstance(definition, QueueManager) and definition.name != self._queues.qmgr().name:
+            raise StoreError(f"queue manager {self._queues.qmgr().name} cannot become {definition.name}")
+        self._queues.save(definition)
         self._state_changed()
 
     @translate_sqlite_errors
@@ -311,9 +262,7 @@ class SqliteUnitOfWork:
             raise StoreError(f"queue manager {name} cannot delete its own definition")
         if kind == "qlocal" and self._read_ahead.first(name) is not None:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
-        self.settle()
-        self._connection.execute("DELETE FROM definitions WHERE kind = ? AND name = ?", (kind, name))
-        self._cache.queues.pop(name, None)
+        self._queues.delete(kind, name)
         self._state_changed()
 
     @translate_sqlite_errors
@@ -450,11 +399,6 @@ class SqliteUnitOfWork:
         if not self._open or not self._connection.in_transaction:
             raise StoreError("this unit of work is over; begin another one")
 
-    def _qmgr(self) -> QueueManager:
-        if self._cache.qmgr is None:
-            self._cache.qmgr = queue_manager(self._connection, self.database.path)
-        return self._cache.qmgr
-
     def _is_given(self, row: MessageRow, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
         seq, queue, _, _, _, _, expires_at, _, _, _ = row
@@ -483,37 +427,6 @@ class SqliteUnitOfWork:
     def _take_seq(self) -> int:
         self._seq = self._next_seq()
         return self._seq
-
-    def _known(self, name: str) -> LocalQueue:
-        found = self.find_queue(name)
-        if found is None:
-            raise UnknownQueueError(name)
-        return found
-
-    def _look_up(self, name: str) -> Queue | None:
-        found = self._cache.queues.get(name)
-        if found is None:
-            found = look_up(self.database, name)
-            if found is not None:
-                self._cache.queues[name] = found
-        return found
-
-    def _made(self, name: str, refusal: QueueError) -> LocalQueue:
-        if self._qmgr().strict:
-            raise refusal
-        if not is_object_name(name):
-            raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
-        self._save(queue := new_queue(name))
-        return queue
-
-    def _save(self, definition: Definition) -> None:
-        kind = kind_of(definition)
-        self.settle()
-        self._connection.execute(_SAVE_DEFINITION, (kind, definition.name, state_of(definition)))
-        if isinstance(definition, LocalQueue | AliasQueue):
-            self._cache.queues[definition.name] = definition
-        elif isinstance(definition, QueueManager):
-            self._cache.qmgr = definition
 
     def _state_changed(self) -> None:
         # Once is enough: nobody else can look before the unit of work ends.

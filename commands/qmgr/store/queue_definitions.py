@@ -1,0 +1,106 @@
+"""The definitions of queues, and of the queue manager, as one unit of work sees and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from commands.broker.objects import (
+    AliasQueue,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    is_object_name,
+    kind_of,
+    new_queue,
+    state_of,
+)
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.qmgr.store.errors import (
+    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_UNKNOWN_ALIAS_BASE_Q,
+    QueueError,
+    UnknownQueueError,
+)
+
+_SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+_FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"
+
+
+class QueueDefinitions:
+    """Those of one unit of work. settle: has the database know what is pending before a table is written."""
+
+    __slots__ = ("_connection", "_database", "_settle", "cache")
+
+    def __init__(self, database: Database, cache: DefinitionCache, settle: Callable[[], None]) -> None:
+        self._database, self._connection, self._settle = database, database.connection, settle
+        self.cache = cache
+
+    def qmgr(self) -> QueueManager:
+        """The queue manager's own definition."""
+        if self.cache.qmgr is None:
+            self.cache.qmgr = queue_manager(self._connection, self._database.path)
+        return self.cache.qmgr
+
+    def look_up(self, name: str) -> Queue | None:
+        """The local or alias queue of that name."""
+        found = self.cache.queues.get(name)
+        if found is None:
+            found = look_up(self._database, name)
+            if found is not None:
+                self.cache.queues[name] = found
+        return found
+
+    def find(self, name: str) -> LocalQueue | None:
+        """The local queue of that name or behind that alias."""
+        return resolved(self.look_up(name), self.look_up)
+
+    def known(self, name: str) -> LocalQueue:
+        """The same. Raises UnknownQueueError where there is none."""
+        found = self.find(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found
+
+    def ensure(self, name: str) -> LocalQueue:
+        """The same, made where there is none (``Queues.ensure_queue``). Raises QueueError."""
+        found = self.look_up(name)
+        if isinstance(found, LocalQueue):
+            return found
+        if found is None:
+            return self._made(name, UnknownQueueError(name))
+        if found.target_type != "QUEUE":
+            why = f"it is an alias of topic object {found.target}, and holds no messages"
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, name, why)
+        target = self.look_up(found.target)
+        if isinstance(target, AliasQueue):
+            raise QueueError(MQRC_ALIAS_BASE_Q_TYPE_ERROR, name, f"it is an alias of {target.name}, which is an alias")
+        if target is not None:
+            return target
+        why = f"it is an alias of {found.target}, which does not exist"
+        return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+
+    def save(self, definition: Definition) -> None:
+        """Define or replace."""
+        self._settle()
+        self._connection.execute(_SAVE, (kind_of(definition), definition.name, state_of(definition)))
+        if isinstance(definition, LocalQueue | AliasQueue):
+            self.cache.queues[definition.name] = definition
+        elif isinstance(definition, QueueManager):
+            self.cache.qmgr = definition
+
+    def delete(self, kind: str, name: str) -> None:
+        """Forget a definition; none is no error."""
+        self._settle()
+        self._connection.execute(_FORGET, (kind, name))
+        self.cache.queues.pop(name, None)
+
+    def _made(self, name: str, refusal: QueueError) -> LocalQueue:
+        if self.qmgr().strict:
+            raise refusal
+        if not is_object_name(name):
+            raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        self.save(queue := new_queue(name))
+        return queue
