@@ -100,6 +100,16 @@ QUEUE: Final = (
     PcfAttribute("BOTHRESH", c.MQIA_BACKOUT_THRESHOLD, _NUMBER),
     PcfAttribute("BOQNAME", c.MQCA_BACKOUT_REQ_Q_NAME, _NAME),
     PcfAttribute("USAGE", c.MQIA_USAGE, words(NORMAL=c.MQUS_NORMAL, XMITQ=c.MQUS_TRANSMISSION)),
+    PcfAttribute(
+        "DEFTYPE",
+        c.MQIA_DEFINITION_TYPE,
+        words(
+            PREDEFINED=c.MQQDT_PREDEFINED,
+            PERMDYN=c.MQQDT_PERMANENT_DYNAMIC,
+            TEMPDYN=c.MQQDT_TEMPORARY_DYNAMIC,
+            SHAREDYN=c.MQQDT_SHARED_DYNAMIC,
+        ),
+    ),
     PcfAttribute("CURDEPTH", c.MQIA_CURRENT_Q_DEPTH, _NUMBER),
     PcfAttribute("TARGET", c.MQCA_BASE_OBJECT_NAME, _NAME),
     PcfAttribute("TARGTYPE", c.MQIA_BASE_TYPE, words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC)),

@@ -11,6 +11,7 @@ few.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -19,7 +20,7 @@ from typing import Final
 from commands.broker.authority import GroupsOf
 from commands.broker.core import Arrival, BrokerCore
 from commands.broker.identifiers import Ids, Origin
-from commands.broker.objects import ADMIN_COMMAND_QUEUE
+from commands.broker.objects import ADMIN_COMMAND_QUEUE, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due
 from commands.headers.response import Completion
@@ -48,6 +49,7 @@ from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from streams.operations import Delivery
+from streams.topic_space import TopicSpace
 
 MQRCCF_MD_FORMAT_ERROR: Final = 3023
 _QUEUES: Final = ("QUEUE", "QLOCAL")
@@ -75,10 +77,10 @@ class PcfCommandServer:
         except (DecodeError, CommandError) as error:
             return self._unreadable(broker, arrival, error, ids)
         answered = _Answered(broker.qmgr, arrival.now, message.mqmd, pcf.order, ids)
-        administration = self._administration(unit, broker, arrival, message.mqmd, ids)
         try:
             request = read(pcf, broker.objects)
-            self._know_queues(unit, request, broker)
+            objects = self._objects(unit, request, broker.objects)
+            administration = self._administration(unit, objects, broker.space, arrival, message.mqmd, ids)
             rights = Rights(administration)
             for command in request.commands:
                 rights.check(command)
@@ -95,27 +97,37 @@ class PcfCommandServer:
         return Administered(answered.puts(responses, Completion.OK), Completion.OK, redefined, resubscribed)
 
     @staticmethod
-    def _know_queues(unit: UnitOfWork, request: Request, broker: BrokerCore) -> None:
-        """Take in the queues that have come into being by being named since the broker was loaded."""
-        looks_at_queues = request.about.verb != "DISPLAY" or request.about.target in _QUEUES
-        if looks_at_queues and isinstance(unit, ListsQueues):
-            for found in unit.local_queues():
-                broker.objects.queues.setdefault(found.name, found)
+    def _objects(unit: UnitOfWork, request: Request, objects: Objects) -> Objects:
+        """*objects* with the queues that have come into being by being named since they were loaded.
+
+        For Inquire commands a copy that has all of them; else those that the command names are taken in.
+        """
+        if request.about.verb == "DISPLAY":
+            if request.about.target in _QUEUES and isinstance(unit, ListsQueues):
+                objects = copy(objects)
+                objects.queues = {found.name: found for found in unit.local_queues()}
+            return objects
+        for command in request.commands:
+            destination = command.keyword("DEST")
+            named = [command.name] if command.target == "QLOCAL" and command.name is not None else []
+            for value in (*named, *((destination.values or ()) if destination is not None else ())):
+                found = None if value.text in objects.queues else unit.find_queue(value.text)
+                if found is not None and found.name == value.text:
+                    objects.queues[found.name] = found
+        return objects
 
     def _administration(
-        self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, mqmd: Mqmd, ids: Ids
+        self, unit: UnitOfWork, objects: Objects, space: TopicSpace, arrival: Arrival, mqmd: Mqmd, ids: Ids
     ) -> Administration:
         user = name_of(mqmd.user_identifier) if arrival.user is None else arrival.user
 
         def new_sub_id() -> bytes:
             sub_id = ids()
-            while broker.space.subscription(sub_id) is not None:
+            while space.subscription(sub_id) is not None:
                 sub_id = ids()
             return sub_id
 
-        return Administration(
-            broker.objects, broker.space, arrival.now, UnitQueues(unit), new_sub_id, user, self._groups_of
-        )
+        return Administration(objects, space, arrival.now, UnitQueues(unit), new_sub_id, user, self._groups_of)
 
     @staticmethod
     def _done(command: Command, rights: Rights, administration: Administration, request: Request) -> Answer:

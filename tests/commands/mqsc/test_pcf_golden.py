@@ -30,7 +30,7 @@ _SUB = Cfst.of(c.MQCACF_SUB_NAME, "RESULTS")
 SESSIONS: dict[str, list[Sent]] = {
     "topics": [
         ("little", c.MQCMD_CREATE_TOPIC, (_TOPIC, Cfst.of(MQCA_TOPIC_STRING, "Sport"), Cfin(c.MQIA_DEF_PRIORITY, 5))),
-        ("little", c.MQCMD_INQUIRE_TOPIC, (Cfst.of(c.MQCA_TOPIC_NAME, "*"),)),
+        ("little", c.MQCMD_INQUIRE_TOPIC, (Cfst.of(c.MQCA_TOPIC_NAME, "SP*"),)),
         ("big", c.MQCMD_INQUIRE_TOPIC, (_TOPIC, Cfil(c.MQIACF_TOPIC_ATTRS, (MQCA_TOPIC_STRING,)))),
         ("little", c.MQCMD_DELETE_TOPIC, (_TOPIC,)),
         ("big", c.MQCMD_INQUIRE_TOPIC, (_TOPIC,)),
@@ -52,8 +52,15 @@ SESSIONS: dict[str, list[Sent]] = {
             c.MQCMD_CREATE_Q,
             (Cfst.of(MQCA_Q_NAME, "SMALL.Q"), Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL), Cfin(c.MQIA_MAX_Q_DEPTH, 5)),
         ),
-        ("little", c.MQCMD_INQUIRE_Q, (Cfst.of(MQCA_Q_NAME, "SMALL.Q"),)),
-        ("big", c.MQCMD_INQUIRE_Q_NAMES, (Cfst.of(MQCA_Q_NAME, "S*"), Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL))),
+        (
+            "little",
+            c.MQCMD_INQUIRE_Q,
+            (
+                Cfst.of(MQCA_Q_NAME, "SMALL.Q"),
+                Cfil(c.MQIACF_Q_ATTRS, (c.MQCA_Q_DESC, c.MQIA_MAX_Q_DEPTH, c.MQIA_DEF_PERSISTENCE)),
+            ),
+        ),
+        ("big", c.MQCMD_INQUIRE_Q_NAMES, (Cfst.of(MQCA_Q_NAME, "SM*"), Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL))),
         ("little", c.MQCMD_INQUIRE_Q_STATUS, (Cfst.of(MQCA_Q_NAME, "SMALL.Q"),)),
     ],
     "namelists-and-queue-manager": [

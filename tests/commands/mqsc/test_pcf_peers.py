@@ -2,7 +2,7 @@
 """The PCF classes of ``ibmmq`` and ``pymqi`` build the commands and read the answers.
 
 Their own code runs from ``PCFExecute`` down to MQI calls with packed structures; in the place of their C extension
-stands ``Calls``, which opens, puts and gets on a queue manager here, and lets the processor work between a put and a get.
+stands ``Calls``, which opens, puts and gets on a queue manager here, and lets the processor work in between.
 """
 
 from __future__ import annotations

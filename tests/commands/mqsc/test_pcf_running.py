@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQMT_REQUEST
 from rfh2.mqmd import Mqmd
