@@ -163,8 +163,9 @@ def display(command: Command, administration: Administration, families: Iterable
         _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
     )
     known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
-    known |= {"CURDEPTH"} if QLOCAL in chosen else {"NAMCOUNT"} if NAMELIST in chosen else set()
+    known |= {"CURDEPTH"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
+    known |= {"NAMCOUNT"} if NAMELIST in chosen else set()
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
     found = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"}))
     return displayed(chosen[0].display, found)

@@ -192,7 +192,8 @@ class Processor:
         waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
-                queues = self._queues(unit)
+                queues = input_queues(self._loaded.of(unit))
+                queues += self._admin_queues
                 asks = False
                 if self._pays:
                     self._pays = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
@@ -236,9 +237,6 @@ class Processor:
             raise waiting
         return batch.tally.commands
 
-    def _queues(self, unit: UnitOfWork) -> tuple[str, ...]:
-        return (*input_queues(self._loaded.of(unit)), *self._admin_queues)
-
     def _goes_on(self, unit: UnitOfWork, batch: Batch, limit: int) -> bool:
         """Whether *batch* takes another command."""
         done = batch.tally.commands
@@ -273,7 +271,8 @@ class Processor:
         batch = Batch()
         try:
             with self._store.unit_of_work() as unit:
-                queues = self._queues(unit)
+                queues = input_queues(self._loaded.of(unit))
+                queues += self._admin_queues
                 if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:
                     unit.backout()
                     return False

@@ -43,13 +43,6 @@ def look_up(database: Database, name: str) -> Queue | None:
     return found if isinstance(found, LocalQueue | AliasQueue) else None
 
 
-def local_queues(database: Database) -> list[LocalQueue]:
-    """All local queues. Raises StoreDamagedError."""
-    rows = database.connection.execute("SELECT kind, state FROM definitions WHERE kind = 'qlocal'").fetchall()
-    with readable(database.path, "definitions of queues"):
-        return [found for found in (definition_of(*row) for row in rows) if isinstance(found, LocalQueue)]
-
-
 def resolved(found: Queue | None, look: Callable[[str], Queue | None]) -> LocalQueue | None:
     """The local queue that *found* is or stands for; *look* gives the target of an alias."""
     if isinstance(found, AliasQueue):

@@ -23,7 +23,7 @@ from commands.broker.objects import (
 from commands.qmgr.store import reading
 from commands.qmgr.store.arrivals import Arrivals
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache, local_queues
+from commands.qmgr.store.definitions import DefinitionCache
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
     MQRC_GET_INHIBITED,
@@ -237,7 +237,7 @@ class SqliteUnitOfWork:
     def local_queues(self) -> list[LocalQueue]:
         self._require_open()
         self.settle()
-        return local_queues(self.database)
+        return reading.local_queues(self.database)
 
     @translate_sqlite_errors
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
