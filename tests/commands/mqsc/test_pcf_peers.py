@@ -99,7 +99,10 @@ def pcf(peer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             monkeypatch.setattr(getattr(module, extension), "__strucversions__", {}, raising=False)
         manager = peer.QueueManager(None)
         manager.connect("QM1")
-        yield peer.PCFExecute(manager)
+        execute = peer.PCFExecute(manager)
+        yield execute
+        execute.disconnect()
+        manager.disconnect()
 
 
 def _with(peer: Any, extension: str) -> list[Any]:
