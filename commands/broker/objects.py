@@ -38,7 +38,10 @@ def is_object_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueueManager:
-    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named."""
+    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named.
+
+    custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's.
+    """
 
     name: str
     strict: bool = False
@@ -51,6 +54,12 @@ class QueueManager:
     treelife: int = 1800
     deadq: str = DEAD_LETTER_QUEUE
     parent: str = ""
+    custom: str = ""
+
+    @property
+    def strict_tags(self) -> bool:
+        """Whether Publish takes no tags of psc but IBM's (2337); otherwise subscribers get a program's own."""
+        return "PSCTAGS(STRICT)" in self.custom.upper().split()
 
 
 @dataclass(frozen=True, slots=True)

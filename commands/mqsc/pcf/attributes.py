@@ -129,6 +129,7 @@ QMGR: Final = (
     PcfAttribute("DESCR", c.MQCA_Q_MGR_DESC, _DESCRIPTION),
     PcfAttribute("DEADQ", c.MQCA_DEAD_LETTER_Q_NAME, _NAME),
     PcfAttribute("PARENT", c.MQCA_PARENT, _NAME),
+    PcfAttribute("CUSTOM", c.MQCA_CUSTOM, Characters(128)),
     PcfAttribute(
         "PSMODE",
         c.MQIA_PUBSUB_MODE,

@@ -8,6 +8,7 @@ from commands.broker.objects import LocalQueue
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
 from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
+from rfh2.inherited_ccsids import resolved_body
 
 
 class Arrivals:
@@ -54,4 +55,5 @@ class Arrivals:
         else:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
+        body = resolved_body(body, arrived.md)
         return (seq, queue.name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body, 0)

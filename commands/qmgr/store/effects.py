@@ -36,14 +36,20 @@ _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
 class EffectKeeper:
     """Has effects kept with what is *pending* in one unit of work.
 
-    messages: those of the database. settle: called when enough is pending.
+    messages: those of the database. settle: called when enough is pending. removed: told each sub_id that is gone.
     """
 
-    __slots__ = ("_database", "_number", "_pending", "_settle", "messages")
+    __slots__ = ("_database", "_number", "_pending", "_removed", "_settle", "messages")
 
     def __init__(
-        self, database: Database, pending: WriteBuffer, messages: KeptMessages, settle: Callable[[], None]
+        self,
+        database: Database,
+        pending: WriteBuffer,
+        messages: KeptMessages,
+        settle: Callable[[], None],
+        removed: Callable[[bytes], None],
     ) -> None:
+        self._removed = removed
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
@@ -65,9 +71,11 @@ class EffectKeeper:
                 case SubscriptionAltered(before, after):
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
+                        self._removed(before.sub_id)
                     self._save(after)
                 case SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
+                    self._removed(subscription.sub_id)
                 case RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:

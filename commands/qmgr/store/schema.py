@@ -9,6 +9,7 @@ definitions   commands.broker.objects, each as the JSON that state_of writes
 subscriptions, retained   what the topic space tells through its effects
 publications  what the topics in retained keep: one row a publication, however many topics keep it; a number is never
               given twice. A row goes with the last topic that kept it, which triggers on retained see to.
+subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained
 """
 
@@ -87,6 +88,27 @@ CREATE TRIGGER retained_replaced AFTER UPDATE OF publication ON retained WHEN OL
         AND NOT EXISTS (SELECT 1 FROM retained WHERE publication = OLD.publication);
 END;
 """
+_COUNTS = """
+CREATE TABLE subscription_counts (
+    sub_id BLOB PRIMARY KEY,
+    delivered INTEGER NOT NULL,
+    last INTEGER,
+    filtered INTEGER NOT NULL,
+    dead_letters INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE topic_counts (
+    topic TEXT PRIMARY KEY,
+    publications INTEGER NOT NULL,
+    last INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE queue_counts (
+    queue TEXT PRIMARY KEY,
+    puts INTEGER NOT NULL,
+    last_put INTEGER,
+    gets INTEGER NOT NULL,
+    last_get INTEGER
+) WITHOUT ROWID;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _BROKER_STREAMS = ("SYSTEM.BROKER.ADMIN.STREAM", "SYSTEM.BROKER.DEFAULT.STREAM")
@@ -134,12 +156,16 @@ def _second(connection: sqlite3.Connection) -> None:
     _streams_persistent(connection)
 
 
+def _third(connection: sqlite3.Connection) -> None:
+    _run(connection, _COUNTS)
+
+
 def _run(connection: sqlite3.Connection, script: str) -> None:
     for statement in _statements(script):
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second)
+MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third)
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
+from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.lock import exclusive
 from rfh2 import encode
@@ -115,3 +117,19 @@ def test_a_newer_schema_is_refused_by_its_number_and_left(tmp_path: Path) -> Non
     with pytest.raises(StoreDamagedError, match="schema 77"):
         reopen(tmp_path)
     assert path.read_bytes() == before
+
+
+def test_schema_2_everything_stays_and_counting_begins(tmp_path: Path) -> None:
+    old(tmp_path, 2)
+    with reopen(tmp_path) as store:
+        subscriptions = store.load_state()[1]
+        assert sorted((s.name, s.topic_string, s.dest_queue) for s in subscriptions if s.name) == [
+            ("score", "sport/a", "SCORES")
+        ]
+        assert [store.depth(queue) for queue in ("BOARD", "SCORES")] == [2, 1]
+        assert store.counts() == ({}, {})
+        Processor(store, lambda: PUBLISHED).drain()
+        of_subscriptions, of_topics = store.counts()
+        by_queue = {s.dest_queue: of_subscriptions.get(s.sub_id) for s in subscriptions}
+        assert by_queue == {"BOARD": SubscriptionCounts(1, PUBLISHED), "SCORES": None}
+        assert of_topics == {"sport/b": TopicCounts(1, PUBLISHED)}

@@ -335,7 +335,7 @@ def test_a_stored_message_as_a_captured_one(store: QueueManagerStore, clock: Clo
         "user": "app1",
         "body_hex": "00ff",
     }
-    assert captured.descriptor() == replace(Mqmd.decode(md), priority=0, user_identifier="app1")
+    assert captured.descriptor() == replace(Mqmd.decode(md), coded_char_set_id=1208, priority=0, user_identifier="app1")
 
 
 def test_the_queues_defaults_count(store: QueueManagerStore) -> None:
