@@ -326,7 +326,7 @@ PCF_DATA = [
 def test_data_of_an_mqrfh_is_a_parameter_in_pcf(
     fmt: str, ccsid: int, encoding: int, data: bytes, text: str | None, order: ByteOrder
 ) -> None:
-    """Text is MQCACF_STRING_DATA, anything else MQBACF_MESSAGE_DATA; nothing stands behind the parameters."""
+    """OLD-20: text is MQCACF_STRING_DATA, other data MQBACF_MESSAGE_DATA; nothing stands behind the parameters."""
     header = Rfh1(b"MQPSCommand Publish MQPSTopic a ", encoding, ccsid, fmt, 0, order, "latin-1")
     described = Mqmd(format="MQHRF", coded_char_set_id=819, encoding=273 if order == "big" else 546)
     told = render(content_of(Message(described, (header,), data)), DeliveryForm(PCF, ("a",)))

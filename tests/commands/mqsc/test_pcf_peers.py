@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the calls have their own names
-"""The PCF classes of ``ibmmq`` and ``pymqi`` build the commands and read the answers.
+"""The PCF classes of ``ibmmq`` and ``pymqi`` build the commands and read the answers (PCF-10).
 
 Their own code runs from ``PCFExecute`` down to MQI calls with packed structures; in the place of their C extension
 stands ``Calls``, which opens, puts and gets on a queue manager here, and lets the processor work in between.

@@ -1,4 +1,4 @@
-"""The tables of PCF beside those of MQSC, and beside IBM's own constants in the ibmmq package."""
+"""The tables of PCF beside those of MQSC, and beside IBM's own constants in the ibmmq package (PCF-5)."""
 
 from __future__ import annotations
 
