@@ -36,6 +36,7 @@ from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
 _NO_SUCH_OBJECT: Final = ("", "")
+MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ def display(command: Command, administration: Administration, families: Iterable
     known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
     known |= {"CURDEPTH"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
+    known |= {"NAMCOUNT"} if NAMELIST in chosen else set()
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
     selected = select(
         command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"})
@@ -263,7 +265,8 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
 
 def _cannot_change(family: ObjectFamily, name: str) -> MqscError:
     keyword, _ = family.required
-    return answers.failed(f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first.")
+    why = f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first."
+    return answers.failed(why, MQRCCF_ATTR_VALUE_FIXED)
 
 
 def _ignored(settings: Settings) -> tuple[str, ...]:
@@ -275,6 +278,8 @@ def _row(administration: Administration, family: ObjectFamily, definition: Any) 
     if family.kind.type_word:
         row["TYPE"] = family.kind.type_word
     row |= {attribute.keyword: shown(definition, attribute) for attribute in family.kind.attributes}
+    if family is NAMELIST:
+        row["NAMCOUNT"] = len(definition.names)
     if family is QLOCAL:
         row["CURDEPTH"] = administration.queues.depth(definition.name)
     return row

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
 from commands.broker.puts import Outgoing, Put
 from commands.headers.response import Completion
+from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
@@ -28,7 +29,8 @@ _log = logging.getLogger("qpubsub.processor")
 class Batch:
     """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put.
 
-    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it.
+    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it. redefined:
+    whether definitions have changed, after which nothing comes either: other queues may be read from now on.
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
@@ -36,10 +38,14 @@ class Batch:
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
     suspect: StoredMessage | None = None
+    redefined: bool = False
 
 
 class Execution:
-    """Carries out commands for one processor. clock: UTC now. records: whether a batch has to know its puts."""
+    """Carries out commands for one processor.
+
+    clock: UTC now. records: whether a batch has to know its puts. server: of administration commands, if any are taken.
+    """
 
     def __init__(
         self,
@@ -49,7 +55,9 @@ class Execution:
         backlog: Backlog,
         records: bool,
         logged: set[str],
+        server: CommandServer | None = None,
     ) -> None:
+        self._server = server
         self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
@@ -62,6 +70,9 @@ class Execution:
         """Do all that *message*, just got, asks for. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
+        if self._server is not None and message.queue == self._server.queue:
+            self._administer(self._server, unit, message, reading, batch)
+            return
         publications = self._loaded.publications
 
         def work() -> Outcome | CachedPuts:
@@ -81,6 +92,38 @@ class Execution:
             broker.space.retain(retained)
         self._deliver(unit, broker, arrival, outcome, batch)
         self._loaded.is_at(unit.state_version)
+
+    def _administer(
+        self, server: CommandServer, unit: UnitOfWork, message: StoredMessage, reading: Reading | None, batch: Batch
+    ) -> None:
+        """Carry out an administration command, and put its responses one by one as they are made."""
+        broker, arrival = self._loaded.of(unit), self.arrival(message)
+
+        def work() -> Administered:
+            self._guard.meter.understood(0)  # there is nothing to read apart
+            return server.carry_out(unit, broker, arrival)
+
+        done = self._guard.work_out(message, reading, work)
+        if reading is not None:
+            batch.suspect = message
+        deliverer, cause, tally = self._delivering(unit, broker), Cause(arrival.now, arrival.md), batch.tally
+        for n, put in enumerate(done.puts):
+            delivered = deliverer.deliver(put, cause)
+            if delivered is not None:
+                tally.put(delivered.kind)
+                batch.size_bytes += len(delivered.body)
+                if self._records:
+                    batch.puts.append(Put.of(arrival.seq, n, delivered))
+        tally.commands += 1
+        batch.size_bytes += len(arrival.body)
+        if done.completion is Completion.ERROR:
+            tally.errors += 1
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": done.reason}
+            _log.info("message %d on %s: %s", arrival.seq, arrival.queue, done.why, extra=about)
+        self._loaded.is_at(unit.state_version)
+        if done.redefined or (done.resubscribed and self._loaded.tree is not None):
+            batch.redefined = True
+            self._loaded.redefined(unit)
 
     def set_aside(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: Batch

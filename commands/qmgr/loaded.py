@@ -86,6 +86,19 @@ class LoadedBroker:
             self._link.load(subscriptions)
         space.restore(subscriptions, retained, self.space)
         self.space = space
+        return self._derive(unit, objects, space)
+
+    def redefined(self, unit: UnitOfWork) -> None:
+        """Definitions were changed in memory and in *unit* alike: make anew what was made of them.
+
+        Where there is a link it has to know which subscriptions there are: everything is loaded again.
+        """
+        if self._broker is None or self.space is None or self._link is not None:
+            self.forget()
+        else:
+            self._broker = self._derive(unit, self._broker.objects, self.space)
+
+    def _derive(self, unit: UnitOfWork, objects: Objects, space: TopicSpace) -> BrokerCore:
         self._log_collisions(objects)
         authority = RecordedAuthority(objects, self._groups_of)
         before = None if self.tree is None else self.tree.before

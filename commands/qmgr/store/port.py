@@ -158,6 +158,14 @@ class PutsRemotely(Protocol):
         """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
 
 
+@runtime_checkable
+class ListsQueues(Protocol):
+    """A unit of work that can tell which local queues there are, those too that came into being by being named."""
+
+    def local_queues(self) -> list[LocalQueue]:
+        """Their definitions. Raises StoreDamagedError."""
+
+
 class Owing(Protocol):
     """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.qmgr.backlog``)."""
 

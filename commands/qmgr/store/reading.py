@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from commands.broker.objects import Definition, Objects, QueueManager, definition_of, kind_of
+from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
 from commands.qmgr.store.errors import UNREADABLE, StoreDamagedError, readable
@@ -146,6 +146,13 @@ def _retained(connection: sqlite3.Connection, path: str, messages: KeptMessages)
             raise StoreDamagedError.unreadable(path, f"retained publication on {topic}")
         retained.append(RetainedPublication(topic, publication))
     return retained
+
+
+def local_queues(database: Database) -> list[LocalQueue]:
+    """All local queues. Raises StoreDamagedError."""
+    rows = database.connection.execute("SELECT kind, state FROM definitions WHERE kind = 'qlocal'").fetchall()
+    with readable(database.path, "definitions of queues"):
+        return [found for found in (definition_of(*row) for row in rows) if isinstance(found, LocalQueue)]
 
 
 def load_objects(connection: sqlite3.Connection, path: str) -> Objects:

@@ -255,6 +255,12 @@ class SqliteUnitOfWork:
         return reading.load_state(self._connection, self.database.path, self._keeper.messages)
 
     @translate_sqlite_errors
+    def local_queues(self) -> list[LocalQueue]:
+        self._require_open()
+        self.settle()
+        return reading.local_queues(self.database)
+
+    @translate_sqlite_errors
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         self._require_open()
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]

@@ -794,9 +794,9 @@ def test_where_on_lists(desk: Desk, condition: str, expected: list[str]) -> None
 
 
 SHOWN = [
-    ("full-name-shows-all", "DISPLAY NL(N)", {"NAMELIST": "N", "DESCR": "", "NAMES": ("A",)}),
+    ("full-name-shows-all", "DISPLAY NL(N)", {"NAMELIST": "N", "DESCR": "", "NAMES": ("A",), "NAMCOUNT": 1}),
     ("generic-shows-names", "DISPLAY NL(N*)", {"NAMELIST": "N"}),
-    ("generic-all", "DISPLAY NL(N*) ALL", {"NAMELIST": "N", "DESCR": "", "NAMES": ("A",)}),
+    ("generic-all", "DISPLAY NL(N*) ALL", {"NAMELIST": "N", "DESCR": "", "NAMES": ("A",), "NAMCOUNT": 1}),
     ("asked-for", "DISPLAY NL(N) NAMES", {"NAMELIST": "N", "NAMES": ("A",)}),
     ("where-adds-its-own", "DISPLAY NL(N*) WHERE(NAMES CT A)", {"NAMELIST": "N", "NAMES": ("A",)}),
     ("without-effect-is-blank", "DISPLAY NL(N) ALTDATE", {"NAMELIST": "N", "ALTDATE": ""}),
