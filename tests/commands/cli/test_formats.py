@@ -461,7 +461,7 @@ def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderSce
 @pytest.mark.parametrize("ccsid", [0, -2, 1208])
 def test_a_string_that_is_not_in_the_queue_managers_code_page_is_no_command(world: OlderScenario, ccsid: int) -> None:
     result = world.rfh1(b"MQPSCommand Publish MQPSTopic Z\x81rich", DEFAULT_STREAM, coded_char_set_id=ccsid)
-    assert [(put.kind, put.reason) for put in result.outcome.puts] == [(PutKind.DEADLETTER, MQRC_RFH_STRING_ERROR)]
+    assert [(put.kind, put.reason) for put in result.outcome.puts] == [(PutKind.RESPONSE, MQRC_RFH_STRING_ERROR)]
 
 
 def test_an_ebcdic_publisher_is_heard_in_ebcdic(world: OlderScenario) -> None:
