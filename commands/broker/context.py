@@ -168,7 +168,12 @@ class Context:
         return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
 
     def check_reachable(self, destination: Destination) -> None:
-        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*."""
+        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*.
+
+        In any queue manager a model queue is no destination, nor is a dynamic queue that was deleted.
+        """
+        if destination.qmgr == self.qmgr:
+            self._check_is_queue(destination.queue)
         if not self.objects.qmgr.strict:
             return
         queues = self.objects.queues
@@ -179,6 +184,16 @@ class Context:
         elif destination.queue not in queues and destination.queue not in self.objects.aliases:
             why = "there is no such queue"
             raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
+
+    def _check_is_queue(self, name: str) -> None:
+        objects = self.objects
+        if name in objects.models:
+            why = "it is a model queue: open it, and name the dynamic queue that it gives"
+        elif objects.is_gone is not None and objects.is_gone(name):
+            why = "it was a dynamic queue, and was deleted"
+        else:
+            return
+        raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ class Forwarder:
             delivery.topic_string,
             subscription.name,
             expires_at=delivery.publication.expires_at,
+            temporary=_temporary(delivery, *others) if subscription.temporary else (),
         )
 
     def forward(
@@ -256,3 +257,7 @@ def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
         is_retained=first.from_retained and options.inform_if_ret,
         keep_pcf=subscription.admin and subscription.format is PublicationFormat.RFH1,
     )
+
+
+def _temporary(*deliveries: Delivery) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(d.subscription.sub_id for d in deliveries if d.subscription.temporary))

@@ -28,6 +28,7 @@ from rfh2.constants import (
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_DUPLICATE_SUBSCRIPTION,
     MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_REG_OPTIONS_ERROR,
     MQRCCF_SUB_NAME_ERROR,
     MQRCCF_TOPIC_ERROR,
 )
@@ -39,6 +40,7 @@ from streams.selectors import compile_selector
 from streams.subscriptions import (
     MQCI_NONE,
     DeliveryPersistence,
+    PublicationFormat,
     Subscription,
     SubscriptionOptions,
     WildcardScheme,
@@ -104,10 +106,30 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
             refused.append(not_authorized(topic))
             continue
         _check_topic_object(request, context)
-        operations.append(_one(request, named, context))
+        operations.append(_on_its_queue(_one(request, named, context), context))
     warnings = warnings_or_error(refused, bool(operations) or ignored)
     full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None  # type: ignore[union-attr]
     return CommandPlan(tuple(operations), warnings, full)
+
+
+def _on_its_queue(operation: Operation, context: Context) -> Operation:
+    """*operation*, whose subscription goes with its queue where that is a temporary dynamic one (guide 6.7.4).
+
+    Raises CommandError 3083 where an MQRFH2 subscriber there does not ask for NonPers; the other headers cannot say it.
+    """
+    assert isinstance(operation, Subscribe | AlterSubscription)
+    made = operation.subscription
+    queue = context.objects.queue(made.dest_queue) if made.dest_qmgr == context.qmgr else None
+    temporary = queue is not None and queue.is_temporary
+    persistence = made.options.persistence
+    if temporary and made.format is PublicationFormat.RFH2 and persistence is not DeliveryPersistence.NON_PERSISTENT:
+        why = f"{made.dest_queue} is a temporary dynamic queue, which needs NonPers"
+        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("QName", made.dest_queue),))
+    return (
+        operation
+        if temporary == made.temporary
+        else replace(operation, subscription=replace(made, temporary=temporary))
+    )
 
 
 def _check_may_put(destination: Destination, context: Context) -> None:
