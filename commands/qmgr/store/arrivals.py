@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from commands.broker.objects import LocalQueue
+from commands.broker.objects import TEMPORARY, LocalQueue
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
+from commands.qmgr.store.errors import MQRC_PERSISTENT_NOT_ALLOWED, MessageRefusedError
 from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
 
@@ -33,7 +34,8 @@ class Arrivals:
     ) -> MessageRow:
         """Message number *seq*, put on *queue* of queue manager *qmgr*; the rest is as for ``Queues.put``.
 
-        Raises MessageRefusedError for a descriptor that no queue takes.
+        Raises MessageRefusedError for a descriptor that no queue takes, and for a persistent message where *queue* goes
+        with a program (2048).
         """
         arrived = arrive(
             default_descriptor(body) if md is None else md,
@@ -46,6 +48,9 @@ class Arrivals:
             user=user,
             application=application,
         )
+        if arrived.persistent and queue.definition_type == TEMPORARY:
+            why = "it is a temporary dynamic queue, which takes no persistent messages"
+            raise MessageRefusedError(MQRC_PERSISTENT_NOT_ALLOWED, queue.name, why)
         if time is not self._time:
             self._time, self._time_us = time, to_microseconds(time)
         time_us = self._time_us

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
+from commands.broker.objects import LocalQueue
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
@@ -23,6 +24,8 @@ from streams.operations import (
 )
 from streams.subscriptions import Subscription
 
+_GOES_WITH_QUEUE: Final = "INSERT OR REPLACE INTO temporary_subscriptions (sub_id, queue) VALUES (?, ?)"
+_GOES_WITH_NONE: Final = "DELETE FROM temporary_subscriptions WHERE sub_id = ?"
 _SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
 _FORGET_SUBSCRIPTION: Final = "DELETE FROM subscriptions WHERE sub_id = ?"
 # Not REPLACE: that would not have the table's triggers look after the publication that was there.
@@ -36,14 +39,20 @@ _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
 class EffectKeeper:
     """Has effects kept with what is *pending* in one unit of work.
 
-    messages: those of the database. settle: called when enough is pending.
+    messages: those of the database. settle: called when enough is pending. find_queue: the local queue behind a name.
     """
 
-    __slots__ = ("_database", "_number", "_pending", "_settle", "messages")
+    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_settle", "messages")
 
     def __init__(
-        self, database: Database, pending: WriteBuffer, messages: KeptMessages, settle: Callable[[], None]
+        self,
+        database: Database,
+        pending: WriteBuffer,
+        messages: KeptMessages,
+        settle: Callable[[], None],
+        find_queue: Callable[[str], LocalQueue | None],
     ) -> None:
+        self._find_queue = find_queue
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
@@ -65,9 +74,13 @@ class EffectKeeper:
                 case SubscriptionAltered(before, after):
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
+                    if before.temporary:
+                        pending.execute(_GOES_WITH_NONE, (before.sub_id,))
                     self._save(after)
                 case SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
+                    if subscription.temporary:
+                        pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
                 case RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:
@@ -91,6 +104,11 @@ class EffectKeeper:
 
     def _save(self, subscription: Subscription) -> None:
         self._pending.execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
+        if subscription.temporary:
+            queue = self._find_queue(subscription.dest_queue)
+            # Where the queues are IBM MQ's this store has none of that name, and no program closes it here.
+            if queue is not None:
+                self._pending.execute(_GOES_WITH_QUEUE, (subscription.sub_id, queue.name))
 
     def _publish(self, publication: Published) -> StoredPublication:
         row = publication_row(publication)

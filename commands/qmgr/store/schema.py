@@ -28,6 +28,7 @@ from commands.broker.objects import (
     DEFAULT_MODELS,
     DEFAULT_QUEUES,
     DEFAULT_TOPICS,
+    Definition,
     kind_of,
     state_of,
 )
@@ -170,7 +171,8 @@ def _default_objects(connection: sqlite3.Connection) -> None:
     """
     if connection.execute("SELECT 1 FROM definitions").fetchone() is None:
         return
-    for made in (*DEFAULT_MODELS, *DEFAULT_QUEUES, *DEFAULT_TOPICS):
+    defaults: tuple[Definition, ...] = (*DEFAULT_MODELS, *DEFAULT_QUEUES, *DEFAULT_TOPICS)
+    for made in defaults:
         is_topic = isinstance(made, TopicObject)
         is_there = connection.execute(_TOPIC_OF_NAME if is_topic else _QUEUE_OF_NAME, (made.name,)).fetchone()
         if is_there is None:
