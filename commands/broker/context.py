@@ -170,7 +170,7 @@ class Context:
     def check_reachable(self, destination: Destination) -> None:
         """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*.
 
-        In any queue manager a model queue is no destination, nor is a dynamic queue that was deleted.
+        In any queue manager a model queue, an alias of a topic, and a dynamic queue that was deleted are no destinations.
         """
         if destination.qmgr == self.qmgr:
             self._check_is_queue(destination.queue)
@@ -191,6 +191,8 @@ class Context:
             why = "it is a model queue: open it, and name the dynamic queue that it gives"
         elif objects.is_gone is not None and objects.is_gone(name):
             why = "it was a dynamic queue, and was deleted"
+        elif name in objects.aliases and objects.aliases[name].target_type == "TOPIC":
+            why = "it is an alias of a topic; publications are delivered to queues"
         else:
             return
         raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))

@@ -1,14 +1,25 @@
-"""The row that a message becomes when it is put on a queue."""
+"""The row that a message becomes when it is put on a queue; the command, when that is an alias of a topic."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from commands.broker.objects import TEMPORARY, LocalQueue
+from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
-from commands.qmgr.store.errors import MQRC_PERSISTENT_NOT_ALLOWED, MessageRefusedError
+from commands.qmgr.store.errors import (
+    MQRC_MD_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_PERSISTENT_NOT_ALLOWED,
+    MQRC_TOPIC_STRING_ERROR,
+    MessageRefusedError,
+    QueueError,
+)
 from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
+from rfh2.constants import MQAT_BROKER
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.mqmd import Mqmd
 
 
 class Arrivals:
@@ -60,3 +71,22 @@ class Arrivals:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
         return (seq, queue.name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body, 0)
+
+
+def publication(alias: str, topic: str, md: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The Publish command that a message put on *alias*, an alias of a topic object, becomes (guide 7.7).
+
+    topic: the object's topic string. Raises QueueError 2425 where that is empty, 2043 for what a broker puts:
+    subscribers and replies are on queues, and a subscription that feeds its own topic would never end;
+    MessageRefusedError 2026 for a descriptor or headers that cannot be read.
+    """
+    if not topic:
+        raise QueueError(MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
+    try:
+        mqmd = Mqmd.decode(md)
+        if mqmd.put_appl_type == MQAT_BROKER:
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers")
+        mqmd, command = publish_command(topic, mqmd, body)
+        return mqmd.encode(), command
+    except (DecodeError, EncodeError) as error:
+        raise MessageRefusedError(MQRC_MD_ERROR, alias, str(error)) from error

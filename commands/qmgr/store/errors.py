@@ -29,6 +29,7 @@ MQRC_PERSISTENT_NOT_ALLOWED: Final = 2048
 MQRC_Q_DELETED: Final = 2052
 MQRC_Q_TYPE_ERROR: Final = 2057
 MQRC_OBJECT_ALREADY_EXISTS: Final = 2100
+MQRC_TOPIC_STRING_ERROR: Final = 2425
 
 DAMAGED: Final = (
     "the database is damaged, or another version of qpubsub wrote it; stop all that uses it, keep a copy, then restore "

@@ -10,6 +10,7 @@ from commands.broker.objects import (
     Definition,
     LocalQueue,
     QueueManager,
+    definition_of,
     is_object_name,
     kind_of,
     new_queue,
@@ -24,10 +25,13 @@ from commands.qmgr.store.errors import (
     MQRC_UNKNOWN_ALIAS_BASE_Q,
     QueueError,
     UnknownQueueError,
+    readable,
 )
+from streams.topic_objects import TopicObject
 
 _SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 _MODEL: Final = "SELECT 1 FROM definitions WHERE kind = 'qmodel' AND name = ?"
+_TOPIC: Final = "SELECT state FROM definitions WHERE kind = 'topic' AND name = ?"
 _FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"
 
 
@@ -93,6 +97,23 @@ class QueueDefinitions:
             return target
         why = f"it is an alias of {found.target}, which does not exist"
         return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+
+    def topic_behind(self, name: str) -> str | None:
+        """The topic string of the topic object that *name* is an alias of; None for other names.
+
+        Raises QueueError 2082 where there is no such topic object.
+        """
+        alias = self.look_up(name)
+        if not isinstance(alias, AliasQueue) or alias.target_type != "TOPIC":
+            return None
+        row = self._connection.execute(_TOPIC, (alias.target,)).fetchone()
+        if row is None:
+            why = f"it is an alias of topic object {alias.target}, which does not exist"
+            raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why)
+        with readable(self._database.path, f"definition of topic object {alias.target}"):
+            found = definition_of("topic", row[0])
+            assert isinstance(found, TopicObject)
+        return found.topic_string
 
     def save(self, definition: Definition) -> None:
         """Define or replace."""

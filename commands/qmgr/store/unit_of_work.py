@@ -15,15 +15,17 @@ from types import TracebackType
 from typing import Final, Self
 
 from commands.broker.objects import (
+    DEFAULT_STREAM,
     UNLIMITED_DEPTH,
     Definition,
     LocalQueue,
     QueueManager,
 )
 from commands.qmgr.store import reading
-from commands.qmgr.store.arrivals import Arrivals
+from commands.qmgr.store.arrivals import Arrivals, publication
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
+from commands.qmgr.store.descriptor import default_descriptor
 from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
@@ -163,6 +165,13 @@ class SqliteUnitOfWork:
     ) -> int:
         self._require_open()
         found = self._cache.queues.get(queue)
+        if type(found) is not LocalQueue:
+            target = self._queues.topic_behind(queue)
+            if target is not None:
+                command = publication(queue, target, default_descriptor(body) if md is None else md, body)
+                return self.put(
+                    DEFAULT_STREAM, *command, time=time, user=user, application=application, expires_at=expires_at
+                )
         local = found if type(found) is LocalQueue else self._queues.ensure(queue)
         name = local.name
         if not local.put_enabled:

@@ -440,6 +440,7 @@ def test_every_queue_attribute_is_kept_and_shown(desk: Desk) -> None:
             "BOTHRESH": 7,
             "BOQNAME": "B",
             "USAGE": "XMITQ",
+            "DEFTYPE": "PREDEFINED",
             "CURDEPTH": 2,
         }
     ]
@@ -752,7 +753,8 @@ def test_where(desk: Desk, condition: str, expected: list[str]) -> None:
         "DEFINE TOPIC(C) TOPICSTR('c') DEFPRTY(3)\n"
         "DELETE TOPIC(SYSTEM.BASE.TOPIC)"
     )
-    assert _named(desk, f"DISPLAY TOPIC(*) WHERE({condition})", "TOPIC") == expected
+    named = _named(desk, f"DISPLAY TOPIC(*) WHERE({condition})", "TOPIC")
+    assert [name for name in named if not name.startswith("SYSTEM.")] == expected
 
 
 LIST_FILTERS = [
