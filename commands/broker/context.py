@@ -170,7 +170,7 @@ class Context:
     def check_reachable(self, destination: Destination) -> None:
         """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*.
 
-        In any queue manager a model queue, an alias of a topic, and a dynamic queue that was deleted are no destinations.
+        No queue manager delivers to a model queue, an alias of a topic, or a dynamic queue that was deleted.
         """
         if destination.qmgr == self.qmgr:
             self._check_is_queue(destination.queue)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
+from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.cli.console import Console, ExitCode
 from commands.cli.journal import last_status
 from commands.cli.options import queue_manager
@@ -97,18 +97,23 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "depth": queue.depth,
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
-        "role": "transmission" if definition.transmission else _role(definition.name, objects),
+        "role": "transmission" if definition.transmission else _role(definition, objects),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
     }
 
 
-def _role(name: str, objects: Objects) -> str | None:
+def _role(definition: LocalQueue, objects: Objects) -> str | None:
+    name = definition.name
     if name == CONTROL_QUEUE:
         return "control"
     if name in _inputs(objects):
         return "stream"
-    return "dead letters" if name == objects.qmgr.deadq else None
+    if name == objects.qmgr.deadq:
+        return "dead letters"
+    if definition.is_temporary:
+        return "temporary dynamic"
+    return None if definition.definition_type == PREDEFINED else "permanent dynamic"
 
 
 def _age_s(moment: datetime | None, now: datetime) -> float | None:

@@ -1,8 +1,8 @@
 """From a message that a program puts on a topic to the Publish command that says the same (guide 7.7).
 
 The command is an MQRFH2 before the message. Where the message begins with an MQRFH2 itself, as those of JMS do, psc
-becomes its first folder, so that subscribers find the other folders where they would be; a psc or pscr that it brings is
-left out, for the topic is the queue's. The message is a datagram from then on: who put it was not asking the broker.
+becomes its first folder, so that subscribers find the other folders where they would be; a psc or pscr that it brings
+is left out, for the topic is the queue's. The message is a datagram from then on: who put it was not asking the broker.
 """
 
 from __future__ import annotations
