@@ -120,9 +120,9 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
     user, group = (
         f"setmqaut -m {draft.qmgr} -n {shlex.quote(name)} -t topic {form} {who} {words}" for form in ("-p", "-g")
     )
-    told = {e.principal_type for e in draft.state.acl if e.principal == entry.principal}
-    if {"user", "group"} <= told and entry.principal_type != "unknown":
-        # The lists themselves tell the two apart: the other's form would give one what is the other's.
+    types = {e.principal_type for e in draft.state.acl if e.principal == entry.principal}
+    if {"user", "group"} <= types and entry.principal_type != "unknown":
+        # The entries themselves say which is which: the other's form would give one what is the other's.
         yield group if entry.principal_type == "group" else user
         why = f"{entry.principal} is a user and a group; this is the {entry.principal_type}'s entry (guide 8.1)"
         draft.ledger.note(key, why, "P03", severity=Severity.WARNING)
@@ -132,8 +132,8 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
         yield group
         return
     yield user
-    told_apart = draft.state.principals and "group" not in kinds and entry.principal_type == "user"
-    if told_apart:
+    is_surely_user = draft.state.principals and "group" not in kinds and entry.principal_type == "user"
+    if is_surely_user:
         draft.ledger.note(key, "on Unix a user's authority is his primary group's", "P04")
         return
     yield f"# {group}"

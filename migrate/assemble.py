@@ -1,7 +1,7 @@
 """From items to one state: each kind in its order, and what the items imply without saying it.
 
 A stream that only a subscription names exists all the same; so does a subscription point. Such an item has the source
-of the item that implies it. The same thing told by two sources stays two items: what becomes of the second one is the
+of the item that implies it. The same thing in two sources stays two items: what becomes of the second one is the
 plan's to say.
 """
 

@@ -115,11 +115,11 @@ def check_subscribers(draft: Draft) -> None:
 
 
 def _groups_of(draft: Draft) -> Callable[[str], tuple[str, ...]]:
-    """Who is in which group, as far as the sources tell; who is not told of may be in any that has a record."""
-    told = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
+    """Who is in which group, as far as the sources say; who is not in them may be in any that has a record."""
+    groups = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
     any_group = tuple(sorted({r.entity for r in draft.objects.authorities.values() if r.entity_type == "GROUP"}))
     users = {step.subscription.user for step in draft.steps if isinstance(step, AddSubscription)}
-    if any_group and users - told.keys():
+    if any_group and users - groups.keys():
         why = "no source tells the groups of all users: who has authority as a member of a group is not certain"
         draft.warn(why, "P06", severity=Severity.INFO)
-    return lambda user: told.get(user, any_group)
+    return lambda user: groups.get(user, any_group)

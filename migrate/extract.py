@@ -3,7 +3,7 @@
 For each stream: who is subscribed and who publishes (metatopics of all identities, anonymous ones too, which needs the
 authority to use another user's), and every retained publication. On the administration stream: streams and neighbours.
 Each question is three commands in MQRFH, which every version 6 broker takes: register with PubOnReqOnly, request an
-update, deregister. InclStreamName makes retained publications tell their stream. Answers that nothing is retained
+update, deregister. InclStreamName makes retained publications name their stream. Answers that nothing is retained
 (3077) are no errors.
 
 Collected from the reply queue, into any capture format, the answers are a source of ``strmqbrk``.

@@ -111,7 +111,7 @@ class LegacySubscription(Item):
 
     options: registration options by their words (guide 6.7.4); unknown_options: words and bits that are none. queue,
     qmgr, correl_id: the traditional identity, no correl_id where CorrelAsId was not given. unknown: of ``expires_at``,
-    ``format``, ``user`` those that the source cannot tell. temp_dynamic: the queue is a temporary dynamic one.
+    ``format``, ``user`` those that are not in the source. temp_dynamic: the queue is a temporary dynamic one.
     client_context: hexadecimal, of WebSphere Message Broker.
     """
 

@@ -121,8 +121,8 @@ def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     """How it ended."""
     counts = plan.counts
     total = sum(counts.values())
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    yield f"{total} items: {told}"
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    yield f"{total} items: {verdicts}"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
     yield f"{end}{took}, {plan.warning_count} warnings"
@@ -241,10 +241,10 @@ def _place(item: LegacyRetained) -> str:
 
 
 def _others(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
-    told = {"stream", "sub_point", "subscription", "retained", "acl"}
+    listed = {"stream", "sub_point", "subscription", "retained", "acl"}
     if plan.tool is Tool.STRMQBRK and not plan.state.acl:
-        told.discard("acl")
-    rest = [fate for fate in plan.fates if fate.key[0] not in told]
+        listed.discard("acl")
+    rest = [fate for fate in plan.fates if fate.key[0] not in listed]
     if not rest:
         return
     yield "Other items: start"

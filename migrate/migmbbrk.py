@@ -81,7 +81,7 @@ def plan(
     _check_older_header(draft)
     _check_denied_wildcards(draft)
     if since_initial:
-        _tell_difference(draft, since_initial)
+        _warn_of_changes(draft, since_initial)
     draft.warn(f"delete queue {REPLY_QUEUE} if it is still there (guide 8.2)", "P20", severity=Severity.INFO)
     if state.acl:
         why = f"review and run the commands of {FILE_NAME} before the completion phase (guide 8.2, step 5)"
@@ -197,7 +197,7 @@ def _check_denied_wildcards(draft: Draft) -> None:
                 break
 
 
-def _tell_difference(draft: Draft, found: ReadingDifference) -> None:
+def _warn_of_changes(draft: Draft, found: ReadingDifference) -> None:
     shown = [f"new: {label}" for label in found.added[:10]] + [f"gone: {label}" for label in found.removed[:10]]
     count = len(found.added) + len(found.removed)
     more = f"; and {count - len(shown)} more" if count > len(shown) else ""

@@ -22,12 +22,12 @@ def by_characters(state: LegacyState) -> LegacyState:
     return state.model_copy(update={"subscriptions": changed})
 
 
-def note_schemes(draft: Draft, told: LegacyState) -> None:
-    """Say where a source tells another scheme, and where a program will get one when it registers anew.
+def note_schemes(draft: Draft, sources: LegacyState) -> None:
+    """Say where a source has another scheme, and where a program will get one when it registers anew.
 
-    told: the state as the sources have it.
+    sources: the state as the sources have it.
     """
-    for number, legacy in enumerate(told.subscriptions, 1):
+    for number, legacy in enumerate(sources.subscriptions, 1):
         key = (legacy.kind, number)
         if is_read_alike(legacy.topic):
             continue

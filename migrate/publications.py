@@ -67,8 +67,8 @@ def published_again(message: Message, topic: str, sub_point: str | None, *, loca
 
     Raises CommandError, DecodeError where it is no publication.
     """
-    told = delivered_publication(message)
-    if told is None:
+    delivered = delivered_publication(message)
+    if delivered is None:
         raise CommandError(0, topic, "the message is no publication in an MQRFH or MQRFH2")
     mqmd = replace(
         message.mqmd,
@@ -81,7 +81,7 @@ def published_again(message: Message, topic: str, sub_point: str | None, *, loca
     headers = list(message.headers)
     for at, header in enumerate(headers):
         if isinstance(header, Rfh2):
-            headers[at] = _in_psc(header, told, topic, sub_point, local)
+            headers[at] = _in_psc(header, delivered, topic, sub_point, local)
             break
         if isinstance(header, Rfh1):
             headers[at] = _in_rfh1(header, topic, local)
@@ -112,7 +112,7 @@ def _of_pairs(pairs: list[tuple[str, str]], topic: str, options: str, command: s
     )
 
 
-def _in_psc(header: Rfh2, told: Delivered, topic: str, sub_point: str | None, local: bool) -> Rfh2:
+def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | None, local: bool) -> Rfh2:
     _, others = split_psc(header)
     pairs = [("Command", Publish.word), ("PubOpt", PubOpt.RETAIN_PUB.value)]
     if local:
@@ -120,7 +120,7 @@ def _in_psc(header: Rfh2, told: Delivered, topic: str, sub_point: str | None, lo
     pairs.append(("Topic", topic))
     if sub_point:
         pairs.append(("SubPoint", sub_point))
-    pairs += [(tag, value) for tag, value in (("PubTime", told.pub_time), ("SeqNum", told.seq_num)) if value]
+    pairs += [(tag, value) for tag, value in (("PubTime", delivered.pub_time), ("SeqNum", delivered.seq_num)) if value]
     charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
     return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
 

@@ -2,7 +2,7 @@
 
 A subscription without a name is found by its traditional identity, which only a command can give it; so are persistence
 options, identity sets and the prefix that is taken off again. The command is put with the context of its user. One that
-would be sent retained publications at once is told NewPubsOnly, for the subscriber had them before the migration.
+would be sent retained publications at once gets NewPubsOnly, for the subscriber had them before the migration.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Retained publications: each on its resolved topic, kept without being delivered to anybody.
 
 The publisher's own message is kept as it is. A copy that the broker had delivered becomes the publication it was a copy
-of, as far as it tells. Two publications that come to lie on one topic are never laid over each other: the second is
+of, as far as it says. Two publications that come to lie on one topic are never laid over each other: the second is
 reported, with the first one's name.
 """
 

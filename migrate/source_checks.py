@@ -78,9 +78,9 @@ def _foreign(state: LegacyState) -> Iterator[str]:
             totals[item.source.file] = item.of_count
     for file, theirs in counts.items():
         if 2 * theirs.total() > totals[file]:
-            told = ", ".join(f"{count} of queue manager {qmgr}" for qmgr, count in theirs.most_common(_SHOWN))
+            whose = ", ".join(f"{count} of queue manager {qmgr}" for qmgr, count in theirs.most_common(_SHOWN))
             yield (
-                f"{file} is mostly that of another queue manager than {state.qmgr}: {told}, of {totals[file]} in all. "
+                f"{file} is mostly that of another queue manager than {state.qmgr}: {whose}, of {totals[file]} in all. "
                 f"--from-qmgr NAME says which one is migrated; --from-qmgr {state.qmgr} leaves the others out"
             )
 

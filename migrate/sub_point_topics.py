@@ -1,8 +1,8 @@
 """Subscription points become topic objects in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST (guide 6.2).
 
-One is migrated where it has a retained publication or a registered subscriber; others are told to the administrator.
-The topic string is the point's name, WILDCARD(BLOCK). An object with that topic string is used as it is; the name of
-the object is the point's unless it is taken or too long (``names``).
+One is migrated where it has a retained publication or a registered subscriber; others are reported to the
+administrator. The topic string is the point's name, WILDCARD(BLOCK). An object with that topic string is used as it is;
+the name of the object is the point's unless it is taken or too long (``names``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Subscriptions: each one's topic below its stream and subscription point, its name, its queue, its options.
 
 Those that cannot or need not be in the new state are reported, each with its reason: expired, to metatopics, for
-temporary dynamic queues, with a topic, filter or queue that the queue manager refuses. Of two that tell of the same
+temporary dynamic queues, with a topic, filter or queue that the queue manager refuses. Of two of the same
 registration one is migrated; where they contradict each other that is said.
 """
 
@@ -66,7 +66,7 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
         if known is None:
             by_identity[identity] = (key, legacy)
             continue
-        better, worse = ((key, legacy), known) if _tells_more(legacy, known[1]) else (known, (key, legacy))
+        better, worse = ((key, legacy), known) if _has_more(legacy, known[1]) else (known, (key, legacy))
         merged = _merged(better[1], worse[1])
         by_identity[identity] = (better[0], merged)
         contradictions = _contradictions(merged, worse[1])
@@ -80,7 +80,7 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
     return dict(by_identity.values())
 
 
-def _tells_more(one: LegacySubscription, other: LegacySubscription) -> bool:
+def _has_more(one: LegacySubscription, other: LegacySubscription) -> bool:
     if len(one.unknown) != len(other.unknown):
         return len(one.unknown) < len(other.unknown)
     return one.created is not None and (other.created is None or one.created > other.created)

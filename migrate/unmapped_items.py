@@ -67,7 +67,7 @@ def foreign_acl(draft: Draft) -> None:
 
 
 def principals(draft: Draft) -> None:
-    """Users and groups are the operating system's; they were read to tell one from the other."""
+    """Users and groups are the operating system's; they were read to know one from the other."""
     for number, principal in enumerate(draft.state.principals, 1):
         draft.ledger.becomes((principal.kind, number), f"{principal.type} {principal.name} of the operating system")
         draft.progress(1)

@@ -99,7 +99,7 @@ def name_value_codec(ccsid: int, order: ByteOrder) -> str | None:
 def field_codec(ccsid: int, ebcdic: bool) -> str:
     """Codec for the fixed character fields of a header whose StrucId is in ASCII, or in EBCDIC.
 
-    The StrucId tells the family, the CCSID the code page. A code page that is not one character to the byte, or not
+    The StrucId gives the family, the CCSID the code page. A code page that is not one character to the byte, or not
     known, gives way to latin-1 or cp500, which are: names use only characters that these share with the others.
     """
     fallback = EBCDIC_FIELDS if ebcdic else ASCII_FIELDS

@@ -240,7 +240,7 @@ def _too_deep(text: str) -> bool:
 
 
 def _fault(text: str, otherwise: str) -> tuple[int, str]:
-    """Index of the first thing wrong in *text*, and what it is; *otherwise* where only lxml can tell."""
+    """Index of the first thing wrong in *text*, and what it is; *otherwise* where only lxml knows."""
     if bad := _FORBIDDEN_CHARACTER.search(text):
         return bad.start(), f"character U+{ord(bad[0]):04X} is not allowed"
     open_tags: list[str] = []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.constants import MQENC_NATIVE, MQFMT_MD_EXTENSION, MQOL_UNDEFINED
 from rfh2.layouts import MQMDE
-from rfh2.mqmd import Mqmd, identifier
+from rfh2.mqmd import identifier
 from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
 
 KIND: Final = HeaderKind("MQMDE", "MDE ", MQFMT_MD_EXTENSION, {2: MQMDE.size})
@@ -39,21 +39,6 @@ class Mde:
     def length(self) -> int:
         """StrucLength: 72 bytes as a rule."""
         return MQMDE.size + len(self.rest)
-
-    def applied_to(self, mqmd: Mqmd) -> Mqmd:
-        """The descriptor of version 2 that *mqmd* and this extension make together."""
-        return replace(
-            mqmd,
-            version=2,
-            encoding=self.encoding,
-            coded_char_set_id=self.coded_char_set_id,
-            format=self.format,
-            group_id=self.group_id,
-            msg_seq_number=self.msg_seq_number,
-            offset=self.offset,
-            msg_flags=self.msg_flags,
-            original_length=self.original_length,
-        )
 
     def encode(self) -> bytes:
         """The bytes of this header. Raises EncodeError."""

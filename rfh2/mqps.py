@@ -32,18 +32,6 @@ NAMES: Final = frozenset(
     value for name, value in globals().items() if name.startswith("MQPS_") and isinstance(value, str)
 )
 
-# Those that a command may give more than once (wire formats 2.3); in a response every group has its own.
-REPEATABLE: Final = frozenset(
-    {
-        MQPS_DELETE_OPTIONS,
-        MQPS_INTEGER_DATA,
-        MQPS_PUBLICATION_OPTIONS,
-        MQPS_REGISTRATION_OPTIONS,
-        MQPS_STRING_DATA,
-        MQPS_TOPIC,
-    }
-)
-
 MQPS_DELETE_PUBLICATION: Final = "DeletePub"
 MQPS_DEREGISTER_PUBLISHER: Final = "DeregPub"
 MQPS_DEREGISTER_SUBSCRIBER: Final = "DeregSub"

@@ -53,19 +53,19 @@ def _cost(topic_string: str, matches: int) -> int:
     return _TOPIC_COST + matches + (length - _USUAL_LENGTH) // _CHARACTERS_TO_A_MATCH
 
 
-def _in_order(holdings: list[Subscription | Several]) -> tuple[Subscription, ...]:
+def _in_order(held: list[Subscription | Several]) -> tuple[Subscription, ...]:
     """All that is held, in ascending order of sub_id; one and two, which is most, without the cost of a sort."""
-    count = len(holdings)
+    count = len(held)
     if not count:
         return ()
-    first = holdings[0]
+    first = held[0]
     if not isinstance(first, dict):
         if count == 1:
             return (first,)
-        second = holdings[1]
+        second = held[1]
         if count == 2 and not isinstance(second, dict):
             return (first, second) if first.sub_id < second.sub_id else (second, first)
-    return tuple(sorted(flatten(holdings), key=_SUB_ID))
+    return tuple(sorted(flatten(held), key=_SUB_ID))
 
 
 class SubscriptionIndex:
@@ -101,7 +101,7 @@ class SubscriptionIndex:
         self._blocked_under: dict[bytes, tuple[BlockSet, int]] = {}
         # How many subscriptions are under each: mostly there is one, that of now.
         self._block_sets: Counter[BlockSet] = Counter()
-        # Of all of them: most topics lie under no block, and the first level tells.
+        # Of all of them: most topics lie under no block, and the first level shows it.
         self._first_levels: frozenset[str] = frozenset()
         # What topics matched. A tuple for each would be another container for the garbage collector to look through,
         # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
@@ -272,7 +272,7 @@ class SubscriptionIndex:
         if since > len(self._journal):
             return False
         for begins, pattern in islice(self._journal, len(self._journal) - since, None):
-            # Most changes are elsewhere, and the beginning tells.
+            # Most changes are elsewhere, and the beginning shows it.
             if topic_string.startswith(begins) and pattern.matches(topic_string):
                 return False
         self._good_until[topic_string] = self._journal_end

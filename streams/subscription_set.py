@@ -35,14 +35,14 @@ def with_removed(holding: Holding, sub_id: bytes) -> Holding:
     return None
 
 
-def flatten(holdings: list[Subscription | Several]) -> list[Subscription]:
+def flatten(held: list[Subscription | Several]) -> list[Subscription]:
     """All subscriptions of several places, in the places' order."""
-    if dict not in map(type, holdings):
-        return cast(list[Subscription], holdings)
+    if dict not in map(type, held):
+        return cast(list[Subscription], held)
     subscriptions: list[Subscription] = []
-    for holding in holdings:
-        if isinstance(holding, dict):
-            subscriptions.extend(holding.values())
+    for each in held:
+        if isinstance(each, dict):
+            subscriptions.extend(each.values())
         else:
-            subscriptions.append(holding)
+            subscriptions.append(each)
     return subscriptions

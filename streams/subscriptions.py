@@ -30,7 +30,7 @@ class DeliveryPersistence(StrEnum):
 
 
 class PublicationFormat(StrEnum):
-    """The header in which a subscriber is told about a publication: that of the command it registered with.
+    """The header in which a subscriber gets a publication: that of the command it registered with.
 
     DEFINE SUB chooses with PSPROP: RFH2, COMPAT (RFH1), NONE, or MSGPROP (PROPERTIES: as message properties).
     """

@@ -57,7 +57,7 @@ def add_prefix(prefix: str, topic_string: str) -> str:
 
 
 def remove_prefix(prefix: str, topic_string: str) -> str:
-    """What a subscriber below *prefix* is told: the topic string without the prefix (guide 6.1).
+    """What a subscriber below *prefix* sees: the topic string without the prefix (guide 6.1).
 
     "" where the topic is the prefix itself; unchanged where the topic is not below the prefix.
     """

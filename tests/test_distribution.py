@@ -104,7 +104,7 @@ def test_installed_as_the_readme_says_it_works_away_from_the_checkout(checkout: 
     assert re.search(rf"^{NAME} +{re.escape(VERSION)}$", listed, re.MULTILINE)
     assert qpubsub("--version") == f"qpubsub, version {VERSION}\n"
     assert "MQRFH2" in qpubsub("decode", "single_rfh2.dat")
-    told = qpubsub("replay", "--input", "capture.jsonl", "--output", "puts.jsonl", "--tell")
+    told = qpubsub("replay", "--input", "capture.jsonl", "--output", "puts.jsonl", "--transcript")
     assert "SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in told
     assert len((elsewhere / "puts.jsonl").read_text().splitlines()) == 28
 

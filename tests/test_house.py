@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from commands.cli import ELSEWHERE, VERBS
+
 ROOT = Path(__file__).parents[1]
 ORDER = ["rfh2", "streams", "commands", "migrate"]
 EDGE = (
     "rfh2/captures/",
     "commands/cli/",
+    "commands/terminal/",
+    "commands/running/",
     "commands/qmgr/store/",
     "commands/links/",
     "commands/replay/spark",
@@ -21,7 +25,7 @@ EDGE = (
 )
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
-ROOMS = ["headers", "broker", "qmgr", "mqsc", "links", "explain", "replay", "cli"]
+ROOMS = ["headers", "broker", "qmgr", "mqsc", "links", "explain", "replay", "terminal", "running", "cli"]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
 
@@ -65,6 +69,11 @@ def test_no_room_of_commands_knows_one_above_it(room: str) -> None:
         if (other := _room(name)) is not None and ROOMS.index(other) > ROOMS.index(room)
     ]
     assert upward == []
+
+
+def test_every_module_of_the_command_line_is_a_verb() -> None:
+    modules = {path.stem for path in (ROOT / "commands" / "cli").glob("*.py")}
+    assert modules == (set(VERBS) - set(ELSEWHERE)) | {"__init__", "__main__"}
 
 
 def test_commands_has_no_other_rooms() -> None:
@@ -137,7 +146,7 @@ def test_the_core_reads_no_clock() -> None:
 
 # The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
 # is JSON, and Java's talk passes through a pipe of its own.
-_TALKING = {"commands/cli/console.py", "commands/cli/recorder.py", "commands/replay/spark/java.py"}
+_TALKING = {"commands/terminal/console.py", "commands/running/recorder.py", "commands/replay/spark/java.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

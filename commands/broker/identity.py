@@ -128,7 +128,7 @@ def addressed(
 ) -> list[Subscription]:
     """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
 
-    everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user tells which.
+    everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user decides which.
 
     Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
     has no name; 3081 where VariableUserId lets the sender in but authority does not; and what ``by_name`` and

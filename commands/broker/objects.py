@@ -202,7 +202,7 @@ DEFAULT_TOPICS: Final = (
 
 
 class Objects:
-    """All definitions of one queue manager. Mutable, in memory; who changes it also tells the store.
+    """All definitions of one queue manager. Mutable, in memory; who changes it also saves the change in the store.
 
     is_gone: whether a name is that of a dynamic queue that was deleted; None where that is not known.
     """

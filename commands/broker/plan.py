@@ -1,4 +1,4 @@
-"""What translating a command comes to: operations to apply, and what its sender is to be told."""
+"""The result of translating a command: operations to apply, and the warnings for its sender."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def no_correl_id(tag: str) -> CommandError:
 
 
 def is_metatopic(topic: str) -> bool:
-    """Whether *topic* is one of those that told version 6 programs about the broker; no longer kept (guide 7.5)."""
+    """Whether *topic* is one of those on which version 6 published about the broker; no longer kept (guide 7.5)."""
     return topic.startswith(_METATOPICS)
 
 

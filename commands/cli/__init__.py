@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from commands.cli.console import Console, ExitCode, guarded_stderr
+from commands.terminal.console import Console, ExitCode, guarded_stderr
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
@@ -38,7 +38,7 @@ VERBS: Final[dict[str, str]] = {
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
-    "differences": "Tell what version 7 does differently from version 6, and who would notice.",
+    "differences": "Show what version 7 does differently from version 6, and who would notice.",
     "analyse": "Say what is in a capture: traffic, subscriptions, retained publications, errors.",
     "generate": "Make up a workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
@@ -114,7 +114,7 @@ class Verbs(click.Group):
                 code = super().main(args, prog_name, obj=console, **extra)
                 console.stdout.flush()
         except SystemExit:
-            # The shell has been told how to complete a line: click ends then, and nothing went wrong.
+            # The shell has got the completions of a line: click ends then, and nothing went wrong.
             raise
         except BaseException as error:
             code = report_error(error, console)

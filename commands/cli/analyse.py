@@ -8,8 +8,7 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.replay_options import (
+from commands.cli.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
@@ -23,6 +22,7 @@ from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
 _MOST_ROWS: Final = 1000
@@ -48,7 +48,7 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Replay INPUT and tell what is in it.
+    """Replay INPUT and report what is in it.
 
     Traffic by stream, topic and application; subscriptions never matched; topics never subscribed; duplicate deliveries
     from overlapping subscriptions; retained publications that nobody reads; errors by reason and program. The report,

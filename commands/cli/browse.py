@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from commands.cli.console import Console
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 
 
 @click.command(epilog="\b\nExample:\n  qpubsub browse -m QM1 SUB.Q --limit 1 | qpubsub decode")

@@ -1,4 +1,4 @@
-"""``qpubsub check``: whether the bridge would work with the brokers that it is told of."""
+"""``qpubsub check``: whether the bridge would work with the brokers that are configured."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
@@ -23,6 +22,7 @@ from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
 from commands.qmgr.store.port import LoadedState
+from commands.terminal.console import Console, ExitCode
 from streams.namelists import QUEUE_NAMELIST
 
 
@@ -58,7 +58,7 @@ def command(
         if as_json:
             console.data(json.dumps(finding.as_dict()))
         else:
-            _tell(console, finding)
+            _report(console, finding)
     if not as_json:
         console.say("nothing is missing" if not missing else f"{missing} missing")
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
@@ -71,7 +71,7 @@ def _of_files(store: QueueManagerStore) -> list[CheckResult]:
     return [CheckResult(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
 
 
-def _tell(console: Console, finding: CheckResult) -> None:
+def _report(console: Console, finding: CheckResult) -> None:
     console.data(f"{'ok  ' if finding.ok else 'MISSING'} {finding.subject}: {finding.what}")
     for line in finding.mend:
         console.data(f"        {line}")

@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import STDIN, capture_files
+from commands.cli.options.captures import STDIN, capture_files
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, put_time, read_captures, write_captures
 from rfh2.errors import CaptureError
@@ -24,7 +24,7 @@ Examples:
   qpubsub convert --to qload --queue SYSTEM.BROKER.CONTROL.QUEUE regsub.dat >regsub.qload
 
 \b
-Exit codes: 0 all converted, 1 some could not be read or written (each is told), 2 a file is missing.
+Exit codes: 0 all converted, 1 some could not be read or written (each is reported), 2 a file is missing.
 """
 
 
@@ -48,7 +48,8 @@ def command(
     """Turn the captured messages in FILEs, or on stdin, into another format.
 
     A directory is read with all the files in it. Messages are read and written one at a time: size does not matter.
-    With --output the file appears when it is whole. What a format has no place for is told; nothing else is changed.
+    With --output the file appears when it is whole. What a format has no place for is reported; nothing else is
+    changed.
     """
     for file in files:
         if file != STDIN and not file.exists():
@@ -57,13 +58,13 @@ def command(
     with console.progress("messages converted") as advance:
         messages = conversion.messages(_records(console, files or (STDIN,), form, queue))
         count = _write(console, _counted(messages, advance), target_format, output, conversion)
-    conversion.tell_losses()
+    conversion.report_losses()
     console.say(f"{count} messages converted to {target_format}" + (f", {output}" if output else ""))
     return ExitCode.PROBLEMS if conversion.problems else ExitCode.DONE
 
 
 class _Conversion:
-    """One run of the verb: tells what cannot be read or written, and counts what the target has no place for."""
+    """One run of the verb: reports what cannot be read or written, and counts what the target has no place for."""
 
     def __init__(self, console: Console, target_format: str) -> None:
         self._console, self._format = console, target_format
@@ -72,7 +73,7 @@ class _Conversion:
         self.problems = 0
 
     def messages(self, records: Iterator[CaptureRecord]) -> Iterator[CapturedMessage]:
-        """The messages of *records*; a problem is told and passed over."""
+        """The messages of *records*; a problem is reported and passed over."""
         for record in records:
             if record.message is None:
                 self._report(str(record.problem))
@@ -81,10 +82,10 @@ class _Conversion:
                 yield record.message
 
     def refused(self, _message: CapturedMessage, error: CaptureError) -> None:
-        """Tell of a message that the target cannot hold."""
+        """Report a message that the target cannot hold."""
         self._report(str(error))
 
-    def tell_losses(self) -> None:
+    def report_losses(self) -> None:
         """Say which fields the target has no place for."""
         if self._lost:
             lost = ", ".join(f"{field} of {count} messages" for field, count in sorted(self._lost.items()))

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import QueueManager
-from commands.cli.console import Console
-from commands.cli.options import HOME
+from commands.cli.options.queue_manager import HOME
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 
 
 @click.command(epilog="\b\nExample:\n  qpubsub create QM1")

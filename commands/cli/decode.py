@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import capture_files, records
+from commands.cli.options.captures import capture_files, records
 from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, problem_lines, view
+from commands.terminal.console import Console, ExitCode
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import Paint, TextRole
 from rfh2.explain.describe import describe_unreadable
@@ -63,7 +63,7 @@ def command(
     """Explain the captured messages in FILEs, or on stdin.
 
     Each message is shown with every field of its descriptor and headers: offset, bytes, name, value, and what the value
-    means. Folders are read, the command is told in one sentence, and everything that is wrong is listed with a code
+    means. Folders are read, the command is put in one sentence, and everything that is wrong is listed with a code
     that docs/problems.md explains. Offsets count from the first byte behind the MQMD.
 
     A message that cannot be decoded to its end is shown as far as it can be, and the rest of its bytes as they are.

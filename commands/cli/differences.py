@@ -9,8 +9,7 @@ from typing import Final, Protocol
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.replay_options import (
+from commands.cli.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
@@ -25,6 +24,7 @@ from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
 _BATCH_ROWS: Final = 10_000

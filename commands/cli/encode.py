@@ -13,9 +13,9 @@ import click
 from click.core import ParameterSource
 from pydantic import ValidationError
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import STDIN
+from commands.cli.options.captures import STDIN
 from commands.explain.build import CommandSpec, command_message
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID

@@ -10,8 +10,8 @@ import click
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from commands.cli.console import Console, ExitCode
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.captures.jsonl import clause
@@ -129,7 +129,7 @@ def _write(workload: Workload, path: Path, form: str, start: int, end: int, adva
 
 
 def _left_out(_message: CapturedMessage, _error: CaptureError) -> None:
-    """What the format cannot hold is missing from the count, which is told."""
+    """What the format cannot hold is missing from the count, which is reported."""
 
 
 def _counted(messages: Iterable[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:

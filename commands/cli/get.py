@@ -8,9 +8,9 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import DYNAMIC_NAME, Close, QueueManagerStore, UnknownQueueError
+from commands.terminal.console import Console
 
 _BATCH: Final = 100
 _WAIT: Final = "Wait this long for messages when there are none left."

@@ -12,9 +12,7 @@ from typing import Final
 import click
 
 from commands.broker.selection import Selection
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
-from commands.cli.users import current_user, groups_of
+from commands.cli.options.queue_manager import queue_manager
 from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import Keeper, UnitQueues
@@ -22,6 +20,8 @@ from commands.mqsc.script import lines_of
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.users import current_user, groups_of
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 
@@ -53,7 +53,7 @@ def command(console: Console, qmgr: str, home: Path, script: Path, as_json: bool
         while some := list(islice(script_statements, batch)):
             for statement, answer in runner.run(some):
                 tally.count(answer)
-                _tell(console, statement, answer, as_json)
+                _show_answer(console, statement, answer, as_json)
             console.stdout.flush()
     for line in tally.lines:
         if as_json:
@@ -78,7 +78,7 @@ def _text(data: bytes, source: str) -> str:
         raise click.UsageError(f"{source}: it is not UTF-8 at byte {error.start}") from None
 
 
-def _tell(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
+def _show_answer(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
     if as_json:
         about = {"number": statement.number, "line": statement.line, "command": statement.text}
         console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))

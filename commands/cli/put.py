@@ -11,11 +11,11 @@ from typing import Final
 import click
 
 from commands.broker.objects import TEMPORARY, is_object_name
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import capture_files, records
-from commands.cli.options import queue_manager
+from commands.cli.options.captures import capture_files, records
+from commands.cli.options.queue_manager import queue_manager
 from commands.headers.qmgr_renaming import other_qmgr, renamed
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.mqmd import name_of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 
 from commands.broker.puts import PutKind
-from commands.cli.console import Console, ExitCode
-from commands.cli.replay_options import (
+from commands.cli.options.replays import (
     MOST_SHOWN,
     PYARROW_MISSING,
     SPARK_MISSING,
@@ -28,16 +29,24 @@ from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
 
 if TYPE_CHECKING:
-    from commands.replay.put_columns import PutsParquet
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
+    from commands.replay.put_columns import PutsParquet
+    from commands.replay.spark.following import Batch, Following
+
+_LOOK_S: Final = 1
+_NAP_S: Final = 0.1
 _TRANSCRIPT_IN_MEMORY: Final = 8 * 1024 * 1024
 
 
 @click.command(
-    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --tell\n"
+    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --transcript\n"
     "  qpubsub replay --engine spark --input captures/ --output puts.parquet\n"
     "  qpubsub replay --engine spark --follow --checkpoint place/ --input arriving/ --output puts.jsonl"
 )
@@ -49,7 +58,8 @@ _TRANSCRIPT_IN_MEMORY: Final = 8 * 1024 * 1024
     type=click.Path(path_type=Path),
     help="The puts: a .jsonl or .parquet file; with Spark a directory of that name.",
 )
-@click.option("--tell", is_flag=True, help="Tell on stdout what each command came to, and who received what.")
+@click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
+@click.option("--tell", is_flag=True, hidden=True, help="The former name of --transcript.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -79,6 +89,7 @@ def command(
     *,
     options: ReplayOptions,
     target: Path,
+    transcript: bool,
     tell: bool,
     checkpoint: Path | None,
     follow: bool,
@@ -94,18 +105,21 @@ def command(
     directory of its own: killed at any moment and started again, no put is lost and none is there twice.
     """
     check_suffix(target)
+    if tell:
+        console.say("--tell is now --transcript")
+        transcript = True
     if checkpoint is not None:
-        if not options.on_spark or tell:
-            raise click.UsageError("--checkpoint needs --engine spark, and no --tell")
+        if not options.on_spark or transcript:
+            raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
         if idle_s is not None and not (hold and follow):
             raise click.UsageError("--idle needs --hold and --follow")
         return _continuous(console, options, target, checkpoint, follow=follow, hold=hold, idle_s=idle_s)
     if follow or hold or idle_s is not None:
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
-        return _here(console, options, target, transcript=tell)
-    if tell:
-        raise click.UsageError("--tell is for the local engine: a replay on Spark has too much to tell")
+        return _here(console, options, target, transcript=transcript)
+    if transcript:
+        raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
     return _on_spark(console, options, target)
 
 
@@ -172,13 +186,62 @@ def _continuous(
     idle_s: float | None,
 ) -> ExitCode:
     with importing(SPARK_MISSING):
-        from commands.cli.following import run_continuous  # noqa: PLC0415
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
     setup, semantics = options.setup, options.semantics
     order = Following(options.source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
     order.check()
     with spark_session(options) as spark:
-        return run_continuous(console, spark, order, once=not follow)
+        return _follow(console, spark, order, once=not follow)
+
+
+def _follow(console: Console, spark: SparkSession, following: Following, *, once: bool) -> ExitCode:
+    """Run a continuous replay; once: end when what is there now is done. *following* is checked."""
+    from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE  # noqa: PLC0415 - Spark is an extra
+    from commands.replay.spark.streaming import LATE, PROBLEM  # noqa: PLC0415
+
+    stop = threading.Event()
+    kinds: Counter[str] = Counter()
+    with stopping(stop), console.progress("puts written") as advance:
+
+        def show(batch: Batch) -> None:
+            before = kinds[PROBLEM]
+            kinds.update(batch.kinds)
+            advance(sum(batch.kinds.values()))
+            for line in batch.problem_texts[: max(0, MOST_SHOWN - before)]:
+                console.warn(line)
+
+        with following.running(spark, show, once=once) as query:
+            if not once:
+                console.say(f"waiting for captures in {following.source}; Ctrl-C ends it")
+            while not stop.is_set() and not query.awaitTermination(_LOOK_S):
+                pass
+            interrupted = stop.is_set()
+            if interrupted:
+                _end_after_batch(console, query, stop)
+                # Of a batch that is broken off, which is tried again the next time, Spark would say much.
+                spark.sparkContext.setLogLevel("OFF")
+    target = following.target
+    if kinds[PROBLEM]:
+        console.warn(f"{kinds[PROBLEM]} records could not be read; see {target}/batch=*/{PROBLEM_FILE}")
+    if kinds[LATE]:
+        console.warn(
+            f"{kinds[LATE]} messages came too late, or with a seq that another one has, and were not replayed: "
+            f"they are in {target}/batch=*/{LATE_FILE}"
+        )
+    made = f"{kinds[PutKind.PUBLICATION]} publications, {kinds[PutKind.RESPONSE]} responses"
+    console.say(f"{made}, {kinds[PutKind.DEADLETTER]} dead letters written to {target}")
+    if interrupted:
+        console.say("the same command goes on from here")
+    return ExitCode.PROBLEMS if kinds[PROBLEM] or kinds[LATE] or kinds[PutKind.DEADLETTER] else ExitCode.DONE
+
+
+def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Event) -> None:
+    """Wait for the end of the batch that is under way; a second signal breaks it off."""
+    stop.clear()
+    if query.status["isTriggerActive"]:
+        console.say("ending after this batch; Ctrl-C breaks it off")
+    while query.isActive and query.status["isTriggerActive"] and not stop.wait(_NAP_S):
+        pass
 
 
 def _sum_up(console: Console, counts: ReplayCounts, problems: int, target: Path) -> ExitCode:

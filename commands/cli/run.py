@@ -16,20 +16,20 @@ import click
 
 from commands.broker.budget import Budget
 from commands.broker.puts import Put
-from commands.cli.console import Console, ExitCode
-from commands.cli.journal import Journal, last_status
-from commands.cli.options import queue_manager
-from commands.cli.recorder import Recorder
-from commands.cli.stopping import stopping
-from commands.cli.supervising import SupervisedWatch, supervised
-from commands.cli.users import groups_of
-from commands.cli.working import Page
+from commands.cli.options.queue_manager import queue_manager
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Link, Places
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.tally import ProcessorTally
+from commands.running.journal import Journal, last_status
+from commands.running.recorder import Recorder
+from commands.running.supervisor import SupervisedWatch, supervised
+from commands.running.work_page import WorkPage
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.stopping import stopping
+from commands.terminal.users import groups_of
 
 _log = logging.getLogger("qpubsub.run")
 
@@ -115,8 +115,8 @@ def command(
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
     A command and all that it causes are committed together: killed at any moment and started again, no persistent
-    message is lost and none is processed twice. Without --once it waits for messages until it is told to stop (Ctrl-C,
-    SIGTERM). Commands that failed, and why, are told on stderr; what cannot be answered is on the dead-letter queue.
+    message is lost and none is processed twice. Without --once it waits for messages until it is stopped (Ctrl-C,
+    SIGTERM). Commands that failed are reported on stderr; what cannot be answered is on the dead-letter queue.
 
     With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers;
     --once then waits until the tree has got, and has sent, all that there is.
@@ -130,7 +130,7 @@ def command(
     page = None
     if console.is_the_process:
         worker = supervised(console, directory_of(home, qmgr), budget.time_s)
-        if not isinstance(worker, Page):
+        if not isinstance(worker, WorkPage):
             return worker
         page = worker
     stop = threading.Event()
@@ -208,9 +208,10 @@ def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> 
 
 
 def _sum(tally: ProcessorTally) -> str:
+    to_tree = f", {tally.linked} publications for the topic tree" if tally.linked else ""
     return (
         f"{tally.commands} commands ({tally.errors} in error): {tally.publications} publications, "
-        f"{tally.responses} responses, {tally.dead_letters} dead letters"
+        f"{tally.responses} responses, {tally.dead_letters} dead letters{to_tree}"
     )
 
 

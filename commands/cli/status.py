@@ -12,11 +12,11 @@ from typing import Any, Final
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
-from commands.cli.console import Console, ExitCode
-from commands.cli.journal import last_status
-from commands.cli.options import queue_manager
-from commands.cli.working import being_worked_on
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.running.journal import last_status
+from commands.running.work_page import being_worked_on
+from commands.terminal.console import Console, ExitCode
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text
@@ -27,6 +27,7 @@ from streams.namelists import QUEUE_NAMELIST
 # So many dead letters are looked into; there may be millions.
 _LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
+_COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
 @click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json | jq .input.oldest_s")
@@ -205,7 +206,8 @@ def _why_dead(row: dict[str, Any]) -> str:
 
 def _processor_line(processor: dict[str, Any]) -> str:
     done = processor.get("done") or {}
-    counted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.items() if count)
+    names = {name: _COUNTED.get(name, name.replace("_", " ")) for name in done}
+    counted = ", ".join(f"{count:,} {names[name]}" for name, count in done.items() if count)
     if not processor["running"]:
         return (
             f"No processor is running; the last one did {counted or 'nothing'}" if done else "No processor is running"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.explain.pictures import page, svg, text_tree
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from rfh2.terminal_escape import visible
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.outline import Outline, outline
@@ -31,7 +31,7 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
 
     A square is a topic object, a triangle a stream or a subscription point that lies there, a circle a subscription
     (its name, or its queue), a diamond a retained publication. Streams and subscription points that get in each
-    other's way, and streams without a topic object, are told on stderr.
+    other's way, and streams without a topic object, are reported on stderr.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         objects, subscriptions, retained = store.load_state()

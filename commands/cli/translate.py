@@ -7,11 +7,11 @@ from typing import Final
 
 import click
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.inputs import capture_files, records
+from commands.cli.options.captures import capture_files, records
 from commands.explain.equivalents.render import DIALECTS, render, render_unreadable
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.headers.response import Completion
+from commands.terminal.console import Console, ExitCode
 
 _EPILOG: Final = """\b
 Examples:

@@ -96,7 +96,7 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
 
 
 def _none(partial: PartialMessage) -> Iterator[Problem]:
-    """A message without a command, where only commands belong; one that is broken was told of already."""
+    """A message without a command, where only commands belong; one that is broken was reported already."""
     message = partial.message
     if partial.captured.queue not in _BROKER_QUEUES:
         return
@@ -127,7 +127,7 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
         try:
             command = parse(message)
         except DecodeError:
-            return  # the text as it stands was told of already
+            return  # the text as it stands was reported already
         except CommandError as error:
             left_out = frozenset(culprits)
             left = [pair for pair in text.pairs if pair not in left_out]

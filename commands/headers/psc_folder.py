@@ -35,7 +35,7 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
     """The psc folders of *header*, and all its other folders, each in order.
 
     A NameValueData that holds a psc folder among others is taken apart; every other one stays as it is, byte for byte.
-    Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it tells the
+    Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it gives the
     fault.
     """
     commands: list[Folder] = []

@@ -192,8 +192,8 @@ class PublicationCache:
         puts, data, stamp = outcome.puts, arrival.body[len(head) :], _stamp(arrival.now)
         mds = [put.message.mqmd.encode() for put in puts]
         for n, (put, md) in enumerate(zip(puts, mds, strict=True), 1):
-            told = put.kind is PutKind.PUBLICATION and put.body.endswith(data)
-            if not told or md[_ID] != message_id(self._qmgr, arrival.seq, n) or md[_STAMP] != stamp:
+            ends_with_data = put.kind is PutKind.PUBLICATION and put.body.endswith(data)
+            if not ends_with_data or md[_ID] != message_id(self._qmgr, arrival.seq, n) or md[_STAMP] != stamp:
                 return None
         return CacheEntry(
             topics,

@@ -2,7 +2,7 @@
 
 No limit inside a program holds for everything: a call into C that does not return keeps the interpreter, and with it
 every thread and every signal handler. So somebody outside has to know on which message the processor is, and on which
-messages it died before (``commands.cli.supervising``).
+messages it died before (``commands.running.supervisor``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Blame:
 
 
 class Watch(Protocol):
-    """Told what the processor does. Between ``begin`` and ``worked_out`` OverdueError may come out of anything."""
+    """Called as the processor goes on. Between ``begin`` and ``worked_out`` OverdueError may come out of anything."""
 
     def begin(self, message: StoredMessage, held: bool) -> None:
         """Work on *message* begins; held: in a unit of work, for which other programs wait."""

@@ -147,7 +147,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence
 
 
 def cell_text(value: str | int | datetime | None, name: str = "") -> str:
-    """A value for people. name: of its column; a reason is told by its name, too."""
+    """A value for people. name: of its column; a reason code is followed by its name."""
     if value is None:
         return ""
     if isinstance(value, datetime):

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import HOME, complete_queue_manager
+from commands.cli.options.queue_manager import HOME, complete_queue_manager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import make_directory, private
+from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME

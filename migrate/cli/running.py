@@ -1,9 +1,9 @@
-"""Carrying a plan out from the command line: what may fail fails before anything is changed, or is told afterwards.
+"""Carrying a plan out from the command line: what may fail fails before anything is changed, or is reported afterwards.
 
 log       opened, and what was read written to it
 outputs   written whole, beside their places
 apply     one transaction, with the report in the queue manager's directory
---------- from here on the migration is done: what cannot be written is told, and the exit code is 1
+--------- from here on the migration is done: what cannot be written is reported, and the exit code is 1
 outputs   moved to their places
 log       what was done
 stdout    the report
@@ -20,9 +20,9 @@ from typing import Literal, TextIO
 
 import click
 
-from commands.cli.console import Console, ExitCode
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import make_directory, private
+from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices
 from migrate.ledger import Severity
@@ -70,7 +70,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
             log.writer.write(_ending(error, log.is_done))
         raise
     finally:
-        # What it held back is either on the disk by now, or has been told of.
+        # What it held back is either on the disk by now, or has been reported.
         with suppress(OSError):
             stream.close()
 
@@ -127,7 +127,7 @@ def carry_out(
         console.say(f"scripts and report are in {wanted.out}")
     after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
     after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
-    tell_errors(console, plan)
+    warn_of_errors(console, plan)
     return ExitCode.PROBLEMS if after.failed or plan.warning_count else ExitCode.DONE
 
 
@@ -172,7 +172,7 @@ def _print_report(console: Console, found: dict[str, object], as_json: bool) -> 
         raise
 
 
-def tell_errors(console: Console, plan: MigrationPlan) -> None:
+def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
     """Errors go to the terminal as well: each is something that would be lost without a person."""
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.cli.console import Console, ExitCode
-from commands.cli.options import queue_manager
+from commands.cli.options.queue_manager import queue_manager
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
@@ -160,7 +160,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
 
 
 def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
-    """Runbooks for the hierarchy that the sources tell of; none where there is no neighbour."""
+    """Runbooks for the hierarchy in the sources; none where there is no neighbour."""
     topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
     if asked.cluster is not None:

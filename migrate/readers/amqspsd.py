@@ -17,7 +17,7 @@
         RegistrationOptions: CorrelAsId VariableUserId
 
 Columns of IBM's own program are not known: case, colons and indentation do not matter here, each registration begins
-with its QMgrName, and a line that means nothing is reported. The listing tells neither headers nor expiry: both are
+with its QMgrName, and a line that means nothing is reported. The listing has neither headers nor expiry: both are
 noted as unknown. Registrations that the counts announce and that are not listed (anonymous ones) are reported.
 """
 

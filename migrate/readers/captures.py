@@ -4,7 +4,7 @@ What a captured message is to a migration:
 
 * a command on the control queue or on a stream queue: replayed, by one broker for each stream, as version 6 kept its
   streams apart (names, identities, retained publications); the state at the end is the broker's;
-* a publication in PCF on a metatopic: the broker telling about itself (``metatopics``);
+* a publication in PCF on a metatopic: the broker about itself (``metatopics``);
 * a publication that a broker put: a retained one where it says so; otherwise something delivered, which is a message
   and no state, as is whatever else lies on a queue: counted, an item for each queue.
 
@@ -125,11 +125,11 @@ def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -
         if foreign.takes(message.qmgr, unit):
             continue
         one = _Traffic(unit, message)
-        told = _told_by_broker(one, left, foreign)
-        if told is None:
+        items = _broker_items(one, left, foreign)
+        if items is None:
             traffic.append(one)
         else:
-            yield from told
+            yield from items
     ordered = _ordered(traffic, numbered)
     if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
         why = "they were taken in the order of their times, not in that of the source"
@@ -177,7 +177,7 @@ class _Foreign:
         return True
 
     def add(self, qmgr: str, source: Source) -> None:
-        """Count a message that tells of queue manager *qmgr*."""
+        """Count a message about queue manager *qmgr*."""
         self.counts[source.file, qmgr] += 1
         self.places.setdefault((source.file, qmgr), source)
 
@@ -229,7 +229,7 @@ def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
     ]
 
 
-def _told_by_broker(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item] | None:
+def _broker_items(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item] | None:
     """The items of a message that a broker put; none for a delivery; None for a message that is not a broker's."""
     try:
         one.decoded = one.message.decode()
@@ -244,13 +244,13 @@ def _told_by_broker(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item]
                 foreign.add(metatopic.qmgr, one.source)
                 return []
             return list(metatopics.read(publication, one.source))
-        told = delivered_publication(message)
+        delivered = delivered_publication(message)
     except QPubSubError:
         return None
-    if told is None:
+    if delivered is None:
         return None
-    if told.is_retained:
-        return [_copy(told, message, topic, one) for topic in told.topics]
+    if delivered.is_retained:
+        return [_copy(delivered, message, topic, one) for topic in delivered.topics]
     queue = one.message.queue
     if message.mqmd.put_appl_type == MQAT_BROKER and queue not in ("", DEFAULT_STREAM):
         left.add(one.source, f"publications on {queue}", "they were delivered: messages, which stay where they are")
@@ -258,12 +258,12 @@ def _told_by_broker(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item]
     return None
 
 
-def _copy(told: Delivered, message: Message, topic: str, one: _Traffic) -> LegacyRetained:
+def _copy(delivered: Delivered, message: Message, topic: str, one: _Traffic) -> LegacyRetained:
     return LegacyRetained(
         source=one.source,
         topic=topic,
-        stream=told.stream or DEFAULT_STREAM,
-        sub_point=told.sub_point,
+        stream=delivered.stream or DEFAULT_STREAM,
+        sub_point=delivered.sub_point,
         md_hex=message.mqmd.encode().hex(),
         body_hex=one.message.body_hex,
         published_at=one.message.time,

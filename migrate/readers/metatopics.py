@@ -4,8 +4,8 @@
     MQ/<QMgr, 48 characters>/StreamSupport | Parent | Children        on the administration stream
 
 A new registration begins at each RegistrationQMgrName: the parameters behind it may be absent, so counting them across
-registrations would mix them up. Messages of the forms that tell less (Topics, Summary, Identities without options) are
-kept as items where they announce more than they tell.
+registrations would mix them up. Messages of the forms that have less (Topics, Summary, Identities without options) are
+kept as items where they announce more than they list.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def metatopic_published(publication: Pcf) -> Metatopic | None:
 
 
 def read(publication: Pcf, source: Source) -> Iterator[Item]:
-    """The items that a publication on a metatopic tells; Unread where it is none."""
+    """The items in a publication on a metatopic; Unread where it is none."""
     try:
         topic = text_of(publication.first(pcf.MQCACF_TOPIC)) or ""
         stream = text_of(publication.first(pcf.MQCACF_STREAM_NAME)) or DEFAULT_STREAM
@@ -87,12 +87,12 @@ def read(publication: Pcf, source: Source) -> Iterator[Item]:
         if metatopic is None:
             yield Unread(source=source, text=topic, why="a PCF publication on no metatopic")
             return
-        yield from _told(publication, metatopic, stream, source)
+        yield from _items_of(publication, metatopic, stream, source)
     except DecodeError as error:
         yield Unread(source=source, text="PCF publication", why=str(error))
 
 
-def _told(publication: Pcf, metatopic: Metatopic, stream: str, source: Source) -> Iterator[Item]:
+def _items_of(publication: Pcf, metatopic: Metatopic, stream: str, source: Source) -> Iterator[Item]:
     if metatopic.what == "StreamSupport":
         for parameter in publication.all(pcf.MQCACF_SUPPORTED_STREAM_NAME):
             for name in _texts(parameter):

@@ -1,6 +1,6 @@
-"""One registration as metatopics tell it, in PCF or printed: from its fields to a subscription or a publisher.
+"""One registration as metatopics have it, in PCF or printed: from its fields to a subscription or a publisher.
 
-Neither the header the subscriber registered with nor the expiry of the registration is told; both are in ``unknown``.
+Neither the header the subscriber registered with nor the expiry of the registration is there; both are in ``unknown``.
 The options are the sum of MQREGO bits, as a number, or their words.
 """
 
@@ -19,7 +19,7 @@ _NO_CORREL_ID = "0" * 48
 
 @dataclass(slots=True)
 class Registration:
-    """Fields by the names of LegacySubscription; time and options as told."""
+    """Fields by the names of LegacySubscription; time and options as they stand there."""
 
     source: Source
     fields: dict[str, str] = field(default_factory=dict)
@@ -33,31 +33,33 @@ class Registration:
             self.fields[name] = value
 
 
-def subscription_of(told: Registration, topic: str, stream: str) -> LegacySubscription:
-    """The subscription that *told* is."""
-    options = REGISTRATION.read([told.fields["options"]] if told.fields.get("options") else [])
+def subscription_of(registration: Registration, topic: str, stream: str) -> LegacySubscription:
+    """The subscription of *registration*."""
+    options = REGISTRATION.read([registration.fields["options"]] if registration.fields.get("options") else [])
     words = tuple(word for word in options.words if word != NONE)
     unknown_options = list(options.unknown)
-    correl_id = told.fields.get("correl_id", "")
+    correl_id = registration.fields.get("correl_id", "")
     if correl_id and not _CORREL_ID.fullmatch(correl_id):
         unknown_options.append(f"CorrelId {correl_id}")
         correl_id = ""
-    as_identity = "CorrelAsId" in words or ("options" not in told.fields and correl_id not in ("", _NO_CORREL_ID))
-    time = told.fields.get("time", "")
+    as_identity = "CorrelAsId" in words or (
+        "options" not in registration.fields and correl_id not in ("", _NO_CORREL_ID)
+    )
+    time = registration.fields.get("time", "")
     created = of_hundredths(time)
     if time and created is None:
         unknown_options.append(f"Time {time}")
     return LegacySubscription(
-        source=told.source,
+        source=registration.source,
         topic=topic,
         stream=stream,
-        qmgr=told.fields.get("qmgr", ""),
-        queue=told.fields.get("queue", ""),
+        qmgr=registration.fields.get("qmgr", ""),
+        queue=registration.fields.get("queue", ""),
         correl_id=correl_id if as_identity and correl_id else None,
-        user=told.fields.get("user", ""),
-        name=told.fields.get("name") or None,
-        user_data=told.fields.get("user_data"),
-        identities=tuple(told.identities),
+        user=registration.fields.get("user", ""),
+        name=registration.fields.get("name") or None,
+        user_data=registration.fields.get("user_data"),
+        identities=tuple(registration.identities),
         exclusive="JoinExcl" in words or "Locked" in words,
         options=words,
         unknown_options=tuple(unknown_options),
@@ -66,17 +68,17 @@ def subscription_of(told: Registration, topic: str, stream: str) -> LegacySubscr
     )
 
 
-def publisher_of(told: Registration, topic: str, stream: str) -> Publisher:
-    """The publisher that *told* is."""
-    options = REGISTRATION.read([told.fields["options"]] if told.fields.get("options") else [])
-    correl_id = told.fields.get("correl_id", "")
+def publisher_of(registration: Registration, topic: str, stream: str) -> Publisher:
+    """The publisher of *registration*."""
+    options = REGISTRATION.read([registration.fields["options"]] if registration.fields.get("options") else [])
+    correl_id = registration.fields.get("correl_id", "")
     return Publisher(
-        source=told.source,
+        source=registration.source,
         topic=topic,
         stream=stream,
-        qmgr=told.fields.get("qmgr", ""),
-        queue=told.fields.get("queue", ""),
+        qmgr=registration.fields.get("qmgr", ""),
+        queue=registration.fields.get("queue", ""),
         correl_id=correl_id if _CORREL_ID.fullmatch(correl_id) else None,
-        user=told.fields.get("user", ""),
+        user=registration.fields.get("user", ""),
         options=(*(word for word in options.words if word != NONE), *options.unknown),
     )

@@ -37,8 +37,8 @@ _MAX_TEXT_BYTES: Final = 1 << 30
 def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.MQ) -> LegacyState:
     """The legacy state of queue manager *qmgr* in *sources*.
 
-    sources: paths, each with ``KIND=`` before it where content is not enough to tell what it is. product: whose broker
-    it was, which tells what wildcards mean. Raises MigrationError where a source is missing or a directory without
+    sources: paths, each with ``KIND=`` before it where content is not enough to know what it is. product: whose broker
+    it was, which decides what wildcards mean. Raises MigrationError where a source is missing or a directory without
     files; what a source holds and nobody understands is in the state.
     """
     items: list[Item] = []
@@ -150,7 +150,7 @@ def _states(file: Path, qmgr: str) -> list[Item]:
 
 
 def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
-    """*items* of one text; where it says that it tells of another queue manager's broker alone, one item that says so.
+    """*items* of one text; where it says that it is about another queue manager's broker alone, one item that says so.
 
     A listing has one broker, and everything in it is that broker's.
     """

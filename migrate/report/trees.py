@@ -100,5 +100,5 @@ def _children(node: _TreeNode, indent: str) -> Iterator[str]:
 
 def _counts(node: _TreeNode) -> str:
     subscriptions, retained = node.total()
-    told = [f"{subscriptions} subscriptions"] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
-    return f"  ({', '.join(told)})" if told else ""
+    counts = [f"{subscriptions} subscriptions"] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
+    return f"  ({', '.join(counts)})" if counts else ""

@@ -10,7 +10,7 @@ from rfh2.chain import sniffed
 from rfh2.mqmd import Mqmd
 
 START_BYTES = 8
-"""A StrucId and a Version: enough of a message to tell that it is one."""
+"""A StrucId and a Version: enough of a message to know that it is one."""
 
 _MQMD_IDS = (b"MD  ", "MD  ".encode(EBCDIC_FIELDS))
 _HEADER_IDS = tuple(name.encode(charset) for name in ("RFH ", "DLH ") for charset in ("ascii", EBCDIC_FIELDS))

@@ -2,7 +2,7 @@
 
 Each message is its MQMD (version 1 or 2, either byte order, ASCII or EBCDIC), its headers and its data; between two
 messages stands ``#@#@#``. Those five bytes may occur in data, so they separate only where a message begins behind
-them: an MQMD, or a header that can be told by its StrucId and Version. RFHUtil can put a block of message properties,
+them: an MQMD, or a header that is known by its StrucId and Version. RFHUtil can put a block of message properties,
 ended by ``$%$%$``, before an MQMD: such a message is refused, for to drop its properties would change it.
 """
 

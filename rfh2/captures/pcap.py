@@ -78,7 +78,10 @@ class _Connection:
         self._ends = (one, other)
         self._flows = (Flow(), Flow())
         self._streams: list[TshStream | None] = [None, None]
-        self._gaps: list[tuple[int, int] | None] = [None, None]  # position, size; to be told once the flow proves MQ
+        self._gaps: list[tuple[int, int] | None] = [
+            None,
+            None,
+        ]  # position, size; to be reported once the flow proves MQ
         self._channel = Channel()
         self._position = 0
         self._time: datetime | None = None
@@ -126,7 +129,7 @@ class _Connection:
                 self._gaps[direction] = self._gaps[direction] or (begun, piece.size_bytes)
                 if stream is not None:
                     if stream.is_mq:
-                        yield from self._told_gap(direction)
+                        yield from self._reported_gap(direction)
                     stream.lose()
                 self._channel.lose(direction)
                 continue
@@ -135,14 +138,14 @@ class _Connection:
                 stream = self._streams[direction] = TshStream(from_start=from_start)
                 yield from self._encryption(direction, piece)
             for found in stream.feed(piece, self._position):
-                yield from self._told_gap(direction)
+                yield from self._reported_gap(direction)
                 if isinstance(found, OutOfStep):
                     self._channel.lose(direction)
                     yield Unreadable(found.position, f"no segment begins where one is due in {self._label(direction)}")
                 else:
                     yield from self._channel.take(found, direction, self._time)
 
-    def _told_gap(self, direction: int) -> Iterator[Unreadable]:
+    def _reported_gap(self, direction: int) -> Iterator[Unreadable]:
         gap, self._gaps[direction] = self._gaps[direction], None
         if gap is not None:
             yield Unreadable(gap[0], f"{gap[1]} bytes of {self._label(direction)} were not captured")

@@ -57,7 +57,7 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """What a reader is told beside the bytes: the name for its problems, and where its ``seq`` comes from.
+    """What a reader is given beside the bytes: the name for its problems, and where its ``seq`` comes from.
 
     expanded_bytes: how much of a record may be made of data that the capture does not hold.
     """

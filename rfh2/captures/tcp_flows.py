@@ -28,7 +28,7 @@ _LINKS = {
 }
 _RAW_IP = frozenset({12, 14, 101, 228, 229})
 
-# What tcpdump captures of a frame unless told otherwise. dpkt copies the rest of a frame for each IPv6 extension
+# What tcpdump captures of a frame by default. dpkt copies the rest of a frame for each IPv6 extension
 # header: without a bound a frame takes the square of its length.
 _FRAME_BYTES = 262_144
 _SETTLING_SEGMENTS = 4

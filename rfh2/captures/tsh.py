@@ -131,7 +131,7 @@ class TshStream:
             self._state = _State.LOST
 
     def _segment_size(self) -> int | None:
-        """Length of the segment that begins here; None: too few bytes to tell; 0: none does."""
+        """Length of the segment that begins here; None: too few bytes to know; 0: none does."""
         held = self._held
         if len(held) < 4:
             return None if any(name.startswith(held) for name in _IDS) else 0

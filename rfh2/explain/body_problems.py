@@ -54,7 +54,7 @@ def _text(partial: PartialMessage) -> Iterator[Problem]:
     unnamed = ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT)
     codec = "ascii" if unnamed else text_codec(ccsid, message.body_encoding)
     if codec is None:
-        return  # whoever named the CCSID is told that it is not known
+        return  # an unknown CCSID is reported where it is named
     mark = _MARKS.get(message.body[:2])
     if codec in _UTF16 and mark is not None and mark != byte_order(message.body_encoding):
         why = f"a byte order mark says {mark}-endian, Encoding {message.body_encoding} the other"

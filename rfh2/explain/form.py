@@ -1,7 +1,7 @@
 """The JSON form of a decoded message: what ``decode --json`` prints, one object a message, and ``encode`` reads.
 
 Names and shapes are an interface (docs/problems.md has the problem codes). ``captured`` keeps the message as it was
-captured, so that ``encode`` can tell what was edited; everything else may be edited (see ``rebuild``).
+captured, so that ``encode`` sees what was edited; everything else may be edited (see ``rebuild``).
 """
 
 from __future__ import annotations

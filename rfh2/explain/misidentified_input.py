@@ -1,7 +1,7 @@
 """What bytes look like that are no MQ message: for somebody who saved one in a form that is not read, or not all of it.
 
 Only beginnings are looked at, so that the cost does not depend on the message; each look-alike has one test, and the
-first that fits is told, with what to do about it.
+first that fits is reported, with what to do about it.
 """
 
 from __future__ import annotations

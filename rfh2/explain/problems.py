@@ -1,4 +1,4 @@
-"""What is wrong with a message on the wire: everything that can be told without knowing what a command means."""
+"""What is wrong with a message on the wire: everything that can be seen without knowing what a command means."""
 
 from __future__ import annotations
 

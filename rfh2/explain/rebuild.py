@@ -1,10 +1,10 @@
 """From the JSON form of a message back to the captured message: byte for byte where nothing was edited.
 
 The form says most things twice: a folder as text and as values, the body as text and as hex, a length beside what has
-it. ``captured`` has the message as it was, so what was edited can be told from what was left alone: each part is
-compared with the same part of the message that ``captured`` decodes to. A part that equals it gives its bytes; one that
-does not gives what was edited. Both edited, and differently, is an error. Without ``captured`` everything counts as
-edited, and the values, or the text, are what counts.
+it. ``captured`` has the message as it was, so that what was edited can be distinguished from what was left alone: each
+part is compared with the same part of the message that ``captured`` decodes to. A part that equals it gives its bytes;
+one that does not gives what was edited. Both edited, and differently, is an error. Without ``captured`` everything
+counts as edited, and the values, or the text, are what counts.
 
 Parts are found again by their ``offset``; one without an offset, or with one that nothing had, is new. Lengths and
 offsets are computed, never taken. Where headers came or went, each Format is made to announce the header behind it; and

@@ -12,7 +12,7 @@ written                     means                                     canonical
 ==========================  ========================================  =======================
 
 A name that can mean nothing is refused and not taken for a property that no message has: such a filter would let
-nothing through, and nobody would be told.
+nothing through, and nobody would notice.
 """
 
 from __future__ import annotations

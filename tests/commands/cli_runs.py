@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from unittest import mock
 
 from commands.cli import main
-from commands.cli.console import Console
+from commands.terminal.console import Console
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ import pytest
 
 from commands.broker.objects import CONTROL_QUEUE, QueueManager
 from commands.cli import main
-from commands.cli.console import Console
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 from migrate.marker import Marker
 from migrate.plan import Phase, Tool
 from migrate.targets import embedded

@@ -12,8 +12,8 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.cli import ELSEWHERE
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from migrate.cli import migmbbrk as migmbbrk_verb
 from migrate.cli import strmqbrk as strmqbrk_verb
 from migrate.targets import embedded

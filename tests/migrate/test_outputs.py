@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
 from rfh2.errors import MigrationError

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from migrate.targets import embedded
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures

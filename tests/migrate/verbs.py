@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
-from commands.cli.console import Console
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 from migrate.targets import embedded
 from tests.migrate.cases import told
 

@@ -25,8 +25,8 @@ from typing import BinaryIO
 
 from commands.broker.objects import QueueManager
 from commands.cli import main, run  # the verbs before the forks: loading them is not what is to be killed
-from commands.cli.console import Console
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.reliability.figures import Table
 from tests.reliability.workload import create, drain, everything, waiting

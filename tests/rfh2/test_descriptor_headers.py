@@ -54,23 +54,6 @@ def test_an_mde_longer_than_its_fields_comes_back() -> None:
     assert (header.rest, header.length, header.encode()) == (b"more", 76, raw)
 
 
-def test_an_mde_makes_a_descriptor_of_version_2() -> None:
-    both = decode_mde(mde(), 0, 819).applied_to(Mqmd(reply_to_q="R", format="MQHMDE", encoding=546))
-    assert both == Mqmd(
-        version=2,
-        reply_to_q="R",
-        format="MQHRF2",
-        encoding=273,
-        coded_char_set_id=819,
-        group_id=GROUP,
-        msg_seq_number=3,
-        offset=4096,
-        msg_flags=8,
-        original_length=-1,
-    )
-    assert len(both.encode()) == 364
-
-
 @pytest.mark.parametrize(("ccsid", "charset"), [(819, "latin-1"), (500, "cp500")])
 @pytest.mark.parametrize(("order", "name"), [(">", "big"), ("<", "little")])
 def test_xqh_field_by_field(order: str, name: ByteOrder, ccsid: int, charset: str) -> None:

@@ -180,5 +180,4 @@ def test_any_bytes_in_the_string_come_back_and_give_pairs_or_a_decode_error(
 def test_names_are_whole_tokens_of_the_header_file() -> None:
     assert len(mqps.NAMES) == 23
     assert {"MQPSReason", "MQPSReasonText", "MQPSSubUserData"} <= mqps.NAMES
-    assert mqps.REPEATABLE <= mqps.NAMES
     assert len(set(mqps.COMMANDS)) == 7

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import QueueManager
-from commands.cli.journal import last_status
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.running.journal import last_status
 from rfh2 import Folder, Mqmd, Rfh2, decode
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"

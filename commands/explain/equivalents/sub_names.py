@@ -15,9 +15,9 @@ _HASH_DIGITS: Final = 8
 def sub_name(subscription: Subscription) -> str:
     """The subscription's name, or one made of its traditional identity, stream and topic string.
 
-    Made names tell apart what a queue manager tells apart: two subscriptions of one identity to one topic differ in
-    user, selector or subscription point, of which the digits at the end are a digest. Too long a name is cut, and then
-    the digits are a digest of all of it.
+    Generated names differ where a queue manager sees a difference: two subscriptions of one identity to one topic
+    differ in user, selector or subscription point, of which the digits at the end are a digest. Too long a name is cut,
+    and then the digits are a digest of all of it.
     """
     if subscription.name is not None:
         return subscription.name

@@ -131,7 +131,7 @@ SECTIONS: Final = (
         "none",
     ),
 )
-"""What is asked of a capture, in the order in which it is told."""
+"""What is asked of a capture, in the order of the report."""
 
 
 class Section(BaseModel):

@@ -15,7 +15,7 @@ from commands.explain.reading import command_of
 from commands.model import Publish
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine
-from commands.replay.differences.subscribers import told_topic
+from commands.replay.differences.subscribers import delivered_topic
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import Dlh
@@ -106,7 +106,7 @@ def _captured(step: ComparedMessage) -> Mark | None:
 def _put(observed: Observed, whose: Whose) -> list[Mark]:
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple(told_topic(delivery) for delivery in copy)
+        topics = tuple(delivered_topic(delivery) for delivery in copy)
         marks.append((put.qmgr, put.queue, _digest(topics, put.message), int(whose)))
     return marks
 

@@ -15,7 +15,7 @@ from commands.replay.differences.causes import NO_RULE, Cause, Causes
 from commands.replay.differences.model import Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.publications_compared import of_content, of_delivery
-from commands.replay.differences.subscribers import Key, key_of, told_topic
+from commands.replay.differences.subscribers import Key, delivered_topic, key_of
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
@@ -87,7 +87,7 @@ class Explainer:
                 continue
             for place in places:
                 was, now = old[place][0], new[place][0]
-                if _told(step.old, was) != _told(step.new, now):
+                if _put_as_delivered(step.old, was) != _put_as_delivered(step.new, now):
                     cause = self.causes.known.get(place[0])
                     if cause is None:
                         found = of_content(step, was.delivery, now.delivery, step.old.copies[was.message])
@@ -111,7 +111,7 @@ class Explainer:
         if cause is None:
             cause = Cause(*NO_RULE, step.arrival.seq)
         command = step.new.outcome.command or step.old.outcome.command
-        yield _told_of(
+        yield _put_difference(
             step,
             cause,
             Change.ANSWER,
@@ -144,15 +144,15 @@ def _places(observed: Observed) -> _Places:
     found: _Places = {}
     for delivery in observed.deliveries:
         subscription, publication = delivery.subscription, id(delivery.publication)
-        # What is in no message was left out: another subscription of the subscriber has it told already.
+        # What is in no message was left out: the message for another subscription of the subscriber has it.
         other = numbers.get((publication, subscription.traditional_identity), -1)
         own = single.get((publication, subscription.sub_id, delivery.topic_string))
         number = own.pop(0) if own else other
-        found.setdefault((key_of(subscription), told_topic(delivery)), []).append(_Reached(delivery, number))
+        found.setdefault((key_of(subscription), delivered_topic(delivery)), []).append(_Reached(delivery, number))
     return found
 
 
-def _told(observed: Observed, reached: _Reached) -> tuple[Mqmd, bytes]:
+def _put_as_delivered(observed: Observed, reached: _Reached) -> tuple[Mqmd, bytes]:
     """A publication as it was put, without the identifiers that each version counts for itself."""
     put = observed.publications[reached.message]
     mqmd = put.message.mqmd
@@ -163,10 +163,10 @@ def _told(observed: Observed, reached: _Reached) -> tuple[Mqmd, bytes]:
 def _difference(
     step: ComparedMessage, cause: Cause, change: Change, subscription: Subscription, topic: str, counts: tuple[str, str]
 ) -> PutDifference:
-    return _told_of(step, cause, change, subscription.dest_queue, topic, counts, subscription.name)
+    return _put_difference(step, cause, change, subscription.dest_queue, topic, counts, subscription.name)
 
 
-def _told_of(
+def _put_difference(
     step: ComparedMessage,
     cause: Cause,
     change: Change,

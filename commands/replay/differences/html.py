@@ -22,7 +22,7 @@ _KEY: Final = {
     Change.GAINED: "publication that version 7 alone delivers",
     Change.LOST: "that version 6 alone delivers",
     Change.SPLIT: "one message in version 6, several in 7",
-    Change.CONTENT: "told otherwise",
+    Change.CONTENT: "different content",
     Change.ANSWER: "another answer",
 }
 _MOST_ROWS: Final = 500

@@ -16,8 +16,8 @@ class Change(StrEnum):
     """What is different, seen from version 6.
 
     GAINED, LOST: a publication that version 7 alone, or version 6 alone, puts. SPLIT: publications that are one message
-    in version 6 and several in version 7. CONTENT: the same publication, told otherwise. ANSWER: another response, or
-    dead letter, or none.
+    in version 6 and several in version 7. CONTENT: the same publication, put with different content. ANSWER: another
+    response, or dead letter, or none.
     """
 
     GAINED = "gained"
@@ -32,7 +32,7 @@ class PutDifference(BaseModel):
 
     seq, time, qmgr, user, command: of the command. rule: D01 to D32, or ``finding``. since: the earlier command that
     made the two differ, where it was one. queue, sub_name: the subscriber's; for an answer, where it goes. topic: as
-    the subscriber is told. old, new: how many messages each version puts or, of an answer, what it says. why: for
+    the subscriber sees. old, new: how many messages each version puts or, of an answer, what it says. why: for
     people.
     """
 

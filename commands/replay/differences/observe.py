@@ -30,9 +30,9 @@ class Observed:
     """What one version made of a message.
 
     deliveries: which publications went to which subscriptions. copies: those of each publication that was put, in
-    order; of several that a subscriber is told at once, not all. touched: subscriptions that the command altered or
-    removed, as they were; not those that had run out. named: the subscription that the command's SubName stood for, as
-    it was before the command; where it gives none, one with a name that fits its traditional identity and topics.
+    order; of several that a subscriber is sent in one message, not all. touched: subscriptions that the command altered
+    or removed, as they were; not those that had run out. named: the subscription that the command's SubName stood for,
+    as it was before the command; where it gives none, one with a name that fits its traditional identity and topics.
     """
 
     outcome: Outcome

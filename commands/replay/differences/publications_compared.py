@@ -1,4 +1,4 @@
-"""Which rule a publication falls under that reaches a subscription in one version alone, or is told otherwise there.
+"""Which rule a publication falls under that reaches a subscription in one version alone, or with other content.
 
 The subscription is the same in both versions: what ``Causes`` knows has been asked before.
 """
@@ -30,7 +30,7 @@ def of_delivery(step: ComparedMessage, delivery: Delivery, change: Change) -> Ex
 
 
 def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
-    """Why both deliver, and not the same message. together: what version 6 told in one message with *old*."""
+    """Why both deliver, and not the same message. together: what version 6 put in one message with *old*."""
     if (found := of_publisher(step)) is not None:
         return found
     if len(together) > 1:

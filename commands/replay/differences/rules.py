@@ -1,7 +1,7 @@
 """The differences between the versions that are known (guide 7.5, 8.5; migration sources 13), D01 to D32.
 
-A rule explains puts that differ (PUTS), or is told by its sign in the capture (SIGN), or cannot be seen in a capture at
-all (ELSEWHERE). D03, and others that are told for completeness, are the same in both.
+A rule explains puts that differ (PUTS), or is known by its sign in the capture (SIGN), or cannot be seen in a capture
+at all (ELSEWHERE). D03, and others that are listed for completeness, are the same in both.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def same(one: Subscription | None, other: Subscription | None) -> bool:
     return one == placed
 
 
-def told_topic(delivery: Delivery) -> str:
-    """The topic as the subscriber is told it."""
+def delivered_topic(delivery: Delivery) -> str:
+    """The topic as it stands in the message to the subscriber."""
     return remove_prefix(delivery.subscription.prefix, delivery.topic_string)
 
 

@@ -18,7 +18,7 @@ WORDS: Final = {
     Change.GAINED: "gained",
     Change.LOST: "lost",
     Change.SPLIT: "split",
-    Change.CONTENT: "told otherwise",
+    Change.CONTENT: "different content",
     Change.ANSWER: "answered otherwise",
 }
 """What is said of a number of changes."""
@@ -48,8 +48,8 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
         yield ""
         yield "no put differs, but to be thought about:"
         for sign in report.signs:
-            told_first = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
-            yield from _wrapped(f"{sign.name}  {sign.title}: {told_first}; {sign.advice}", "  ", "       ")
+            where = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
+            yield from _wrapped(f"{sign.name}  {sign.title}: {where}; {sign.advice}", "  ", "       ")
     yield from _deliveries(report.deliveries)
 
 
@@ -63,7 +63,7 @@ def noticed(report: DifferenceReport) -> str:
     what = {
         "would miss publications": (Change.LOST,),
         "would get more": (Change.GAINED, Change.SPLIT),
-        "would be told otherwise": (Change.CONTENT, Change.ANSWER),
+        "would get other content or answers": (Change.CONTENT, Change.ANSWER),
     }
     found = (
         (sum(any(change in line.changes for change in changes) for line in report.subscribers), words)
@@ -95,7 +95,7 @@ def example_text(example: PutDifference) -> str:
     if example.change is Change.ANSWER:
         return f"{who}: {example.queue} gets {example.new}, not {example.old}: {example.why}{since}"
     counts = f"{example.new} instead of {example.old}"
-    what = {Change.CONTENT: "is told otherwise of", Change.SPLIT: f"gets {counts} about"}
+    what = {Change.CONTENT: "gets other content on", Change.SPLIT: f"gets {counts} about"}
     does = what.get(example.change, f"gets {counts} on")
     return f"{who}: {example.queue} {does} {example.topic}: {example.why}{since}"
 

@@ -28,7 +28,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 
-_TOLD: Final = tuple(each.name for each in fields(Publication) if each.name != "message")
+_ATTRIBUTES: Final = tuple(each.name for each in fields(Publication) if each.name != "message")
 
 
 class RetainedRow(NamedTuple):
@@ -38,7 +38,7 @@ class RetainedRow(NamedTuple):
     """
 
     seq: int
-    told: str
+    attributes: str
     md: bytes
     body: bytes
 
@@ -68,7 +68,7 @@ def continued(
     restored = []
     for topic, row in retained:
         # What one message published on several topics stays one publication.
-        key = (row.seq, row.told)
+        key = (row.seq, row.attributes)
         if key not in published:
             published[key] = _publication(row)
         restored.append(RetainedPublication(topic, published[key]))
@@ -107,20 +107,20 @@ class Changes:
 
 
 def _row(seq: int, publication: Published) -> RetainedRow:
-    told: dict[str, Any] = {}
-    for name in _TOLD:
+    attributes: dict[str, Any] = {}
+    for name in _ATTRIBUTES:
         value = getattr(publication, name)
-        told[name] = {"us": to_microseconds(value)} if isinstance(value, datetime) else value
+        attributes[name] = {"us": to_microseconds(value)} if isinstance(value, datetime) else value
     message = publication.message
-    return RetainedRow(seq, json.dumps(told), message.mqmd.encode(), encode(message))
+    return RetainedRow(seq, json.dumps(attributes), message.mqmd.encode(), encode(message))
 
 
 def _publication(row: RetainedRow) -> Publication:
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         name: from_microseconds(value["us"]) if isinstance(value, dict) else value
-        for name, value in json.loads(row.told).items()
+        for name, value in json.loads(row.attributes).items()
     }
-    return Publication(decode(row.body, row.md), **told)
+    return Publication(decode(row.body, row.md), **attributes)
 
 
 # Which messages are next

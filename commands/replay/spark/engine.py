@@ -31,7 +31,7 @@ from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 _RANGES_PER_CORE: Final = 8
 _FEW_MESSAGES: Final = 100_000
 _MOST_MESSAGES: Final = 500_000
@@ -70,8 +70,8 @@ class Done:
 def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: Callable[[str], None]) -> Done:
     """Replay, and put the puts in place.
 
-    advance: told how many messages more are done. say: told when an earlier replay is taken up. Raises what
-    ``Order.check`` does; RepeatedSeqError where two messages of a queue manager have the same seq.
+    advance: called with how many messages more are done. say: called with a line when an earlier replay is taken up.
+    Raises what ``Order.check`` does; RepeatedSeqError where two messages of a queue manager have the same seq.
     """
     # Executors have working directories of their own.
     order = replace(order, source=order.source.absolute(), target=order.target.absolute())
@@ -106,7 +106,7 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """A fault of the capture that a task found is told as one, and not as a failure of Spark."""
+    """A fault of the capture that a task found is raised as one, and not as a failure of Spark."""
     try:
         yield
     except PythonException as error:
@@ -183,6 +183,6 @@ def _summed(written: list[WrittenFiles], capture: StagedCapture) -> Done:
     for each in written:
         passed_over.update(each.passed_over)
     messages, errors = sum(each.messages for each in written), sum(each.errors for each in written)
-    problem_texts = (*capture.problem_texts, *(line for each in written for line in each.told))
+    problem_texts = (*capture.problem_texts, *(line for each in written for line in each.problem_texts))
     counts = ReplayCounts(messages, kinds_of(written), errors, dict(passed_over))
     return Done(counts, capture.problems, sum(each.undecodable for each in written), problem_texts)

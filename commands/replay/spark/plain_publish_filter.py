@@ -1,4 +1,4 @@
-"""Plain publications: told from all that matters for subscriptions and retained publications by their bytes alone.
+"""Plain publications: separated from all that matters for subscriptions and retained publications by their bytes alone.
 
 A message that begins as nearly all publications do, with an MQRFH2 whose first folder is
 ``<psc><Command>Publish</Command>`` in UTF-8, and that has neither ``RetainPub`` nor a character reference anywhere in

@@ -32,14 +32,14 @@ from commands.replay.spark.second_pass_in_files import Found, second_pass_in_fil
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
-_MOST_TOLD: Final = 20
+_MOST_TEXTS: Final = 20
 
 
 @dataclass
 class WrittenFiles:
     """What one task wrote. number: of the range. name: of the file; empty where the range has no messages.
 
-    told: the first few messages that could not be decoded, in words; undecodable: how many.
+    problem_texts: the first few messages that could not be decoded, in words; undecodable: how many.
     """
 
     number: int
@@ -49,7 +49,7 @@ class WrittenFiles:
     undecodable: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
     passed_over: dict[str, int] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    problem_texts: list[str] = field(default_factory=list)
 
 
 def write_puts(
@@ -98,8 +98,8 @@ class _FileKeeper(PutsKeeper):
             written.errors += 1
         if outcome.undecodable:
             written.undecodable += 1
-            if len(written.told) < _MOST_TOLD:
-                written.told.append(f"message {arrival.seq} on {arrival.queue}: {outcome.why}")
+            if len(written.problem_texts) < _MOST_TEXTS:
+                written.problem_texts.append(f"message {arrival.seq} on {arrival.queue}: {outcome.why}")
         if outcome.puts:
             sink.add(arrival.seq, outcome.puts)
             for put in outcome.puts:

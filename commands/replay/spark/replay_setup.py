@@ -1,4 +1,4 @@
-"""What a replay is told beside the messages, in a form that travels to the workers."""
+"""What a replay is given beside the messages, in a form that travels to the workers."""
 
 from __future__ import annotations
 

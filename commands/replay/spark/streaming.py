@@ -53,11 +53,11 @@ STREAMED: Final = StructType(
 STATE_STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """What ``spark.sql.streaming.stateStore.providerClass`` has to be."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _ROW: Final = Row(*STREAMED.names)
 _PLACE: Final = "last long, now long, digest binary, highest long, setting string"
 _WAITING: Final = "at long, queue string, user string, md binary, body binary"
-_RETAINED: Final = "seq long, told string, md binary, body binary"
+_RETAINED: Final = "seq long, attributes string, md binary, body binary"
 _MOST_KNOWN: Final = 64
 _NOTHING: Final = (None,) * 4  # topic, sub_name, completion, reason
 
@@ -216,21 +216,21 @@ class _Replay(StatefulProcessor):
             return
         changes = Changes()
         broker = self._broker(qmgr, place, in_order[0][1], changes)
-        now, told = from_microseconds(place.now), hashlib.blake2b(place.digest, digest_size=16)
+        now, digest = from_microseconds(place.now), hashlib.blake2b(place.digest, digest_size=16)
         for seq, message in in_order:
             if message.at is not None:
                 now = from_microseconds(message.at)
             outcome = broker.process(Arrival(seq, now, message.queue, message.md, message.body, message.user))
             changes.take(seq, outcome.effects)
-            told.update(b"%d %d " % (seq, len(message.body)))
-            told.update(message.body)
+            digest.update(b"%d %d " % (seq, len(message.body)))
+            digest.update(message.body)
             for n, put in enumerate(outcome.puts):
                 completion = None if put.completion is None else put.completion.value
                 where = (put.qmgr, put.queue, put.topic, put.sub_name)
                 mqmd = put.message.mqmd.encode()
                 yield _row(seq, n, put.kind.value, *where, completion, put.reason, mqmd, put.body, None, None, None)
         self._write(changes)
-        reached = place._replace(last=in_order[-1][0], now=to_microseconds(now), digest=told.digest())
+        reached = place._replace(last=in_order[-1][0], now=to_microseconds(now), digest=digest.digest())
         self._place.update(tuple(reached))
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
@@ -247,8 +247,8 @@ class _Replay(StatefulProcessor):
             return broker
         subscriptions = (state for (state,) in self._subscriptions.values())
         retained = (
-            (topic, RetainedRow(seq, told, bytes(md), bytes(body)))
-            for (topic,), (seq, told, md, body) in self._retained.iterator()
+            (topic, RetainedRow(seq, attributes, bytes(md), bytes(body)))
+            for (topic,), (seq, attributes, md, body) in self._retained.iterator()
         )
         return continued(self._setting, qmgr, subscriptions, retained)
 

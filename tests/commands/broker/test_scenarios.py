@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
-from commands.cli.console import Console
 from commands.mqsc.broker import Broker
 from commands.mqsc.values import Shown
+from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_scenarios import Came, GuideScenario, scenarios, told_topic
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
+from commands.terminal.console import Console, ExitCode
 from rfh2.captures import FORMATS, read_captures
 
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "captures" / "formats"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from commands.cli import VERBS, main, report_error
-from commands.cli.console import Console, ExitCode
+from commands.terminal.console import Console, ExitCode
 from rfh2.errors import CaptureError, QPubSubError, StoreError
 from tests.commands.cli_runs import run
 
@@ -67,14 +64,15 @@ from commands.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    print([m for m in sys.modules if m.startswith("commands.cli.")])
+    rooms = ("commands.cli.", "commands.terminal.", "commands.running.")
+    print([m for m in sys.modules if m.startswith(rooms)])
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     *shown, modules = result.stdout.splitlines()
     listed = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :] if line.startswith("  ")]
     assert [verb for verb in THERE if verb not in listed] == []
-    assert modules == "['commands.cli.console']"
+    assert modules == "['commands.terminal.console']"
 
 
 def test_version() -> None:
@@ -179,55 +177,6 @@ def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path) -> None:
     code = process.wait(60)
 
     assert (code, process.stderr.read()) == (130, "qpubsub: interrupted\n")
-
-
-# The console
-
-
-@pytest.fixture
-def terminal() -> Iterator[tuple[Console, int]]:
-    """A console whose stderr is a terminal, and the terminal's other end."""
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as stderr:
-        yield Console(io.BytesIO(), stderr), ours
-    os.close(ours)
-
-
-def test_progress_on_a_terminal_is_wiped_away(terminal: tuple[Console, int]) -> None:
-    to, seen = terminal
-    with to.progress("messages put", 10) as advance:
-        advance(3)
-    text = ""
-    while not text.endswith("\x1b[K") and select.select([seen], [], [], 10)[0]:
-        text += os.read(seen, 1000).decode()
-
-    assert text.startswith("\rmessages put: 3 of 10")
-    assert text.endswith("\r\x1b[K")
-
-
-@pytest.mark.parametrize("quiet", [False, True], ids=["no-terminal", "quiet"])
-def test_no_progress_elsewhere(quiet: bool) -> None:
-    to = console(quiet=quiet)
-    with to.progress("messages put") as advance:
-        advance(3)
-
-    assert talk(to) == ""
-
-
-def test_quiet_silences_talk_and_not_warnings() -> None:
-    to = console(quiet=True)
-    to.say("done")
-    to.warn("not done")
-
-    assert talk(to) == "qpubsub: not done\n"
-
-
-def test_data_is_utf_8_whatever_the_locale() -> None:
-    to = console()
-    to.data("ä")
-
-    assert isinstance(to.stdout, io.BytesIO)
-    assert to.stdout.getvalue() == b"\xc3\xa4\n"
 
 
 NO_TEXT = "a\udcff"

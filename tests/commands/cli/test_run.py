@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
-from commands.cli.console import ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
 from tests.commands.results_service import FIXTURE, capture
 
 CAPTURE = FIXTURE / "capture.jsonl"
@@ -97,6 +97,15 @@ def test_replay_with_a_setup_that_fails_names_its_line(tmp_path: Path) -> None:
     assert "line 2" in result.stderr
 
 
-def test_replay_tells_who_received_what(tmp_path: Path) -> None:
-    result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--tell")
+def test_replay_transcript_says_who_received_what(tmp_path: Path) -> None:
+    result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--transcript")
     assert "      -> SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in result.stdout
+
+
+def test_the_former_name_of_transcript_gives_the_same(tmp_path: Path) -> None:
+    arguments = ["replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl")]
+    former, now = (_run(tmp_path, *arguments, option) for option in ("--tell", "--transcript"))
+    assert (former.exit_code, former.stdout) == (now.exit_code, now.stdout)
+    assert former.stdout
+    assert former.stderr == "--tell is now --transcript\n" + now.stderr
+    assert "--tell" not in _run(tmp_path, "replay", "--help").stdout

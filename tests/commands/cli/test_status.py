@@ -21,15 +21,14 @@ from click.testing import CliRunner, Result
 
 from commands.broker.objects import LocalQueue
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
-from commands.cli.fixed_file import FixedFile, read_fixed
-from commands.cli.journal import STATUS_FILE, Journal, last_status
 from commands.cli.status import _link_line
-from commands.cli.working import ROOM as WORKING_ROOM
-from commands.cli.working import WORKING_FILE
-from commands.links.engine.threads import LinkState
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
+from commands.running.fixed_file import FixedFile
+from commands.running.journal import STATUS_FILE, Journal
+from commands.running.work_page import ROOM as WORKING_ROOM
+from commands.running.work_page import WORKING_FILE
+from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture
 
@@ -154,20 +153,6 @@ def test_what_is_waited_for_is_shown_on_a_full_disk_too(
     assert max(reached) <= size
 
 
-def test_a_status_that_is_being_written_is_read_as_it_was_before(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    file = FixedFile(path, 1000)
-    for n in range(5):
-        assert read_fixed(path, 1000) == ({"n": n - 1} if n else {})
-        file.write({"n": n})
-    torn = bytearray(path.read_bytes())
-    torn[1000 * 1 + 26] ^= 1  # the fifth write went to the second place
-    path.write_bytes(torn)
-    assert read_fixed(path, 1000) == {"n": 3}
-    assert FixedFile(path, 1000).write({"n": "x" * 1000}) is False
-    assert read_fixed(tmp_path / "none", 1000) == {}
-
-
 def test_looking_keeps_no_processor_from_starting(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, QueueManagerStore.open(home, "QM1") as other:
         assert not store.has_processor()
@@ -216,22 +201,6 @@ def test_transmission_queues_that_nobody_defined_are_warned_of_once_and_shown(ho
     assert (roles["ELSEWHERE"], roles["QM2"]) == ("transmission", "transmission")
 
 
-def test_a_terminal_that_goes_away_and_a_log_on_a_full_disk_stop_nothing(tmp_path: Path) -> None:
-    class Gone(io.StringIO):
-        def write(self, _text: str, /) -> int:
-            raise BrokenPipeError
-
-    class Full(io.StringIO):
-        def write(self, _text: str, /) -> int:
-            raise OSError(28, "No space left on device")
-
-    journal = Journal(Console(io.BytesIO(), Gone()), tmp_path / "no-such-directory", None)
-    journal._log = Full()  # type: ignore[assignment]
-    with journal.following():
-        logging.getLogger("qpubsub.processor").error("this cannot be told", extra={"next_try_s": 1.0})
-        journal.batch(ProcessorTally(commands=1))
-
-
 def _until(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:
     end = time.monotonic() + timeout_s
     while not holds():
@@ -252,21 +221,3 @@ LINKS = [
 @pytest.mark.parametrize(("state", "line"), LINKS, ids=["connected", "waiting"])
 def test_the_link_to_a_topic_tree_is_shown(state: dict[str, Any], line: str) -> None:
     assert _link_line({"since": "2026-01-01T00:00:00Z", **state}) == line
-
-
-def test_the_state_of_the_link_is_kept_in_the_status_file(tmp_path: Path) -> None:
-
-    class Link:
-        state = LinkState(False, "the broker does not answer", 2.0)
-
-    link: Any = Link()
-    journal = Journal(Console(io.BytesIO(), io.StringIO()), tmp_path, None)
-    journal.watch(link)
-    with journal.following():
-        told = last_status(tmp_path)["link"]
-    assert {**told, "since": ""} == {
-        "since": "",
-        "connected": False,
-        "trouble": "the broker does not answer",
-        "next_try_s": 2.0,
-    }

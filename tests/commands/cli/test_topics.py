@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
+from commands.terminal.console import Console, ExitCode
 
 SETUP = """
 DEFINE QLOCAL('Sport')

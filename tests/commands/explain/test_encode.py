@@ -39,7 +39,7 @@ def test_any_format_that_can_be_written(form: str, tmp_path: Path) -> None:
     import io
 
     from commands.cli import main
-    from commands.cli.console import Console
+    from commands.terminal.console import Console
 
     source = FIXTURES / "captures" / "ibm" / "single_rfh2.dat"
     decoded = tmp_path / "decoded.jsonl"

@@ -22,13 +22,13 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.broker.puts import Put
 from commands.cli import main
-from commands.cli.console import Console
 from commands.links.engine.config import Config, QueuesConfig, TopicsConfig
 from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.commands.guide_scenarios import GuideScenario, scenarios
 from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto, until

@@ -12,8 +12,8 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from rfh2 import decode
 from streams import Publication, RetainedPublication, RetainedStored
 

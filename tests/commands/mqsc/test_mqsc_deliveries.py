@@ -11,7 +11,6 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
 from commands.mqsc.administration import Administration
 from commands.mqsc.execute import execute
 from commands.mqsc.keeping import Keeper, UnitQueues
@@ -20,6 +19,7 @@ from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh
 from rfh2.xqh import Xqh

@@ -11,10 +11,10 @@ import pytest
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
 from commands.cli import main
-from commands.cli.console import Console, ExitCode
 from commands.qmgr.execution import Execution
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2, decode
 
 SCRIPTS = Path(__file__).parents[3] / "fixtures" / "mqsc"

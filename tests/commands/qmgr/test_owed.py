@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.cli.console import Console
-from commands.cli.journal import Journal
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.running.journal import Journal
+from commands.terminal.console import Console
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from tests.commands.cli_runs import run
 

@@ -14,10 +14,10 @@ pytest.importorskip("pyarrow")
 from pyarrow import parquet
 
 from commands.cli import main
-from commands.cli.console import ExitCode
 from commands.replay import put_columns
 from commands.replay.put_columns import SCHEMA
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.terminal.console import ExitCode
 from rfh2.captures import write_captures
 
 KNOBS = WorkloadOptions(messages=700, control=0.1, errors=0.05, topics=40, subscribers=30)

@@ -346,8 +346,9 @@ def test_a_long_name_is_cut_in_its_middle() -> None:
 def test_the_terminal_says_who_would_notice_what() -> None:
     wanted = [reg("t", options=("Local",)), reg("t", q="Q2", SubName="n"), reg("u", q="Q2", SubName="n")]
     differences, _ = compared(capture(*wanted, pub("t"), pub("u")), "")
-    assert "1 queue would miss publications, 2 queues would get more, 1 queue would be told otherwise" in list(
-        lines_of(differences.report())
+    assert (
+        "1 queue would miss publications, 2 queues would get more, 1 queue would get other content or answers"
+        in list(lines_of(differences.report()))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -82,6 +83,14 @@ def test_another_replay_is_refused(following: Following, change: dict[str, Any],
     following.claim()
     with pytest.raises(FollowError, match=why):
         replace(following, **change).check()
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused(following: Following) -> None:
+    following.claim()
+    mark = following.checkpoint / "_qpubsub.json"
+    mark.write_text(json.dumps(json.loads(mark.read_text()) | {"version": 1}))
+    with pytest.raises(FollowError, match="was written by another version of qpubsub"):
+        following.check()
 
 
 def test_a_longer_hold_is_the_same_replay(following: Following) -> None:
@@ -206,7 +215,7 @@ def test_each_put_once(spark: SparkSession, following: Following) -> None:
     last = following.target / "batch=0000000002"
     assert [record.message for record in read_captures(last / LATE_FILE)] == [late]
     assert "bad.jsonl" in (last / PROBLEM_FILE).read_text()
-    assert [batch.kinds["late"], batch.kinds["problem"], len(batch.told)] == [1, 1, 1]
+    assert [batch.kinds["late"], batch.kinds["problem"], len(batch.problem_texts)] == [1, 1, 1]
 
     with (
         following.running(spark, lambda _batch: None, once=True),

@@ -17,9 +17,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
-from commands.cli.fixed_file import FixedFile, read_fixed
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import Blame
+from commands.running.fixed_file import FixedFile, read_fixed
 from rfh2.layouts import MQMD1
 
 WORKING_FILE: Final = "run.working"
@@ -90,7 +90,7 @@ _OVERDUE_AT: Final = 1024
 _IDLE: Final = int(Phase.IDLE)
 
 
-class Page:
+class WorkPage:
     """The shared memory: the processor writes, the supervisor reads; one number goes the other way."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class Suspects:
 
 
 def key_of(working: dict[str, Any]) -> MessageKey:
-    """The message that *working* (``being_worked_on``) tells of."""
+    """The message that *working* (``being_worked_on``) is about."""
     return MessageKey(**working["message"])
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.cli.console import Console
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, quoted
+from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.terminal_escape import harmless, visible
 from tests.commands.cli_runs import Ran, run
@@ -95,7 +95,7 @@ OF_CAPTURES = [
     "analyse --json --input",
     "differences --input",
     "differences --json --input",
-    "replay --tell --output OUT --input",
+    "replay --transcript --output OUT --input",
     "strmqbrk -m QM1 --home HOME --rehearse --source",
     "strmqbrk -m QM1 --home HOME --rehearse --json --source",
 ]
@@ -215,7 +215,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS.keys())
 def test_whoever_writes_to_stderr(writer: str) -> None:
-    program = f"import sys; from commands.cli.console import guarded_stderr; text = {ESCAPES + XML_ESCAPES!r}\n"
+    program = f"import sys; from commands.terminal.console import guarded_stderr; text = {ESCAPES + XML_ESCAPES!r}\n"
     program += f"with guarded_stderr():\n    {writer}\n"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert "pwned" in ran.stderr

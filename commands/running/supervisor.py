@@ -26,11 +26,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.cli.console import Console, ExitCode
-from commands.cli.fixed_file import FixedFile
-from commands.cli.working import ROOM, WORKING_FILE, Page, Phase, Suspects, Work, being_worked_on, key_of
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
+from commands.running.fixed_file import FixedFile
+from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
+from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
 GRACE_S: Final = 0.7
@@ -51,7 +51,7 @@ _IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.
 _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
 
-def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
+def supervised(console: Console, directory: Path, time_s: float) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit, then nothing is ever taken to hang.
@@ -62,13 +62,13 @@ def supervised(console: Console, directory: Path, time_s: float) -> Page | int:
 class _Supervisor:
     def __init__(self, console: Console, directory: Path, time_s: float) -> None:
         self._console, self._directory, self._time_s = console, directory, time_s
-        self._page = Page()
+        self._page = WorkPage()
         self._file: FixedFile | None = None
         self._is_written = False
-        self._asked: float | None = None  # when the supervisor was told to end
+        self._asked: float | None = None  # when the supervisor was asked to end
         self._restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
 
-    def run(self) -> Page | int:
+    def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
         while True:
             self._page.reset()
@@ -100,13 +100,13 @@ class _Supervisor:
     def _look_after(self, worker: int, alive: int) -> int | None:
         """Until *worker* has ended: the exit code, None where another one has to be started."""
         seen = _Seen(worker)
-        told_to_stop, cause = False, ""
+        stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
             work = self._page.look()
             if self._asked is not None:
-                if not told_to_stop:
-                    told_to_stop = True
+                if not stop_sent:
+                    stop_sent = True
                     os.kill(worker, signal.SIGTERM)
                 allowed_s = ENDING_S if self._page.phase is Phase.ENDING else GRACE_S
                 if time.monotonic() - self._asked > allowed_s:
@@ -193,7 +193,7 @@ class _Seen:
         self._last = now
 
     def _cpu_s(self) -> float:
-        """Processor time of the worker so far; 0 where the system does not tell."""
+        """Processor time of the worker so far; 0 where the system does not say."""
         if sys.platform != "linux":
             return 0.0
         try:
@@ -205,7 +205,7 @@ class _Seen:
 class SupervisedWatch:
     """The worker's side (``commands.qmgr.watch.Watch``). stop: set once the worker was asked to end."""
 
-    def __init__(self, page: Page, stop: threading.Event, directory: Path) -> None:
+    def __init__(self, page: WorkPage, stop: threading.Event, directory: Path) -> None:
         self._page, self._stop, self._enter = page, stop, page.enter
         self._suspects = Suspects(directory)
 
@@ -249,7 +249,7 @@ class SupervisedWatch:
             raise OverdueError
 
     def accused(self, directory: Path) -> str | None:
-        """On which message the last processor ended, for its successor to tell once; from now on it is remembered."""
+        """A line for the log on the message that the last processor ended on, which is a suspect from now on."""
         found = being_worked_on(directory)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""What a processor tells about itself while it runs: talk on stderr, a log file, and the status that ``status`` shows.
+"""What a processor reports while it runs: messages on stderr, a log file, and the status that ``status`` shows.
 
 The status is a small file of a fixed size in the queue manager's directory, written at most twice a second, on a full
 disk too: it is for people, and never what the processor itself goes by. Nothing that goes wrong here reaches the
@@ -19,11 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from commands.cli.console import Console
-from commands.cli.fixed_file import FixedFile, read_fixed
 from commands.links.opening import Link
 from commands.qmgr.store.permissions import private
 from commands.qmgr.tally import ProcessorTally
+from commands.running.fixed_file import FixedFile, read_fixed
+from commands.terminal.console import Console
 from rfh2.captured import iso
 
 STATUS_FILE: Final = "run.status"
@@ -37,7 +37,7 @@ _ABOUT: Final = ("seq", "queue", "reason", "next_try_s")
 
 
 class Journal(logging.Handler):
-    """The processor's log, while inside ``following``; ``batch`` is told what was done.
+    """The processor's log, while inside ``following``; ``batch`` is called with what was done.
 
     log: file for the events, JSON Lines; None for none. pid: of the process to end when the processor is to end.
     errors: the last ones of a processor that this one stands in for.
@@ -62,10 +62,10 @@ class Journal(logging.Handler):
         self._written = 0.0
         self._then: tuple[float, ProcessorTally] = (time.monotonic(), ProcessorTally())
         self._rates: dict[str, float] = {}
-        self._tally = self._told = ProcessorTally()
+        self._tally = self._written_tally = ProcessorTally()
         self._waiting: dict[str, Any] | None = None
         self._link: Link | None = None
-        self._link_told: dict[str, Any] | None = None
+        self._written_link: dict[str, Any] | None = None
 
     def watch(self, link: Link) -> None:
         """Show the state of the link to a topic tree elsewhere too."""
@@ -81,7 +81,7 @@ class Journal(logging.Handler):
                 self._log.write(json.dumps(event | _stack(record)) + "\n")
                 self._log.flush()
         with suppress(OSError, ValueError):
-            self._tell(record, about)
+            self._report(record, about)
         if "next_try_s" in about:
             since = event["time"] if self._waiting is None else self._waiting["since"]
             self._waiting = {"since": since, "text": event["text"], "next_try_s": about["next_try_s"]}
@@ -89,7 +89,7 @@ class Journal(logging.Handler):
         if record.levelno >= logging.WARNING:
             self._keep(event)
 
-    def _tell(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
+    def _report(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
         text = record.getMessage()
         if "next_try_s" in about:
             text += f"; the next try is in {about['next_try_s']:g} seconds"
@@ -112,7 +112,7 @@ class Journal(logging.Handler):
         if tally != self._tally:
             self._tally = replace(tally)
         since_s = time.monotonic() - self._written
-        news = self._tally != self._told or any(self._rates.values()) or self._linked() != self._link_told
+        news = self._tally != self._written_tally or any(self._rates.values()) or self._linked() != self._written_link
         if since_s >= (_EVERY_S if news else _SIGN_OF_LIFE_S):
             self._write(running=True)
 
@@ -120,15 +120,15 @@ class Journal(logging.Handler):
         """The link's state, with the moment since which it is the same: the pauses between two tries aside."""
         if self._link is None:
             return None
-        state, told = self._link.state.as_dict(), self._link_told
-        if told is not None and told["connected"] == state["connected"]:
-            return {"since": told["since"], **state}
+        state, before = self._link.state.as_dict(), self._written_link
+        if before is not None and before["connected"] == state["connected"]:
+            return {"since": before["since"], **state}
         return {"since": iso(datetime.now(UTC)), **state}
 
     def _write(self, running: bool) -> None:
         now = self._written = time.monotonic()
-        self._told = self._tally
-        self._link_told = self._linked()
+        self._written_tally = self._tally
+        self._written_link = self._linked()
         since, before = self._then
         if now - since >= _RATE_S or not running:
             self._rates = {
@@ -144,7 +144,7 @@ class Journal(logging.Handler):
             "done": self._tally.as_dict(),
             "per_second": self._rates,
             "waiting": self._waiting,
-            "link": self._link_told,
+            "link": self._written_link,
         }
         try:
             if self._file is None:

@@ -1,4 +1,4 @@
-"""Ending a verb that runs until it is told to end."""
+"""SIGTERM and SIGINT end a verb that runs until it is stopped."""
 
 from __future__ import annotations
 

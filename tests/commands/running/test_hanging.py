@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.cli.supervising import GRACE_S
-from commands.cli.working import being_worked_on
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.running.supervisor import GRACE_S
+from commands.running.work_page import being_worked_on
 from rfh2 import Folder, Mqmd, Rfh2, decode
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"

@@ -28,7 +28,7 @@ _COLOUR: Final = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 class ExitCode(IntEnum):
-    """What the command's end tells a script.
+    """What a script learns from the command's end.
 
     DONE: all of it. PROBLEMS: some of the data had problems; each was reported and the rest was processed. USAGE: the
     command could not be carried out: wrong arguments, or something missing, full, in use or damaged. INTERNAL: a fault
@@ -186,11 +186,11 @@ class Console:
     def say(self, text: str) -> None:
         """Talk: what was done, in one line."""
         if not self.quiet:
-            self._tell(text)
+            self._write_line(text)
 
     def warn(self, text: str) -> None:
         """What a person must know even of a quiet command: one line."""
-        self._tell(f"qpubsub: {' '.join(text.split())}")
+        self._write_line(f"qpubsub: {' '.join(text.split())}")
 
     @contextmanager
     def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
@@ -219,8 +219,8 @@ class Console:
     def lines(self, text: str) -> None:
         """Talk of several lines that even a quiet command has: how to use it, or where it failed."""
         for line in text.rstrip("\n").split("\n"):
-            self._tell(line)
+            self._write_line(line)
 
-    def _tell(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         self.stderr.write(harmless(line) + "\n")
         self.stderr.flush()

@@ -1,4 +1,4 @@
-"""Options that verbs share."""
+"""``-m QMGR`` and ``--home``: the queue manager that a verb is for."""
 
 from __future__ import annotations
 

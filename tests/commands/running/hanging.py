@@ -1,6 +1,6 @@
 """Runs the command line with a fault put in: messages whose data name it hang or kill the processor as they are read.
 
-    python tests/commands/qmgr/hanging.py run -m QM1 --home DIRECTORY
+    python tests/commands/running/hanging.py run -m QM1 --home DIRECTORY
 
 Data, whatever header they are behind: ``hang in C`` (a loop that runs no signal handler), ``hang in a regex``,
 ``hang in Python``, ``hang after reading``, ``hang if held`` (in Python, but not outside a unit of work), ``die``
@@ -19,7 +19,7 @@ from typing import Any
 
 from commands.broker import core
 from commands.cli import main
-from commands.cli.supervising import SupervisedWatch
+from commands.running.supervisor import SupervisedWatch
 
 _real_decode, _real_translate = core.decode, core.translate  # type: ignore[attr-defined]
 _held = 0

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from commands.cli.console import Console
 from commands.replay.local import OutOfOrderError, natural_queue
+from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 from rfh2.distribution import how_to_install

@@ -24,7 +24,7 @@ def capture_files(function: F) -> F:
 
 
 def format_option(function: F) -> F:
-    """``--format``: the verb gets *form* (str), ``auto`` unless told."""
+    """``--format``: the verb gets *form* (str), ``auto`` unless given."""
     option = click.option(
         "--format",
         "form",

@@ -1,0 +1,47 @@
+"""The log and the status file of a processor: nothing that goes wrong with them stops it."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+from commands.links.engine.threads import LinkState
+from commands.qmgr.tally import ProcessorTally
+from commands.running.journal import Journal, last_status
+from commands.terminal.console import Console
+
+
+def test_a_terminal_that_goes_away_and_a_log_on_a_full_disk_stop_nothing(tmp_path: Path) -> None:
+    class Gone(io.StringIO):
+        def write(self, _text: str, /) -> int:
+            raise BrokenPipeError
+
+    class Full(io.StringIO):
+        def write(self, _text: str, /) -> int:
+            raise OSError(28, "No space left on device")
+
+    journal = Journal(Console(io.BytesIO(), Gone()), tmp_path / "no-such-directory", None)
+    journal._log = Full()  # type: ignore[assignment]
+    with journal.following():
+        logging.getLogger("qpubsub.processor").error("this cannot be told", extra={"next_try_s": 1.0})
+        journal.batch(ProcessorTally(commands=1))
+
+
+def test_the_state_of_the_link_is_kept_in_the_status_file(tmp_path: Path) -> None:
+
+    class Link:
+        state = LinkState(False, "the broker does not answer", 2.0)
+
+    link: Any = Link()
+    journal = Journal(Console(io.BytesIO(), io.StringIO()), tmp_path, None)
+    journal.watch(link)
+    with journal.following():
+        told = last_status(tmp_path)["link"]
+    assert {**told, "since": ""} == {
+        "since": "",
+        "connected": False,
+        "trouble": "the broker does not answer",
+        "next_try_s": 2.0,
+    }
