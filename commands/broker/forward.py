@@ -107,8 +107,10 @@ class Forwarder:
     def put(self, delivery: Delivery, msg_id: bytes, objects: Objects, *others: Delivery) -> Outgoing:
         """The put of the message for one subscriber. objects: know its queue, for PersAsQueue. others: as below."""
         subscription = delivery.subscription
-        queue = objects.queue(subscription.dest_queue)
-        default = int(queue is not None and queue.def_persistent)
+        default = 0
+        if subscription.options.persistence is DeliveryPersistence.AS_QUEUE:  # a queue may have to be looked up
+            queue = objects.queue(subscription.dest_queue)
+            default = int(queue is not None and queue.def_persistent)
         message, body = self.forward(delivery, msg_id, default, *others)
         return Outgoing(
             PutKind.PUBLICATION,
