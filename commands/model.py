@@ -119,7 +119,10 @@ class RequestUpdate(_ByName):
 
 
 class Publish(QueuedCommand):
-    """Publish (guide 6.7.3). anonymous, direct_requests: Anon and DirectReq, which MQRFH and PCF alone have."""
+    """Publish (guide 6.7.3). anonymous, direct_requests: Anon and DirectReq, which MQRFH and PCF alone have.
+
+    user_tags: tags of a psc folder that are the program's own, with their texts, in order: subscribers get them.
+    """
 
     word = "Publish"
     on_control_queue = False
@@ -130,6 +133,7 @@ class Publish(QueuedCommand):
     seq_num: str | None = None
     anonymous: bool = False
     direct_requests: bool = False
+    user_tags: tuple[tuple[str, str], ...] = ()
 
     def has(self, option: PubOpt) -> bool:
         """Whether the program asked for *option*."""

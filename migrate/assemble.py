@@ -33,23 +33,23 @@ _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 def assemble(items: Iterable[Item], qmgr: str) -> LegacyState:
     """The state of queue manager *qmgr* that *items* make up."""
-    found: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
+    by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
     for item in items:
-        found[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr))
-    streams = {item.name for item in found["streams"] if isinstance(item, Stream)}
-    points = {item.name for item in found["sub_points"] if isinstance(item, SubPoint)}
+        by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr))
+    streams = {item.name for item in by_field["streams"] if isinstance(item, Stream)}
+    points = {item.name for item in by_field["sub_points"] if isinstance(item, SubPoint)}
     for field in ("subscriptions", "retained", "publishers", "acl"):
-        for item in found[field]:
+        for item in by_field[field]:
             if not isinstance(item, LegacySubscription | LegacyRetained | Publisher | AclEntry):
                 continue
             if item.stream not in streams and item.stream not in _BORN_WITH:
                 streams.add(item.stream)
-                found["streams"].append(Stream(source=item.source, name=item.stream))
+                by_field["streams"].append(Stream(source=item.source, name=item.stream))
             point = getattr(item, "sub_point", None)
             if point and point not in points:
                 points.add(point)
-                found["sub_points"].append(SubPoint(source=item.source, name=point))
-    return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in found.items()})
+                by_field["sub_points"].append(SubPoint(source=item.source, name=point))
+    return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in by_field.items()})
 
 
 def _normal(item: Item, qmgr: str) -> Item:

@@ -138,7 +138,8 @@ KNOWN: Final = _table(
     (
         "P23",
         "JMS subscriptions may be kept on SYSTEM.JMS queues, outside the broker",
-        "Unload those queues as well, or set SUBSTORE(BROKER) before the migration.",
+        "Unload SYSTEM.JMS.ADMIN.QUEUE as well, with the broker's own state; what cannot be read of it, have its "
+        "programs make again, or set SUBSTORE(BROKER) before the migration.",
     ),
     (
         "P24",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from commands.headers.psc_commands import is_user_tag
 from commands.headers.psc_folder import split_psc
 from commands.headers.registry import parse
 from commands.model import Publish, PubOpt
@@ -113,7 +114,7 @@ def _of_pairs(pairs: list[tuple[str, str]], topic: str, options: str, command: s
 
 
 def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | None, local: bool) -> Rfh2:
-    _, others = split_psc(header)
+    commands, others = split_psc(header)
     pairs = [("Command", Publish.word), ("PubOpt", PubOpt.RETAIN_PUB.value)]
     if local:
         pairs.append(("PubOpt", PubOpt.LOCAL.value))
@@ -121,6 +122,7 @@ def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | Non
     if sub_point:
         pairs.append(("SubPoint", sub_point))
     pairs += [(tag, value) for tag, value in (("PubTime", delivered.pub_time), ("SeqNum", delivered.seq_num)) if value]
+    pairs += [(tag, value) for folder in commands for tag, value in folder.pairs() if is_user_tag(tag)]
     charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
     return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
 

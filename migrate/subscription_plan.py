@@ -102,17 +102,17 @@ def _merged(better: LegacySubscription, worse: LegacySubscription) -> LegacySubs
 
 
 def _contradictions(merged: LegacySubscription, other: LegacySubscription) -> list[str]:
-    found = []
+    fields = []
     for field in ("user", "name", "user_data", "expires_at", "format", "scheme", "temp_dynamic"):
         mine, its = getattr(merged, field), getattr(other, field)
         if its not in (None, "") and field not in other.unknown and mine != its:
-            found.append(field)
+            fields.append(field)
     lasting = [kept_options(item.options) for item in (merged, other)]
     if lasting[0] != lasting[1]:
-        found.append("options")
+        fields.append("options")
     if other.identities and set(other.identities) != set(merged.identities):
-        found.append("identities")
-    return found
+        fields.append("identities")
+    return fields
 
 
 def _plan_one(draft: Draft, key: Key, legacy: LegacySubscription, names: dict[str, Key]) -> None:
@@ -312,7 +312,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
         why = "it also receives global publications made on this queue manager (guide 7.5, table 2)"
         draft.ledger.note(key, why, "D02")
     if legacy.queue.startswith("SYSTEM.JMS."):
-        why = "a JMS client's: some of them keep subscriptions on queues of their own, which no source here shows"
+        why = "a JMS client's: with SUBSTORE(QUEUE) it has a record on SYSTEM.JMS.ADMIN.QUEUE too, which stays there"
         draft.ledger.note(key, why, "P23")
     if legacy.queue.startswith("AMQ."):
         why = "its queue has the name of a dynamic queue; the subscription stays when a temporary one goes"

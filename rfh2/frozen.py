@@ -1,4 +1,4 @@
-"""Making frozen values quickly: for the values of the codec, which each message is decoded into, and for nothing else.
+"""Making frozen values quickly: for values that are made several times for each message, and for no others.
 
 The constructor of a frozen dataclass sets each field through ``object.__setattr__``, at five times the price of a plain
 assignment. A twin with the same slots that is not frozen takes the fields by plain assignment and then becomes the
@@ -6,16 +6,14 @@ frozen class; the value is the same in every respect (``tests/rfh2/test_frozen.p
 as text and compiled, as dataclasses do with their own.
 
 A value of a subclass would silently become one of the class itself, so a class with such a constructor refuses to be
-subclassed. What it pays, in microseconds of processor time (docs/performance.md, "Frozen values"):
+subclassed. Where it is used, and what it gives (microseconds of processor time; docs/performance.md, "Frozen values"):
 
-    quick for                          a descriptor and an MQRFH2    a publication with two
-                                       to a command                  subscribers, processed
-    nothing                            16.0                          98
-    Mqmd                               13.5                          87
-    Mqmd, Message, Rfh2, Folder        11.5                          85
-    these and 14 classes elsewhere     11.4                          78
+    the codec    Mqmd, Message, Rfh2, Rfh1, Folder          a descriptor and an MQRFH2 to a command: 16.0 to 11.5
+    the core     Arrival, Context, PublishToTopic,          a publication with two subscribers through
+                 Publication, Delivery, DeliveryForm,       ``BrokerCore.process``: 88.8 to 82.4
+                 Outgoing, Outcome
 
-Rfh1 has it as Rfh2 has. Outside the codec it would be worth a twelfth, and is not used.
+Five more classes of the core would give another hundredth, and have ordinary constructors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Options as words and as decimal bit masks: MQREGO_*, MQPUBO_*, MQDELO_* (wire formats 2.4).
 
 An MQRFH gives options as words, one to each occurrence of a name, or as one decimal sum (``MQPSRegOpts  33``); PCF
-gives the sum as an integer; psc folders give words only. One bit means different things in different sets (4 is Local
-among registration and delete options, OtherSubsOnly among publication options): every question is asked of a set.
+gives the sum as an integer; psc folders have words, and sums from IBM's JMS clients.
+
+One bit means different things in different sets (4 is Local among registration and delete options, OtherSubsOnly among
+publication options): every question is asked of a set.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class CharIndex:
         """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
         # This is what a publication on a new topic costs, hence the loops that run in C.
         text = _MARK + topic_string + _MARK
-        found = (
+        matches = (
             [entry.holding for entry in self._always.values() if entry.matches(topic_string)] if self._always else []
         )
         for at, table in self._edges.items():
@@ -141,7 +141,7 @@ class CharIndex:
             if bucket is not None:
                 for entry in bucket:
                     if entry.longest in text and entry.next_longest in text and entry.matches(topic_string):
-                        found.append(entry.holding)
+                        matches.append(entry.holding)
         if self._pieces:
             present: dict[str, _Stretch] = {}
             pieces: Iterable[_Piece] = zip(text, text[1:], text[2:], strict=False)
@@ -158,8 +158,8 @@ class CharIndex:
                     if second in many:
                         for entry in seconds[second]:
                             if entry.matches(topic_string):
-                                found.append(entry.holding)
-        return found
+                                matches.append(entry.holding)
+        return matches
 
     def _file(self, pattern: CharPattern, subscription: Subscription) -> _Entry:
         stretches = _stretches(pattern)

@@ -65,10 +65,10 @@ class Fragment:
             return start
         offset, run = self.runs[0]
         for _ in range(_TRIES):
-            found = text.find(run, start + offset, last + offset + len(run))
-            if found < 0:
+            at = text.find(run, start + offset, last + offset + len(run))
+            if at < 0:
                 return -1
-            start = found - offset
+            start = at - offset
             if self.stands_at(text, start):
                 return start
             start += 1
@@ -136,10 +136,10 @@ def texts_stand_in(texts: Sequence[str], text: str) -> bool:
         return False
     place, end = len(first), len(text) - len(last)
     for run in texts[1:-1]:
-        found = text.find(run, place, end)
-        if found < 0:
+        at = text.find(run, place, end)
+        if at < 0:
             return False
-        place = found + len(run)
+        place = at + len(run)
     return place <= end
 
 
@@ -152,8 +152,8 @@ def fragments_stand_in(fragments: Sequence[Fragment], text: str) -> bool:
     if place > end or not first.stands_at(text, 0) or not last.stands_at(text, end):
         return False
     for fragment in fragments[1:-1]:
-        found = fragment.find(text, place, end)
-        if found < 0:
+        at = fragment.find(text, place, end)
+        if at < 0:
             return False
-        place = found + fragment.length
+        place = at + fragment.length
     return True

@@ -188,26 +188,26 @@ class SubscriptionIndex:
 
     def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
         """The same answer as match, found anew."""
-        found: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
+        matches: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
         if self._chars.by_text:
-            found += self._chars.match(topic_string)
-        if found and self._block_sets and topic_string.partition(SEPARATOR)[0] in self._first_levels:
+            matches += self._chars.match(topic_string)
+        if matches and self._block_sets and topic_string.partition(SEPARATOR)[0] in self._first_levels:
             blocking = [(blocks, depth) for blocks in self._block_sets if (depth := blocks.depth(topic_string))]
-            found = [s for s in flatten(found) if not self._is_blocked(s.sub_id, blocking)]
+            matches = [s for s in flatten(matches) if not self._is_blocked(s.sub_id, blocking)]
         exact = self._exact.get(topic_string)
         if exact is not None:
-            found.append(exact)
-        return _in_order(found)
+            matches.append(exact)
+        return _in_order(matches)
 
     def blocked(self, topic_string: str) -> tuple[Subscription, ...]:
         """The subscriptions that select *topic_string* and that WILDCARD(BLOCK) keeps from it, in order of sub_id."""
         if not self._block_sets:
             return ()
         blocking = [(blocks, depth) for blocks in self._block_sets if (depth := blocks.depth(topic_string))]
-        found: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
+        matches: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
         if self._chars.by_text:
-            found += self._chars.match(topic_string)
-        return tuple(sorted((s for s in flatten(found) if self._is_blocked(s.sub_id, blocking)), key=_SUB_ID))
+            matches += self._chars.match(topic_string)
+        return tuple(sorted((s for s in flatten(matches) if self._is_blocked(s.sub_id, blocking)), key=_SUB_ID))
 
     def _put(self, pattern: Pattern, subscription: Subscription) -> None:
         if isinstance(pattern, TopicPattern) and pattern.is_wild:

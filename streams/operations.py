@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from rfh2.frozen import quick
 from rfh2.message import Message
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -42,6 +43,7 @@ class Published(Protocol):
     def sub_point(self) -> str | None: ...
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Publication:
     """``Published``, with the message in it."""
@@ -88,6 +90,7 @@ class Unsubscribe:
     subscription: Subscription
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PublishToTopic:
     """MQPUT to a topic.
@@ -107,13 +110,15 @@ class PublishToTopic:
 class ClearRetained:
     """CLEAR TOPICSTR CLRTYPE(RETAINED), PCF Clear Topic String; the topic string may hold wildcards.
 
-    stream: as for a publication.
+    stream: as for a publication. of_scope: whether only what was published with the same scope goes, local or global,
+    as in version 6.
     """
 
     topic_string: str
     wildcard: WildcardScheme = WildcardScheme.TOPIC
     local: bool = False
     stream: str | None = None
+    of_scope: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,7 @@ class SubscriptionRemoved:
     subscription: Subscription
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """This publication goes to this subscription. from_retained: a retained one, to a new or asking subscriber."""

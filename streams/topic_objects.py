@@ -23,6 +23,7 @@ from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
+from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import at_and_above
@@ -150,6 +151,19 @@ BASE_DEFAULTS: Final = TopicObject(
     use_dead_letter_queue=True,
 )
 
+DEFAULT_TOPIC: Final = "SYSTEM.DEFAULT.TOPIC"
+"""The object that DEFINE TOPIC takes its attributes from."""
+
+# Those of the two streams and of the default subscription point that every queue manager has. Their topics lie at the
+# root, and the administration stream's stay open where SYSTEM.BASE.TOPIC is disabled.
+DEFAULT_TOPIC_OBJECTS: Final = (
+    BASE_DEFAULTS,
+    TopicObject(DEFAULT_TOPIC, ""),
+    TopicObject(DEFAULT_STREAM, "", "Default stream for queued publish/subscribe"),
+    TopicObject(ADMIN_STREAM, "", "Admin stream for queued publish/subscribe", pub=True, sub=True),
+    TopicObject(DEFAULT_SUB_POINT, "", "Default subscription point for queued publish/subscribe"),
+)
+
 _INHERITED: Final = tuple(
     field.name for field in fields(ResolvedTopic) if field.name not in {"topic_string", "object_name", "cluster"}
 )
@@ -164,7 +178,7 @@ class TopicObjects:
 
     __slots__ = ("_blocks", "_by_name", "_by_topic", "_lengths", "_resolved", "version")
 
-    def __init__(self, objects: Iterable[TopicObject] = (BASE_DEFAULTS,)) -> None:
+    def __init__(self, objects: Iterable[TopicObject] = DEFAULT_TOPIC_OBJECTS) -> None:
         self._by_name: dict[str, TopicObject] = {}
         self._by_topic: dict[str, TopicObject] = {}
         self._resolved: BoundedCache[str, ResolvedTopic] = BoundedCache(_RESOLVED_ROOM)

@@ -57,23 +57,23 @@ def collisions(
     name in the other namelist that no subscription point can be found by; two places of which one is, or lies in, the
     other; a place whose publications wildcards reach from outside.
     """
-    found = [*_homeless(streams, sub_points, topic_objects)]
+    findings = [*_homeless(streams, sub_points, topic_objects)]
     at: dict[str, list[TopicPrefix]] = {}
     for place in places(streams, sub_points, topic_objects):
         at.setdefault(place.topic_string, []).append(place)
     lengths = sorted(set(map(len, at)), reverse=True)
     for topic_string, here in at.items():
         first, *others = here
-        found += [_warning("same-place", f"{other} and {first} are both at {topic_string}") for other in others]
+        findings += [_warning("same-place", f"{other} and {first} are both at {topic_string}") for other in others]
         for above in at_and_above(topic_string, lengths):
             if above in at and above != topic_string:
-                found.append(_warning("nested-place", f"{first} ({topic_string}) lies in {at[above][0]}"))
+                findings.append(_warning("nested-place", f"{first} ({topic_string}) lies in {at[above][0]}"))
     for topic_string in at:
         topic_object = topic_objects.at(topic_string)
         if topic_object is not None and topic_object.wildcard is not Wildcard.BLOCK:
             why = f"topic object {topic_object.name} is not WILDCARD(BLOCK): # and * from outside reach its topics"
-            found.append(_warning("not-blocked", why))
-    return found
+            findings.append(_warning("not-blocked", why))
+    return findings
 
 
 def _homeless(

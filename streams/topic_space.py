@@ -71,6 +71,8 @@ class TopicSpace:
         self._apart = semantics == "v6"
         # How many operations and expiries it has carried out: the same number again means that nothing has changed.
         self.changes = 0
+        # The subscriptions from which their selector kept what the last operation published or sent, once each time.
+        self.filtered: list[Subscription] = []
         self._reset()
 
     def _reset(self) -> None:
@@ -195,6 +197,7 @@ class TopicSpace:
         now: UTC. Raises CommandError, with nothing changed: 3072 for a topic string that is none of its kind, 3152 for
         a subscription name that is taken, 3073 for a subscription that is not there; ValueError for a sub_id that is.
         """
+        self.filtered = []
         match operation:
             case PublishToTopic():
                 effects = self._publish(operation, now)
@@ -305,11 +308,14 @@ class TopicSpace:
     def _publish(self, operation: PublishToTopic, now: datetime) -> list[Effect]:
         topic_string, publication = operation.topic_string, operation.publication
         check_publication_topic(topic_string)
+        matched = self.match(topic_string, now)
         receiving = [
-            s
-            for s in self.match(topic_string, now)
-            if not s.options.pub_on_req_only and self._lets_through(s, publication, topic_string)
+            s for s in matched if not s.options.pub_on_req_only and self._lets_through(s, publication, topic_string)
         ]
+        if len(receiving) < len(matched):
+            received = {s.sub_id for s in receiving}
+            left_out = (s for s in matched if s.sub_id not in received and not s.options.pub_on_req_only)
+            self.filtered = [s for s in left_out if self._is_filtered(s, publication)]
         chosen, level = choose(receiving, operation.pub_level, operation.not_to)
         effects: list[Effect] = []
         # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
@@ -325,6 +331,8 @@ class TopicSpace:
         for retained in self.retained(operation.topic_string, operation.wildcard, now):
             if self._apart and retained.publication.stream != operation.stream:
                 continue
+            if operation.of_scope and retained.publication.local != operation.local:
+                continue
             self._retained.clear(retained.topic_string)
             effects.append(RetainedCleared(retained.topic_string))
         return effects
@@ -334,11 +342,18 @@ class TopicSpace:
             return []
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         blocks = self._index.blocks(subscription.sub_id)
-        return [
-            Delivery(subscription, retained.topic_string, retained.publication, from_retained=True)
-            for retained in self._retained.match(pattern, now, blocks)
-            if self._lets_through(subscription, retained.publication, retained.topic_string)
-        ]
+        effects: list[Effect] = []
+        for retained in self._retained.match(pattern, now, blocks):
+            publication, topic_string = retained.publication, retained.topic_string
+            if self._lets_through(subscription, publication, topic_string):
+                effects.append(Delivery(subscription, topic_string, publication, from_retained=True))
+            elif self._is_filtered(subscription, publication):
+                self.filtered.append(subscription)
+        return effects
+
+    def _is_filtered(self, subscription: Subscription, publication: Published) -> bool:
+        """Whether what was not let through was kept away by the selector, and not by what is asked before it."""
+        return subscription.selector is not None and not (self._apart and _kept_apart_by(subscription, publication))
 
     def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
         if self._apart and _kept_apart_by(subscription, publication) is not None:

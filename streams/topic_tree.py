@@ -112,7 +112,7 @@ class TopicTree:
         """The patterns that have no '#' but at their end."""
         # What a publication on a new topic costs, so each attribute is read once, and the node that is reached by
         # literal levels alone, mostly the only one, is not put in a list.
-        found: list[Subscription | Several] = []
+        matches: list[Subscription | Several] = []
         literal: _PatternNode | None = self._root
         nodes: list[_PatternNode] = []
         for level in levels:
@@ -120,16 +120,16 @@ class TopicTree:
             if literal is not None:
                 tail, children, plus = literal.tail, literal.children, literal.plus
                 if tail is not None:
-                    found.append(tail)
+                    matches.append(tail)
                 if plus is not None:
                     following.append(plus)
                 literal = children.get(level) if children is not None else None
             elif not nodes:
-                return found
+                return matches
             for node in nodes:
                 tail, children, plus = node.tail, node.children, node.plus
                 if tail is not None:
-                    found.append(tail)
+                    matches.append(tail)
                 if children is not None and level in children:
                     following.append(children[level])
                 if plus is not None:
@@ -140,10 +140,10 @@ class TopicTree:
         for node in nodes:
             here, tail = node.here, node.tail
             if here is not None:
-                found.append(here)
+                matches.append(here)
             if tail is not None:
-                found.append(tail)
-        return found
+                matches.append(tail)
+        return matches
 
     def _match_revisiting(self, topic_string: str, levels: list[str]) -> list[Subscription | Several]:
         # Nodes hash by identity; a dict is a set that keeps its order.
@@ -175,12 +175,12 @@ class TopicTree:
         return [*tails.values(), *(node.here for node in nodes if node.here is not None)]
 
     def _match_one_by_one(self, topic_string: str, levels: list[str]) -> list[Subscription | Several]:
-        found = self._match_once(levels)
+        matches = self._match_once(levels)
         for (node, is_tail), pattern in self._inner.items():
             held = node.tail if is_tail else node.here
             if held is not None and pattern.matches(topic_string):
-                found.append(held)
-        return found
+                matches.append(held)
+        return matches
 
     def _child(self, node: _PatternNode, level: str) -> _PatternNode:
         below = _peek(node, level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ _CELL = r" (?P<{}>[^|]+) \|"
 _ROW = re.compile(
     r"^\| (?P<id>[A-Z0-9]+-\w+) \|" + "".join(map(_CELL.format, ("section", "rule", "code", "tests"))) + "$"
 )
+_TEST = re.compile(r"`([^`]+)::(\w+)(?:\[([^`\]]+)\])?`")
+"""A test in the last column, with the scenario where it has them all."""
 ROWS = [match for line in DOCUMENT.read_text().splitlines() if (match := _ROW.match(line))]
 
 
@@ -35,6 +38,8 @@ def test_every_rule_has_a_row_of_its_own() -> None:
 def test_every_section_of_6_7_has_rows() -> None:
     sections = {section for row in ROWS for section in row["section"].split(", ")}
     assert {"6.6", *(f"6.7.{n}" for n in range(1, 11)), "7.5", "8.5"} <= sections
+    assert {"2.3.2", "2.4.3", "2.5.1", "2.5.4", "3.1.3", "4.6.1", "4.8.3", "7.1", "7.2"} <= sections
+    assert {"7.3", "7.4.1", "7.6.1", "8.1", "8.4", "8.6", "8.7"} <= sections
 
 
 def test_every_file_exists() -> None:
@@ -50,7 +55,7 @@ def test_every_file_exists() -> None:
 def test_every_test_exists() -> None:
     missing = []
     for row in ROWS:
-        for path, name in re.findall(r"`([^`]+)::(\w+)`", row["tests"]):
+        for path, name, _ in _TEST.findall(row["tests"]):
             if not (ROOT / path).exists() or name not in functions_of(path):
                 missing.append(f"{row['id']}: {path}::{name}")
     assert missing == []
@@ -58,13 +63,89 @@ def test_every_test_exists() -> None:
 
 def test_no_row_has_a_test_of_another_row_for_want_of_a_name() -> None:
     """What is in backticks in the last column is a test, and nothing else is there."""
-    loose = [row["id"] for row in ROWS if re.sub(r"`[^`]+::\w+`|<br>|[ \u2013]", "", row["tests"])]
+    loose = [row["id"] for row in ROWS if re.sub(r"<br>|[ \u2013]", "", _TEST.sub("", row["tests"]))]
     assert loose == []
 
 
 def test_a_row_without_a_test_says_that_the_rule_is_not_done() -> None:
     bare = [row["id"] for row in ROWS if "::" not in row["tests"] and not row["code"].startswith("not done")]
     assert bare == []
+
+
+# A test holds the rule that names it
+
+SCENARIOS = ROOT / "fixtures" / "scenarios"
+
+
+@cache
+def _texts(path: str) -> dict[str, str]:
+    """Each test of a file, with the comment above it, the tables that it is made of, and what its file is about."""
+    text = (ROOT / path).read_text()
+    lines = text.splitlines()
+    tree = ast.parse(text)
+    tables = {
+        target.id: ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+            while first and lines[first - 1].startswith("#"):
+                first -= 1
+            own = "\n".join(lines[first : node.end_lineno])
+            used = {each.id for part in node.decorator_list for each in ast.walk(part) if isinstance(each, ast.Name)}
+            parts = [own, *(tables[name] for name in used & tables.keys()), ast.get_docstring(tree) or ""]
+            found[node.name] = "\n".join(parts)
+    return found
+
+
+def _names(text: str, section: str) -> bool:
+    """Whether *text* has a section's number, with dots or as in the name of a test; or one of a part of it."""
+    number = section.removeprefix("W")
+    dotted = rf"(?<![\d.]){re.escape(number)}(?!\d)"
+    return (
+        re.search(rf"{dotted}|(?<![\d_]){number.replace('.', '_')}(?!\d)|_{number.replace('.', '_')}_", text)
+        is not None
+    )
+
+
+def test_a_test_that_a_row_names_knows_the_rule() -> None:
+    """One of a row's tests says which it holds: by its section, by the row (D-08 or d08), or by a reason code.
+
+    A test may say it in its name, its text, a comment above it, its table, or in what its file is about.
+    """
+    strangers = []
+    for row in ROWS:
+        cited = _TEST.findall(row["tests"])
+        sections = [each for each in re.split(r", | to ", row["section"]) if re.fullmatch(r"W?\d+(\.\d+)*", each)]
+        kind, number = row["id"].split("-")
+        called = [row["id"], f"{kind.lower()}{number}" if kind == "D" else row["id"]]
+        called += [number] if kind == "RC" else []
+        if cited and not any(
+            any(re.search(rf"(?<![A-Za-z]){re.escape(each)}(?![0-9])", text) for each in called)
+            or any(_names(text, section) for section in sections)
+            for text in (_texts(path)[name] for path, name, _ in cited)
+        ):
+            scenarios = {scenario for _, _, scenario in cited if scenario}
+            if not scenarios:
+                strangers.append(row["id"])
+    assert strangers == []
+
+
+def test_a_scenario_that_a_row_names_is_of_its_section() -> None:
+    wrong = []
+    for row in ROWS:
+        for _, _, name in _TEST.findall(row["tests"]):
+            if name:
+                path = SCENARIOS / name / "scenario.toml"
+                of = tomllib.loads(path.read_text())["section"].split(", ") if path.exists() else []
+                if not set(of) & set(row["section"].split(", ")):
+                    wrong.append(f"{row['id']}: {name}")
+    assert wrong == []
 
 
 # Rows that say "not done" stay true
@@ -90,7 +171,7 @@ def test_no_section_with_tests_is_not_done() -> None:
         for name in functions_of(str(path.relative_to(ROOT))):
             if found := re.match(r"test_(\d+(?:_\d\d?)*)_", name):
                 named.setdefault(found[1].replace("_", "."), set()).add(name)
-    cited = {name for row in ROWS for _, name in re.findall(r"`([^`]+)::(\w+)`", row["tests"])}
+    cited = {name for row in ROWS for _, name, _ in _TEST.findall(row["tests"])}
     undone = {section for row in NOT_DONE for section in _sections(row)}
     forgotten = {
         section: sorted(names)
@@ -112,6 +193,14 @@ SUBJECTS = frozenset(
 )
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.
 NAMED_ALIKE = {
+    "PS-19": {"attribute": "of a topic object"},
+    "DIS-1": {"transmission": "which PUB-17 is about"},
+    "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
+    "DIS-4": {"hierarchy": "a runbook for IBM MQ's"},
+    "DIS-6": {"space": "of one queue manager"},
+    "DIS-8": {"connection": "to a topic tree", "tree": "elsewhere, which the row names"},
+    "APP-1": {"call": "of the MQI, in captures", "mqi": "the dialect", "translate": "which the row names"},
+    "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},
     "DEREG-27": {"mqsc": "which the row says does it instead"},
     "PUB-3": {"transmission": "what waits for another queue manager"},
@@ -178,6 +267,16 @@ def test_what_is_not_done_has_no_module_of_its_name() -> None:
         (
             "| MB-3 | 8.4 | The log of a migration | not done: it is for a person to keep | - |",
             test_what_is_not_done_has_no_module_of_its_name,
+        ),
+        (
+            "| DIS-5 | 3.3.1 | Scope | `streams/index.py` "
+            "| `tests/streams/test_char_wildcards.py::test_what_a_pattern_selects` |",
+            test_a_test_that_a_row_names_knows_the_rule,
+        ),
+        (
+            "| PS-12 | 2.5.3 | Topics make a tree | `streams/index.py` "
+            "| `tests/commands/broker/test_scenarios.py::test_replay_gives_the_same[6.2-currencies]` |",
+            test_a_scenario_that_a_row_names_is_of_its_section,
         ),
         ("| MB-13 | 8.6 | What becomes of a collective | not done: - | - |", test_no_section_with_tests_is_not_done),
     ],

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from commands.broker.authority import Action, Authority
-from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, is_object_name
+from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_STREAM, Objects, is_object_name
 from commands.model import QueuedCommand
 from rfh2.constants import (
     MQPER_PERSISTENCE_AS_Q_DEF,
@@ -18,6 +18,7 @@ from rfh2.constants import (
     MQRCCF_Q_NAME_ERROR,
 )
 from rfh2.errors import CommandError
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
@@ -42,6 +43,14 @@ class InputQueueKind(StrEnum):
     OTHER = "other"
 
 
+def not_read(queue: str) -> str:
+    """Why nothing happens to messages on *queue*, and what to do where it is a stream's, for people (guide 6.5.4)."""
+    if not queue:
+        return "no queue is named"
+    return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST"
+
+
+@quick
 @dataclass(frozen=True, slots=True)
 class Context:
     """One command's surroundings.
@@ -72,15 +81,29 @@ class Context:
 
     @property
     def place(self) -> InputQueueKind:
-        """Which kind of queue the command came to (guide 6.7.7, 3079)."""
+        """Which kind of queue the command came to; nobody reads OTHER (guide 6.5.4; 6.7.7, 3079)."""
         if self.queue == CONTROL_QUEUE:
             return InputQueueKind.CONTROL
         return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER
 
     def is_stream(self, queue: str) -> bool:
-        """Whether publications are taken from *queue* (guide 6.1)."""
+        """Whether publications are taken from *queue* (guide 6.1).
+
+        Version 6 had no namelist: a local queue became a stream when a command named it (guide 6.1, 6.5.4). Which one
+        it would have made from SYSTEM.BROKER.MODEL.STREAM is not known: the queue has to be defined.
+        """
+        return self.is_listed(queue) or (self.semantics is Semantics.V6 and self._may_be_stream(queue))
+
+    def is_listed(self, queue: str) -> bool:
+        """Whether *queue* is in SYSTEM.QPUBSUB.QUEUE.NAMELIST: then it is read to its end, whatever is on it."""
         namelist = self.objects.namelists.get(QUEUE_NAMELIST)
-        return namelist is not None and is_stream_queue(queue, namelist)
+        return queue == DEFAULT_STREAM if namelist is None else is_stream_queue(queue, namelist)
+
+    def _may_be_stream(self, queue: str) -> bool:
+        if queue in (CONTROL_QUEUE, DEAD_LETTER_QUEUE, self.objects.qmgr.deadq):
+            return False
+        found = self.objects.queues.get(queue)
+        return found is not None and not found.transmission
 
     def scheme_of(self, header: PublicationFormat) -> WildcardScheme:
         """The wildcards of a command in *header*: MQRFH and PCF have the character-based ones (guide 2.5.1.1)."""

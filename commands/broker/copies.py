@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from commands.broker.context import Semantics
 from streams.operations import Delivery
 
+Copies = tuple[Delivery, ...]
+"""The deliveries that one put publication came of; the first decides its descriptor."""
+
 _Key = tuple[int, bool, tuple[str, str, bytes]]
 
 
-def copies(deliveries: Sequence[Delivery], semantics: Semantics) -> list[tuple[Delivery, ...]]:
+def copies(deliveries: Sequence[Delivery], semantics: Semantics) -> list[Copies]:
     """*deliveries* in groups, one for each message to put; the first of a group decides its descriptor."""
     if semantics is Semantics.V7:
         return [(delivery,) for delivery in deliveries]

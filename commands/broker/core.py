@@ -13,8 +13,8 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import Context, InputQueueKind, Semantics
-from commands.broker.copies import copies
+from commands.broker.context import Context, InputQueueKind, Semantics, not_read
+from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
@@ -24,21 +24,24 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.trace import Trace, Tracer
 from commands.broker.translate import translate
-from commands.headers.registry import is_command, parse
+from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
 from commands.model import Command
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
+from rfh2.frozen import quick
+from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
 from streams.patterns import written_topic
-from streams.subscriptions import WildcardScheme
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A message that has come to a queue.
@@ -55,14 +58,17 @@ class Arrival:
     user: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one arrival came to.
 
     puts, effects: in order. command: None where the message could not be read as one. completion is None where the
     message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
-    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). trace: how it
-    came to that, where it was asked for.
+    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). operations: of a
+    command that was carried out. copies: the deliveries that each publication among the puts stands for, in their
+    order. filtered: the subscriptions whose selection string kept a publication away. trace: how it came to that, where
+    it was asked for.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -73,6 +79,9 @@ class Outcome:
     why: str = ""
     undecodable: bool = False
     lost: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    copies: tuple[Copies, ...] = ()
+    filtered: tuple[Subscription, ...] = ()
     trace: Trace | None = None
 
 
@@ -112,6 +121,8 @@ class _Work:
     effects: list[Effect] = field(default_factory=list)
     puts: list[Outgoing] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    copies: tuple[Copies, ...] = ()
+    filtered: list[Subscription] = field(default_factory=list)
     tracer: Tracer | None = None
 
 
@@ -174,14 +185,16 @@ class BrokerCore:
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
-            work = self._work(arrival, Message(mqmd, (), arrival.body), origin)
-            if work.context.place is InputQueueKind.OTHER:
-                return Outcome()
+            work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
+            if not _is_read(work.context):
+                return _not_read(work.context)
             return self._undecodable(work, error)
+        if not is_resolved(message):
+            arrival, message = _as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
-        if work.context.place is InputQueueKind.OTHER and not _is_command(message):
-            return Outcome()
+        if not _is_read(work.context) and not _makes_a_stream(work):
+            return _not_read(work.context)
         expired = self.space.expire(arrival.now)
         work.effects += expired
         if tracer is not None:
@@ -211,7 +224,8 @@ class BrokerCore:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
         except DecodeError:
             mqmd = Mqmd()
-        work = self._work(arrival, Message(mqmd, (), arrival.body), Origin.of(self.qmgr, arrival.now))
+        message = resolved(Message(mqmd, (), arrival.body))
+        work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
         self._dead_letter(work, reason)
         return self._failed(work, None, reason, why)
 
@@ -255,7 +269,16 @@ class BrokerCore:
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
         reason = plan.warnings[0].reason if plan.warnings else None
-        outcome = Outcome(tuple(work.puts), tuple(work.effects), command, completion, reason)
+        outcome = Outcome(
+            tuple(work.puts),
+            tuple(work.effects),
+            command,
+            completion,
+            reason,
+            operations=tuple(plan.operations),
+            copies=work.copies,
+            filtered=tuple(work.filtered),
+        )
         return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
 
     def _apply(self, work: _Work, plan: CommandPlan) -> list[Delivery]:
@@ -265,6 +288,7 @@ class BrokerCore:
             if self._before is not None:
                 work.effects += self._before(operation, now)
             effects = self.space.apply(operation, now) if tracer is None else tracer.apply(self.space, operation, now)
+            work.filtered += self.space.filtered
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
                 raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
@@ -281,10 +305,8 @@ class BrokerCore:
         if not deliveries:
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
-        groups = copies(deliveries, self.semantics)
-        if work.tracer is not None:
-            work.tracer.copies = tuple(groups)
-        for delivery, *others in groups:
+        work.copies = tuple(copies(deliveries, self.semantics))
+        for delivery, *others in work.copies:
             put = forwarder.put(delivery, work.ids(), self.objects, *others)
             if self._meter is not None:
                 self._meter.made(len(put.body))
@@ -361,6 +383,15 @@ def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
     return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
 
 
+def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
+    """A message that no queue manager has kept yet, as one does: a capture may show what a program gave to MQPUT.
+
+    What is put on bears MQAT_BROKER and may inherit no CCSID; a dead letter has the message's own bytes.
+    """
+    kept = resolved(message)
+    return replace(arrival, body=encode(kept)), kept
+
+
 def _parsed(work: _Work) -> Command:
     if work.command is None:
         return parse(work.message)
@@ -369,6 +400,20 @@ def _parsed(work: _Work) -> Command:
     return work.command
 
 
-def _is_command(message: Message) -> bool:
-    """Whether a message on a queue that the broker does not read was meant for it: not one that a broker put there."""
-    return message.mqmd.put_appl_type != MQAT_BROKER and is_command(message)
+def _is_read(context: Context) -> bool:
+    """Whether queued publish/subscribe takes everything off the queue on which a message came."""
+    return context.place is InputQueueKind.CONTROL or context.is_listed(context.queue)
+
+
+def _makes_a_stream(work: _Work) -> bool:
+    """Whether version 6 makes a stream of the queue, by a publication on it that no broker put there."""
+    if work.context.place is InputQueueKind.OTHER or work.message.mqmd.put_appl_type == MQAT_BROKER:
+        return False
+    try:
+        return not _parsed(work).on_control_queue
+    except (DecodeError, CommandError):
+        return False
+
+
+def _not_read(context: Context) -> Outcome:
+    return Outcome(why=f"not processed: {not_read(context.queue)}")

@@ -19,7 +19,7 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.registry import content_of, render
 from commands.model import Command
 from rfh2.bounded_cache import BoundedCache
-from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import FORMATS
@@ -112,6 +112,11 @@ class Forwarder:
             queue = objects.queue(subscription.dest_queue)
             default = int(queue is not None and queue.def_persistent)
         message, body = self.forward(delivery, msg_id, default, *others)
+        if message.mqmd.priority == MQPRI_PRIORITY_AS_Q_DEF:
+            # PUBPRTY(ASQDEF): a queue of another queue manager is not known here.
+            queue = objects.queue(subscription.dest_queue)
+            priority = 0 if queue is None else queue.def_priority
+            message = replace(message, mqmd=replace(message.mqmd, priority=priority))
         return Outgoing(
             PutKind.PUBLICATION,
             subscription.dest_qmgr,
@@ -242,11 +247,19 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
+def delivered_topic(delivery: Delivery) -> str:
+    """The topic that a subscriber is told: without its prefix, unless nothing is behind that (guide 6.1, 6.2).
+
+    ``#`` on subscription point USD matches topic USD, too, and no command can name a topic without characters.
+    """
+    return remove_prefix(delivery.subscription.prefix, delivery.topic_string) or delivery.topic_string
+
+
 def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
     """The form in which the subscriber of these deliveries gets their publication."""
     first = deliveries[0]
     subscription, options = first.subscription, first.subscription.options
-    topics = tuple(remove_prefix(subscription.prefix, delivery.topic_string) for delivery in deliveries)
+    topics = tuple(delivered_topic(delivery) for delivery in deliveries)
     if subscription.format is PublicationFormat.PROPERTIES:
         return DeliveryForm(
             subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained

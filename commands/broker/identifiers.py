@@ -1,4 +1,4 @@
-"""What a queue manager stamps on a message it puts: identifiers, origin context, date and time.
+"""What a queue manager sets in a message it puts: identifiers, origin context, date and time.
 
 Identifiers come from the arrival number of the causing command and a count within it, so that they are unique in a
 queue manager, and the same whenever the same commands arrive in the same order.

@@ -77,14 +77,19 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
     Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
     authority does not.
     """
-    found = _named(context, name, stream)
-    if found is None or found.user == context.user:
-        return found
-    if not found.options.variable_user_id:
-        why = f"subscription {name} belongs to user {found.user}"
-        raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(("SubName", name),))
-    _check_authority(context, found, (("SubName", name),))
-    return found
+    subscription = _named(context, name, stream)
+    if subscription is None or subscription.user == context.user:
+        return subscription
+    if not subscription.options.variable_user_id:
+        raise belongs_to(subscription.user, f"subscription {name}", (("SubName", name),))
+    _check_authority(context, subscription, (("SubName", name),))
+    return subscription
+
+
+def belongs_to(owner: str, what: str, tags: tuple[tuple[str, str], ...] = ()) -> CommandError:
+    """3078, with the user id of the owner: a JMS client of version 6 goes on with it (IBM MQ, reason code 3078)."""
+    why = f"{what} belongs to user {owner}"
+    return CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(*tags, ("UserId", owner)))
 
 
 def _named(context: Context, name: str, stream: str | None) -> Subscription | None:
@@ -106,8 +111,9 @@ def by_identity(context: Context, wanted: SubscriptionQuery) -> list[Subscriptio
         fitting = [s for s in fitting if s.name is None]
     own = [s for s in fitting if _may_change(context, s, wanted.variable_user)]
     if fitting and not own:
-        reason = MQRCCF_WRONG_USER if context.semantics is Semantics.V7 else MQRCCF_DUPLICATE_IDENTITY
-        raise CommandError(reason, why=f"registered by user {fitting[0].user}")
+        if context.semantics is Semantics.V6:
+            raise belongs_to(fitting[0].user, "what is registered")
+        raise CommandError(MQRCCF_WRONG_USER, why=f"registered by user {fitting[0].user}")
     return own
 
 
@@ -141,9 +147,9 @@ def addressed(
         for subscription in fitting:
             _check_authority(context, subscription)
         return fitting
-    found = by_name(context, name, wanted.stream or None)
-    if found is not None:
-        return [found]
+    named = by_name(context, name, wanted.stream or None)
+    if named is not None:
+        return [named]
     if any(subscription.name is None for subscription in _fitting(context, wanted)):
         why = "a matching subscription has no name"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", name),))

@@ -7,6 +7,8 @@ empty                 {B}                                {B} locked
 {A}                   {A, B}                             3155
 {A} locked            3156                               3156
 {A, B}                3157                               3155
+
+3157 is a warning: the set stays as it is, and the rest of the command is done (IBM MQ, reason code 3157).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.constants import (
     MQRCCF_ALREADY_JOINED,
@@ -48,8 +51,17 @@ def on_creation(command: RegisterSubscriber) -> Members:
 
 
 def on_registration(before: Subscription, command: RegisterSubscriber) -> Members:
-    """The identity set of an existing subscription after *command*. Raises CommandError 3154 to 3157."""
+    """The identity set of an existing subscription after *command*. Raises CommandError 3154, 3155, 3156."""
     return _joined(Members(before.identities, before.exclusive), command)
+
+
+def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned | None:
+    """The warning 3157 where *command* joins as what its identity is in *before* already; None otherwise."""
+    identity = command.sub_identity
+    if identity is None or identity not in before.identities:
+        return None
+    joins = RegOpt.JOIN_EXCL if before.exclusive else RegOpt.JOIN_SHARED
+    return Warned(MQRCCF_ALREADY_JOINED, (("SubIdentity", identity),)) if command.has(joins) else None
 
 
 def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
@@ -76,13 +88,10 @@ def _joined(before: Members, command: RegisterSubscriber) -> Members:
     if command.has(RegOpt.JOIN_SHARED):
         if before.exclusive and not alone:
             raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
-        if member and not before.exclusive:
-            raise _error(MQRCCF_ALREADY_JOINED, identity, "already a member")
         return Members(before.identities if member else (*before.identities, identity))
     if command.has(RegOpt.JOIN_EXCL):
-        if before.exclusive:
-            reason = MQRCCF_ALREADY_JOINED if alone else MQRCCF_SUBSCRIPTION_LOCKED
-            raise _error(reason, identity, "already held exclusively")
+        if before.exclusive and not alone:
+            raise _error(MQRCCF_SUBSCRIPTION_LOCKED, identity, "another identity holds the subscription")
         if before.identities and not alone:
             raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
         return Members((identity,), exclusive=True)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from streams.namelists import DEFAULT_NAMELISTS, DEFAULT_SUB_POINT, Namelist
-from streams.topic_objects import BASE_DEFAULTS, TopicObject, TopicObjects
+from streams.namelists import DEFAULT_NAMELISTS, Namelist
+from streams.topic_objects import TopicObject, TopicObjects
 
 CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
 DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -42,7 +42,10 @@ def is_object_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueueManager:
-    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named."""
+    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named.
+
+    custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's.
+    """
 
     name: str
     strict: bool = False
@@ -55,6 +58,12 @@ class QueueManager:
     treelife: int = 1800
     deadq: str = DEAD_LETTER_QUEUE
     parent: str = ""
+    custom: str = ""
+
+    @property
+    def strict_tags(self) -> bool:
+        """Whether Publish takes no tags of psc but IBM's (2337); otherwise subscribers get a program's own."""
+        return "PSCTAGS(STRICT)" in self.custom.upper().split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +170,6 @@ _KINDS: dict[str, type[Any]] = {
 # The objects of a new queue manager beside its input queues and namelists. Names, DEFTYPE, DEFPSIST and MAXDEPTH are
 # those of IBM MQ's default objects, and of the script that defines the queues of JMS publish/subscribe there
 # (MQJMS_PSQ.mqsc). SYSTEM.BROKER.MODEL.STREAM is there for scripts: no stream is made by itself (guide 6.1).
-# The topic objects have no TOPICSTR: what they stand for lies at the root here.
 _SHARED_DEPTH: Final = 100_000
 
 DEFAULT_MODELS: Final = (
@@ -193,12 +201,6 @@ DEFAULT_QUEUES: Final = (
         )
     ),
 )
-DEFAULT_TOPICS: Final = (
-    TopicObject("SYSTEM.DEFAULT.TOPIC", "", description="Attributes that a new topic object does not give"),
-    TopicObject(DEFAULT_STREAM, "", description="Stream of publishers that name none"),
-    TopicObject(ADMIN_STREAM, "", description="Stream of administration messages"),
-    TopicObject(DEFAULT_SUB_POINT, "", description="Subscription point of those that name none"),
-)
 
 
 class Objects:
@@ -215,7 +217,7 @@ class Objects:
         self.models: dict[str, ModelQueue] = {model.name: model for model in DEFAULT_MODELS}
         self.is_gone: Callable[[str], bool] | None = None
         self.namelists: dict[str, Namelist] = {namelist.name: namelist for namelist in DEFAULT_NAMELISTS}
-        self.topics = TopicObjects((BASE_DEFAULTS, *DEFAULT_TOPICS))
+        self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
 
     def queue(self, name: str) -> LocalQueue | None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from commands.headers.response import Completion
+from rfh2.frozen import quick
 from rfh2.message import Message
 
 
@@ -20,6 +21,7 @@ class PutKind(StrEnum):
     DEADLETTER = "deadletter"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.

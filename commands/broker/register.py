@@ -4,6 +4,9 @@ A registration is looked for by SubName, else by traditional identity, topic, su
 (``identity``). What is found is altered: attributes that the command gives replace those it has, omitted options stay,
 ``None`` resets them, and either way the expiry starts anew. Version 7 refuses to alter what MQSUB cannot: topic (2510)
 and filter (2524) of a named subscription (guide 7.5, 8.5).
+
+With NoAlter a name is enough: topic and queue of the command are not looked at where the subscription exists, and
+FullResp reports what they really are. A JMS client unsubscribes so, for it knows nothing but the name.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass, replace
 from commands.broker import identity_sets
 from commands.broker.authority import Action
 from commands.broker.context import Context, Destination, Semantics
-from commands.broker.identity import SubscriptionQuery, by_identity, by_name, named_twin, variable_user
+from commands.broker.identity import SubscriptionQuery, belongs_to, by_identity, by_name, named_twin, variable_user
 from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
 from commands.broker.stream_names import stream_of
 from commands.headers.response import Warned
@@ -25,7 +28,6 @@ from rfh2.constants import (
     MQRC_SUB_INHIBITED,
     MQRC_TOPIC_NOT_ALTERABLE,
     MQRCCF_CORREL_ID_ERROR,
-    MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_DUPLICATE_SUBSCRIPTION,
     MQRCCF_NOT_AUTHORIZED,
     MQRCCF_REG_OPTIONS_ERROR,
@@ -34,7 +36,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import CommandError
 from rfh2.mqmd import name_of
-from streams.operations import AlterSubscription, Operation, Subscribe
+from streams.operations import AlterSubscription, Subscribe
 from streams.patterns import add_pattern_prefix, parse_pattern, written_topic
 from streams.selectors import compile_selector
 from streams.subscriptions import (
@@ -83,8 +85,9 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
     prefix = subscriber_prefix(stream, command.sub_point, context)
     named = by_name(context, command.sub_name, stream) if command.sub_name is not None else None
     moves = bool(command.q_name or name_of(context.mqmd.reply_to_q))
+    resumed = named if command.has(RegOpt.NO_ALTER) else None
     destination = context.subscriber_queue(command, correl_as_id, needed=named is None or moves)
-    if destination.queue:
+    if destination.queue and resumed is None:
         context.check_reachable(destination)
         _check_may_put(destination, context)
     topics = tuple(dict.fromkeys(command.topics))
@@ -92,8 +95,9 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
         why = "one SubName cannot name the subscriptions to several topics"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
     owner = _owner(destination, context) if named is None else None
-    operations: list[Operation] = []
+    operations: list[Subscribe | AlterSubscription] = []
     refused: list[Warned] = []
+    joined: list[Warned] = []
     ignored = False
     for topic in topics:
         if is_metatopic(topic) and context.semantics is Semantics.V7:
@@ -102,22 +106,39 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
         scheme = context.scheme_of(command.header)
         topic_string = full_pattern(prefix, topic, scheme)
         request = _Request(command, topic, topic_string, prefix, stream, destination, owner)
-        if not context.may(Action.SUBSCRIBE, request.full, scheme):
+        if not _is_authorized(request, resumed, scheme, context):
             refused.append(not_authorized(topic))
             continue
-        _check_topic_object(request, context)
-        operations.append(_on_its_queue(_one(request, named, context), context))
-    warnings = warnings_or_error(refused, bool(operations) or ignored)
-    full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None  # type: ignore[union-attr]
+        if resumed is None:
+            _check_topic_object(request, context)
+        operation = _on_its_queue(_one(request, named, context), context)
+        operations.append(operation)
+        if command.sub_identity is not None and (again := _already_joined(operation, command, context)) is not None:
+            joined.append(again if len(topics) == 1 else replace(again, tags=(("Topic", topic), *again.tags)))
+    warnings = (*warnings_or_error(refused, bool(operations) or ignored), *joined)
+    full = operations[0].subscription if operations and command.has(RegOpt.FULL_RESP) else None
     return CommandPlan(tuple(operations), warnings, full)
 
 
-def _on_its_queue(operation: Operation, context: Context) -> Operation:
+def _is_authorized(request: _Request, resumed: Subscription | None, scheme: WildcardScheme, context: Context) -> bool:
+    """Whether the sender may subscribe to the topic or, with NoAlter, resume what exists (guide 7.2.8)."""
+    if resumed is not None:
+        return context.may(Action.RESUME, resumed.topic_string, resumed.wildcard)
+    return context.may(Action.SUBSCRIBE, request.full, scheme)
+
+
+def _already_joined(
+    operation: Subscribe | AlterSubscription, command: RegisterSubscriber, context: Context
+) -> Warned | None:
+    before = context.space.subscription(operation.subscription.sub_id)
+    return None if before is None else identity_sets.already_joined(before, command)
+
+
+def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) -> Subscribe | AlterSubscription:
     """*operation*, whose subscription goes with its queue where that is a temporary dynamic one (guide 6.7.4).
 
     Raises CommandError 3083 where an MQRFH2 subscriber there does not ask for NonPers; the other headers cannot say it.
     """
-    assert isinstance(operation, Subscribe | AlterSubscription)
     made = operation.subscription
     queue = context.objects.queue(made.dest_queue) if made.dest_qmgr == context.qmgr else None
     temporary = queue is not None and queue.is_temporary
@@ -211,7 +232,7 @@ def _check_topic_object(request: _Request, context: Context) -> None:
         raise CommandError(MQRC_DURABILITY_NOT_ALLOWED, request.topic, f"{resolved.object_name} has DURSUB(NO)", tags)
 
 
-def _one(request: _Request, named: Subscription | None, context: Context) -> Operation:
+def _one(request: _Request, named: Subscription | None, context: Context) -> Subscribe | AlterSubscription:
     if named is not None:
         return _alter(request, named, _moved(request, named, context), context)
     command = request.command
@@ -250,7 +271,7 @@ def _owner(destination: Destination, context: Context) -> str | None:
 def _existing(context: Context, wanted: SubscriptionQuery, owner: str | None) -> Subscription | None:
     if context.semantics is Semantics.V6:
         if owner is not None:
-            raise CommandError(MQRCCF_DUPLICATE_IDENTITY, why=f"this identity belongs to user {owner}")
+            raise belongs_to(owner, "this identity")
         return _own_first(by_identity(context, wanted), context)
     try:
         return _own_first(by_identity(context, wanted), context)

@@ -26,9 +26,6 @@ from streams.operations import (
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
-Copies = tuple[Delivery, ...]
-"""The deliveries that one put publication came of; the first decides its descriptor (commands.broker.copies)."""
-
 
 @dataclass(frozen=True, slots=True)
 class RetainedLook:
@@ -70,14 +67,12 @@ class Trace:
     """What one arrival came to, step by step.
 
     reached: whether it came as far as the topic space; a message that was passed over or could not be read did not.
-    expired: what ran out before it. operations: in order; those of a command that was refused in the end, too. copies:
-    one for each publication among the outcome's puts, in their order.
+    expired: what ran out before it. operations: in order; those of a command that was refused in the end, too.
     """
 
     reached: bool = False
     expired: tuple[Effect, ...] = ()
     operations: tuple[TracedOperation, ...] = ()
-    copies: tuple[Copies, ...] = ()
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
@@ -93,7 +88,6 @@ class Tracer:
     expired: tuple[Effect, ...] = ()
     reached: bool = False
     operations: list[TracedOperation] = field(default_factory=list)
-    copies: tuple[Copies, ...] = ()
 
     def apply(self, space: TopicSpace, operation: Operation, now: datetime) -> list[Effect]:
         """``space.apply``, traced; an operation that raises is not in the trace."""
@@ -112,7 +106,7 @@ class Tracer:
 
     def trace(self) -> Trace:
         """What was traced."""
-        return Trace(self.reached, self.expired, tuple(self.operations), self.copies)
+        return Trace(self.reached, self.expired, tuple(self.operations))
 
 
 def subject(operation: Operation) -> Subscription | None:

@@ -39,6 +39,7 @@ from commands.model import (
 )
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
+    MQRC_RFH_PARM_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_FILTER_ERROR,
     MQRCCF_INCORRECT_Q,
@@ -60,7 +61,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.selectors import compile_selector
-from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
+from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
@@ -86,6 +87,8 @@ def translate(command: Command, context: Context) -> CommandPlan:
 
 
 def _publish(command: Publish, context: Context) -> CommandPlan:
+    if command.user_tags and context.objects.qmgr.strict_tags:
+        raise CommandError(MQRC_RFH_PARM_ERROR, why=f"Publish takes no {command.user_tags[0][0]}")
     check_stream(command, context)
     correl_as_id = command.has(PubOpt.CORREL_AS_ID)
     if correl_as_id and context.mqmd.correl_id == MQCI_NONE:
@@ -125,19 +128,23 @@ def _delete(command: DeletePublication, context: Context) -> CommandPlan:
     operations = []
     refused: list[Warned] = []
     scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
+    # Version 6's own broker told the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
+    of_scope = context.semantics is Semantics.V6 and command.header is not PublicationFormat.RFH2
     for topic in command.topics:
         full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
         if not context.may(Action.PUBLISH, full, scheme):
             refused.append(not_authorized(topic))
             continue
-        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream))
+        operations.append(ClearRetained(full, scheme, DelOpt.LOCAL in command.options, stream, of_scope))
     return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 
 def _deregister(command: DeregisterSubscriber, context: Context) -> CommandPlan:
-    found, failures = _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    subscriptions, failures = (
+        _named(command, context) if command.sub_name is not None else _by_combination(command, context)
+    )
     operations: dict[bytes, Unsubscribe | AlterSubscription] = {}
-    for topic, selector, subscription in found:
+    for topic, selector, subscription in subscriptions:
         try:
             operations[subscription.sub_id] = _leave(subscription, command)
         except CommandError as error:
@@ -158,9 +165,9 @@ def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, lis
     wanted = _wanted(command, context)
     name = command.sub_name or ""
     for topic in command.topics or (None,):
-        found = addressed(context, name, replace(wanted, topic=topic, selector=None))
-        if found:
-            return [(topic, None, found[0])], []
+        matching = addressed(context, name, replace(wanted, topic=topic, selector=None))
+        if matching:
+            return [(topic, None, matching[0])], []
     raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
 
 
@@ -260,12 +267,12 @@ def _request_update(command: RequestUpdate, context: Context) -> CommandPlan:
         raise CommandError(MQRCCF_NO_RETAINED_MSG, topic, "metatopics are not provided (guide 7.5)")
     wanted = replace(_wanted(command, context), topic=topic, selector=command.filter or "")
     try:
-        found = addressed(context, command.sub_name, wanted)
+        matching = addressed(context, command.sub_name, wanted)
     except CommandError as error:
         raise _about(error, topic, command.filter) from error
-    if not found:
+    if not matching:
         raise _damage(command.filter) or _not_registered(topic, command.filter, command.sub_point)
-    subscription = found[0]
+    subscription = matching[0]
     if not context.may(Action.RESUME, subscription.topic_string, subscription.wildcard):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, topic, "not authorized")
     return CommandPlan((RequestRetained(subscription),))

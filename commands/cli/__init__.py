@@ -35,6 +35,7 @@ VERBS: Final[dict[str, str]] = {
     "browse": "Show the messages on a queue.",
     "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
+    "cleanup": "Remove what JMS subscribers left behind.",
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,8 @@ from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
+from commands.replay.file_transfer import rows_of
+from commands.replay.file_transfer.files import FORMATS, TransferTables
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
@@ -30,11 +34,27 @@ _MOST_ROWS: Final = 1000
 
 @click.command(
     epilog="\b\nExamples:\n  qpubsub analyse --input captures/ --setup streams.mqsc\n"
-    "  qpubsub analyse --input captures/ --html analysis.html --output tables/"
+    "  qpubsub analyse --input captures/ --html analysis.html --output tables/\n"
+    "  qpubsub analyse --input captures/ --setup coordination.mqsc --file-transfers transfers/"
 )
 @replay_options()
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Every table whole, as Parquet."
+)
+@click.option(
+    "--file-transfers",
+    "transfers",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="What agents of Managed File Transfer published, as tables: transfers, items, agents.",
+)
+@click.option(
+    "--file-transfers-as",
+    "transfers_form",
+    type=click.Choice(FORMATS),
+    default="parquet",
+    show_default=True,
+    help="Their format.",
 )
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The report as one page, with plots.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on stdout.")
@@ -45,6 +65,8 @@ def command(
     *,
     options: ReplayOptions,
     output: Path | None,
+    transfers: Path | None,
+    transfers_form: str,
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
@@ -52,9 +74,16 @@ def command(
 
     Traffic by stream, topic and application; subscriptions never matched; topics never subscribed; duplicate deliveries
     from overlapping subscriptions; retained publications that nobody reads; errors by reason and program. The report,
-    as JSON and as a page, has the first thousand rows of each table; --output has all.
+    as JSON and as a page, has the first thousand rows of each table; --output has all. --file-transfers reads the
+    messages of SYSTEM.FTE, too.
     """
-    report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
+    wanted = None if transfers is None else _Transfers(transfers, transfers_form)
+    report, problems = (_on_spark if options.on_spark else _here)(console, options, output, wanted)
+    if wanted is not None:
+        problems += wanted.problems
+        counts = ", ".join(f"{count:,} {table}" for table, count in wanted.counts.items())
+        bad = f"; {wanted.problems:,} of them with a problem" if wanted.problems else ""
+        console.say(f"file transfers written to {wanted.directory}: {counts}{bad}")
     if html is not None:
         html.write_text(page(report, str(options.source)), encoding="utf-8")
     if as_json:
@@ -65,7 +94,37 @@ def command(
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 
-def _here(console: Console, options: ReplayOptions, output: Path | None) -> tuple[AnalysisReport, int]:
+@dataclass
+class _Transfers:
+    """Where the tables of file transfers go, and, once they are written, how many rows they have."""
+
+    directory: Path
+    form: str
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: int = 0
+
+    @contextmanager
+    def written(self) -> Iterator[Callable[[CapturedMessage], None]]:
+        """Write them while inside: what is given takes each message. Raises FileExistsError."""
+        with importing(PYARROW_MISSING):
+            tables = TransferTables(self.directory, self.form)
+        try:
+            yield lambda message: tables.add(rows_of(message))
+            tables.finish()
+        except BaseException:
+            tables.discard()
+            raise
+        self.counts, self.problems = tables.counts, tables.problems
+
+
+@contextmanager
+def _nothing_written() -> Iterator[Callable[[CapturedMessage], None]]:
+    yield lambda _: None
+
+
+def _here(
+    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None
+) -> tuple[AnalysisReport, int]:
     if output is not None:
         with importing(PYARROW_MISSING):
             from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
@@ -73,9 +132,11 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
 
     def analysed(messages: Iterable[CapturedMessage]) -> LocalAnalysis:
         analysis = LocalAnalysis(options.setup, options.semantics)
-        with console.progress("messages analysed") as advance:
+        written = _nothing_written() if transfers is None else transfers.written()
+        with written as write_transfers, console.progress("messages analysed") as advance:
             for message in messages:
                 analysis.take(message)
+                write_transfers(message)
                 advance(1)
         return analysis
 
@@ -86,14 +147,20 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
     return report_of(analysis.look, options.semantics, _MOST_ROWS), reader.problems
 
 
-def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> tuple[AnalysisReport, int]:
+def _on_spark(
+    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None
+) -> tuple[AnalysisReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.file_transfers import write_tables  # noqa: PLC0415
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)
     with spark_session(options) as spark:
         report, capture = analyse(
             spark, options.source, options.form, options.setup, options.semantics, output, _MOST_ROWS
         )
+        if transfers is not None:
+            captured = spark.read.format("qpubsub").option("format", options.form).load(str(options.source))
+            transfers.counts, transfers.problems = write_tables(captured, transfers.directory, transfers.form)
     show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems

@@ -35,6 +35,7 @@ _HELP_EPILOG: Final = """\b
 Examples:
   qpubsub decode capture.dat
   qpubsub decode --json capture.jsonl | jq -r '.problems[].code'
+  qpubsub decode --explain --setup streams.mqsc capture.jsonl
   qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief
 
 \b
@@ -46,6 +47,12 @@ Exit codes: 0 no message has an error, 1 one has (warnings do not count), 2 a fi
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a message, for programs.")
 @click.option("--brief", is_flag=True, help="No fields: what the message asks for, its headers, its problems.")
 @click.option("--explain", is_flag=True, help="What each message would lead to on an empty queue manager.")
+@click.option(
+    "--setup",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCRIPT",
+    help="With --explain: MQSC to run first, with streams, subscription points ...",
+)
 @click.option("--all-bytes", is_flag=True, help="Show the data to its end, not only how it begins.")
 @capture_files
 @click.pass_obj
@@ -56,6 +63,7 @@ def command(
     as_json: bool,
     brief: bool,
     explain: bool,
+    setup: Path | None,
     all_bytes: bool,
     form: str,
     files: tuple[Path, ...],
@@ -71,15 +79,18 @@ def command(
     With --json, the object of a message holds all of it: "qpubsub encode" makes the captured message of it again, byte
     for byte, or with what you edited. Whole numbers beyond 2^53 are strings, for many programs round them.
     """
+    if setup is not None and not explain:
+        raise click.UsageError("--setup is for --explain")
+    script = None if not explain else "" if setup is None else setup.read_text(encoding="utf-8")
     how = MessageView(_paint(console), None if all_bytes else 256, brief)
     tally = _Tally()
     for record in records(files, form):
         if as_json:
-            console.line(_json(record, tally, explain))
+            console.line(_json(record, tally, script))
         else:
             if tally.messages:
                 console.data("")
-            for line in _view(record, how, tally, explain):
+            for line in _view(record, how, tally, script):
                 console.data(line, coloured=console.coloured)
     console.say(tally.text())
     return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
@@ -106,30 +117,31 @@ class _Tally:
         )
 
 
-def _json(record: CaptureRecord, tally: _Tally, explain: bool) -> bytes:
+# script: what --explain runs first; None without --explain.
+def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
     if record.message is None:
         problem = _unreadable(record)
         tally.count([problem])
         return json_line(describe_unreadable(record.source, record.index, problem))
-    found = explained(record.message)
-    tally.count(found.problems)
-    form = found.form(record.source, record.index)
-    if explain:
-        form["explain"] = consequence_json(consequences(record.message))
+    message = explained(record.message)
+    tally.count(message.problems)
+    form = message.form(record.source, record.index)
+    if script is not None:
+        form["explain"] = consequence_json(consequences(record.message, script))
     return json_line(form)
 
 
-def _view(record: CaptureRecord, how: MessageView, tally: _Tally, explain: bool) -> Iterable[str]:
+def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | None) -> Iterable[str]:
     title = f"{record.source}, message {record.index + 1}"
     if record.message is None:
         problems = [_unreadable(record)]
         tally.count(problems)
         return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
-    found = explained(record.message)
-    tally.count(found.problems)
-    lines = list(view(found.partial, title, found.command, found.problems, how))
-    if explain:
-        lines += ["", *consequence_lines(consequences(record.message))]
+    message = explained(record.message)
+    tally.count(message.problems)
+    lines = list(view(message.partial, title, message.command, message.problems, how))
+    if script is not None:
+        lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
     return lines
 
 

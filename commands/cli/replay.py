@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
+from commands.broker.context import not_read
 from commands.broker.puts import PutKind
 from commands.cli.options.replays import (
     MOST_SHOWN,
@@ -246,7 +247,7 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
 
 def _sum_up(console: Console, counts: ReplayCounts, problems: int, target: Path) -> ExitCode:
     for queue, passed in sorted(counts.passed_over.items()):
-        console.say(f"{passed} messages on {queue or 'no queue'} passed over: a broker does not read it")
+        console.say(f"{passed} messages on {queue or 'no queue'} not processed: {not_read(queue)}")
     made = f"{counts.puts[PutKind.PUBLICATION]} publications, {counts.puts[PutKind.RESPONSE]} responses"
     made += f", {counts.puts[PutKind.DEADLETTER]} dead letters"
     console.say(f"{counts.messages} messages ({counts.errors} in error): {made} written to {target}")

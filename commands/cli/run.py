@@ -18,7 +18,8 @@ from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
 from commands.links.engine.config import exposed_secrets, read_config
-from commands.links.opening import Link, Places
+from commands.links.opening import Places
+from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
@@ -194,7 +195,7 @@ def command(
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 
-def _drained(processor: Processor, link: Link | None, stop: threading.Event) -> bool:
+def _drained(processor: Processor, link: ManagedLink | None, stop: threading.Event) -> bool:
     """Process what there is here and, where there is a link, in the tree; whether the tree had and got all."""
     while True:
         processor.drain(stop)
@@ -216,7 +217,7 @@ def _sum(tally: ProcessorTally) -> str:
 
 
 @contextmanager
-def _linked(link: Link | None, patience_s: float, stop: threading.Event) -> Iterator[None]:
+def _linked(link: ManagedLink | None, patience_s: float, stop: threading.Event) -> Iterator[None]:
     if link is None:
         yield
         return

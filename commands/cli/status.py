@@ -11,36 +11,48 @@ from typing import Any, Final
 
 import click
 
+from commands.broker.context import not_read
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.cli.options.queue_manager import queue_manager
+from commands.headers.registry import parse
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.running import activity
 from commands.running.journal import last_status
 from commands.running.work_page import being_worked_on
 from commands.terminal.console import Console, ExitCode
+from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QPubSubError
 from rfh2.explain.reasons import reason_text
 from rfh2.layouts import MQDLH
+from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from streams.namelists import QUEUE_NAMELIST
 
 # So many dead letters are looked into; there may be millions.
 _LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
+# A command's header is far shorter, and data may be cut off.
+_LOOKED_AT_BYTES: Final = 16_384
 _COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
-@click.command(epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --json | jq .input.oldest_s")
+@click.command(
+    epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --subscriptions | grep BOARD\n"
+    "  qpubsub status -m QM1 --json | jq .input.oldest_s"
+)
 @queue_manager
+@click.option("--subscriptions", is_flag=True, help="List each subscription: what it was sent, and what it was not.")
+@click.option("--topics", is_flag=True, help="List each topic that was published on.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> ExitCode:
     """Show how far the processor is, what waits on which queue, why dead letters are dead, and the last errors.
 
-    Looking disturbs nobody, and is quick however much there is.
+    Looking disturbs nobody, and is quick however much there is. Lists take longer the more there is in them.
     """
     with QueueManagerStore.open(home, qmgr) as store:
-        status = _status(store, datetime.now(UTC))
+        status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
     if as_json:
@@ -64,8 +76,12 @@ def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "open_to_others": store.is_open_to_others,
         "subscriptions": seen.subscriptions,
         "retained": seen.retained,
+        "activity": activity.summary(seen.totals),
         "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},
-        "queues": {queue.definition.name: _queue(queue, objects, now) for queue in seen.queues},
+        "queues": {
+            queue.definition.name: {**_queue(queue, objects, now), "not_read": _is_unread_stream(queue, objects, store)}
+            for queue in seen.queues
+        },
         "owed": [
             {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
             for name, count, since in seen.owed
@@ -101,7 +117,25 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "role": "transmission" if definition.transmission else _role(definition, objects),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
+        **activity.of_queue(queue.counts),
     }
+
+
+def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManagerStore) -> bool:
+    """Whether publications wait on a queue that the namelist lacks: by the first message, as a processor would read it.
+
+    A broker's own publications, on the queues of its subscribers, are not meant.
+    """
+    name = queue.definition.name
+    if not queue.depth or queue.definition.transmission or _role(queue.definition, objects) is not None:
+        return False
+    for md, head in store.beginnings(name, _LOOKED_AT_BYTES, 1):
+        try:
+            message = decode(head, md)
+            return message.mqmd.put_appl_type != MQAT_BROKER and not parse(message).on_control_queue
+        except QPubSubError:
+            return False
+    return False
 
 
 def _role(definition: LocalQueue, objects: Objects) -> str | None:
@@ -145,9 +179,10 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         f"{status['retained']:,} retained publications; {checked}"
     )
     processor, waiting = status["processor"], status["input"]
+    yield from activity.summary_lines(status["activity"], status["subscriptions"])
     yield _processor_line(processor)
     if processor["running"] and (stuck := processor.get("waiting")):
-        yield f"It waits since {stuck['since']}: {stuck['text']}"
+        yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
         yield _link_line(link)
     if work := processor["working_on"]:
@@ -159,10 +194,10 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
     yield ""
-    yield "  depth  oldest  queue"
+    yield "  depth  oldest       put       got  queue"
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):
         oldest = "" if row["oldest_s"] is None else _duration(row["oldest_s"])
-        yield f"{row['depth']:>7}  {oldest:>6}  {name}{_remarks(row)}"
+        yield f"{row['depth']:>7}  {oldest:>6}  {row['puts']:>8}  {row['gets']:>8}  {name}{_remarks(name, row)}"
     if status["owed"]:
         yield ""
         yield "Publications that neither their queue nor the dead-letter queue takes, tried again until one does:"
@@ -176,14 +211,16 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         for error in errors:
             times = f" ({error['times']} times)" if error.get("times") else ""
             yield f"  {error['time']}  {error['text']}{times}"
+    yield from activity.list_lines(status)
 
 
-def _remarks(row: dict[str, Any]) -> str:
+def _remarks(name: str, row: dict[str, Any]) -> str:
     remarks = [row["role"]] if row["role"] else []
     if row["max_depth"] is not None:
         state = "full" if row["depth"] >= row["max_depth"] else "nearly full"
         nearly = row["depth"] >= _NEARLY_FULL * row["max_depth"]
         remarks += [f"{state}: MAXDEPTH {row['max_depth']}"] * nearly
+    remarks += [f"not processed: {not_read(name)}"] * row["not_read"]
     remarks += ["putting is inhibited"] * row["put_inhibited"] + ["getting is inhibited"] * row["get_inhibited"]
     return f"  ({'; '.join(remarks)})" if remarks else ""
 

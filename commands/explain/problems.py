@@ -18,13 +18,13 @@ from typing import Final
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import Context, InputQueueKind
 from commands.broker.identifiers import Ids
-from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
-from commands.model import Command
+from commands.model import Command, DeletePublication, Publish
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -58,6 +58,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
+from streams.namelists import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
 MOST_REFUSALS: Final = 25
@@ -131,11 +132,11 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
         except CommandError as error:
             left_out = frozenset(culprits)
             left = [pair for pair in text.pairs if pair not in left_out]
-            found = _blamed(error, left, message)
-            yield _refusal(error, found, text)
-            if found is None or error.reason in _UNKNOWN_COMMAND:
+            culprit = _blamed(error, left, message)
+            yield _refusal(error, culprit, text)
+            if culprit is None or error.reason in _UNKNOWN_COMMAND:
                 return
-            culprits.append(found)
+            culprits.append(culprit)
         else:
             yield from _refused_later(command, message, partial)
             return
@@ -159,45 +160,45 @@ def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> Ta
     return None
 
 
-def _refusal(error: CommandError, found: TagAndText | None, text: CommandPairs) -> Problem:
-    at = text.offset if found is None else found.offset
-    code = _code(error, found, text)
-    meant = None if found is None else _suggestion(code, found)
+def _refusal(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -> Problem:
+    at = text.offset if culprit is None else culprit.offset
+    code = _code(error, culprit, text)
+    meant = None if culprit is None else _suggestion(code, culprit)
     why = error.why if meant is None else f"{error.why} (perhaps {meant})"
     return problem(code, at, _answered(why, error.reason), reason=error.reason)
 
 
-def _code(error: CommandError, found: TagAndText | None, text: CommandPairs) -> str:
+def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -> str:
     reason = error.reason
     named = isinstance(text.holder, Pcf) or any(pair.tag == "Command" for pair in text.pairs)
     if reason in _UNKNOWN_COMMAND:
         if not named:
             return "missing-command"
-        return "unknown-command" if found is None or found.tag == "Command" else "misplaced-tag"
+        return "unknown-command" if culprit is None or culprit.tag == "Command" else "misplaced-tag"
     if reason in _MISSING:
         return "missing-tag" if named else "missing-command"
     if reason in _REPEATED:
         return "repeated-tag"
     if reason in _NOT_TAKEN:
-        return "misplaced-tag" if found is not None and found.known else "unknown-tag"
-    if reason in _OPTION_REASONS and found is not None and found.tag in _OPTION_TAGS:
-        words = [word for options in (REGISTRATION, PUBLICATION, DELETE) for word in options.read([found.text]).words]
-        return "misplaced-option" if words and not found.text.isdecimal() else "unknown-option"
+        return "misplaced-tag" if culprit is not None and culprit.known else "unknown-tag"
+    if reason in _OPTION_REASONS and culprit is not None and culprit.tag in _OPTION_TAGS:
+        words = [word for options in (REGISTRATION, PUBLICATION, DELETE) for word in options.read([culprit.text]).words]
+        return "misplaced-option" if words and not culprit.text.isdecimal() else "unknown-option"
     return "refused-command"
 
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
+    if isinstance(command, Publish) and command.user_tags:
+        yield from _doubtful_tags(partial)
     captured = partial.captured
-    belongs = CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM
-    context = _context(message, belongs, partial)
-    if captured.queue not in ("", belongs):
-        place = replace(context, queue=captured.queue).place
-        if place not in (context.place, InputQueueKind.OTHER):
-            where = "the control queue" if context.place is InputQueueKind.CONTROL else "a stream queue"
-            why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
-            text = command_text(partial.message)
-            yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
+    context = _context(message, _queue_of(command, captured.queue), partial)
+    misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
+    if captured.queue and replace(context, queue=captured.queue).place is misplaced:
+        where = "the control queue" if command.on_control_queue else "a stream queue"
+        why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
+        text = command_text(partial.message)
+        yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
     try:
         translate(command, context)
     except CommandError as error:
@@ -208,9 +209,30 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
             yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
 
 
+def _queue_of(command: Command, queue: str) -> str:
+    """The queue that a command is looked at on: its own, unless that cannot be. Any queue may be a stream's."""
+    if command.on_control_queue:
+        return CONTROL_QUEUE
+    if queue not in ("", CONTROL_QUEUE):
+        return queue
+    stream = command.stream_name if isinstance(command, Publish | DeletePublication) else None
+    return stream if stream and is_object_name(stream) else DEFAULT_STREAM
+
+
+def _doubtful_tags(partial: PartialMessage) -> Iterator[Problem]:
+    """The program's own tags of a Publish that look like one of IBM's: subscribers get them all the same."""
+    text = command_text(partial.message)
+    unknown = [] if text is None else [pair for pair in text.pairs if not pair.known]
+    for pair in unknown[:MOST_REFUSALS]:
+        meant = _nearest(pair.tag, ALL_TAGS)
+        if meant is not None:
+            why = f"{pair.tag} is no tag of publish/subscribe: it goes to the subscribers as it is (perhaps {meant})"
+            yield problem("passed-on-tag", pair.offset, why)
+
+
 def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
     captured = partial.captured
-    objects, space = _nothing_done_yet(captured.qmgr or "QM1")
+    objects, space = _nothing_done_yet(captured.qmgr or "QM1", queue)
     user = name_of(message.mqmd.user_identifier) if captured.user is None else captured.user
     now = captured.time or _EPOCH
     ids = Ids(objects.qmgr.name, captured.seq)
@@ -218,9 +240,13 @@ def _context(message: Message, queue: str, partial: PartialMessage) -> Context:
 
 
 # Deciding changes neither, so that one of each does for all messages.
-@lru_cache(maxsize=16)
-def _nothing_done_yet(qmgr: str) -> tuple[Objects, TopicSpace]:
+@lru_cache(maxsize=64)
+def _nothing_done_yet(qmgr: str, stream: str) -> tuple[Objects, TopicSpace]:
+    """stream: a queue that is read; the control queue is anyway."""
     objects = Objects(QueueManager(qmgr))
+    objects.put(
+        Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM, *((stream,) if stream != CONTROL_QUEUE else ())))
+    )
     return objects, TopicSpace(objects.topics)
 
 
@@ -244,5 +270,5 @@ def _suggestion(code: str, pair: TagAndText) -> str | None:
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {each.lower(): each for each in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
-    return by_lower[found[0]] if found and by_lower[found[0]] != word else None
+    near = get_close_matches(word.lower(), by_lower, n=1, cutoff=_NEAR)
+    return by_lower[near[0]] if near and by_lower[near[0]] != word else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commands.explain.command_text import command_text, is_response
+from commands.explain.jms_record import jms_form
 from commands.explain.problems import command_problems
 from commands.headers.registry import parse
 from commands.model import Command, Publish, PubOpt
@@ -27,7 +28,9 @@ class Explained:
 
     def form(self, source: str, index: int) -> Json:
         """The JSON form. source, index: the file and the record in it."""
-        return described(self.partial, source, index, command_json(self.command), self.problems)
+        form = described(self.partial, source, index, command_json(self.command), self.problems)
+        entry = None if self.command is not None else jms_form(self.partial)
+        return form if entry is None else {**form, "jms_subscription": entry}
 
 
 def explained(captured: CapturedMessage) -> Explained:

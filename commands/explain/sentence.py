@@ -20,7 +20,11 @@ from rfh2.explain.elements import elements
 from rfh2.explain.reasons import reason_text
 from rfh2.message import Message
 from rfh2.mqmd import name_of
+from rfh2.pcf import decode_pcf
+from rfh2.pcf_names import MQCACF_STRING_DATA
+from rfh2.pcf_parameters import Cfst
 from rfh2.rfh1 import Rfh1
+from streams.subscriptions import PublicationFormat
 
 _UNNAMED: Final = "a queue that nothing names"
 _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
@@ -38,6 +42,9 @@ def sentence(command: Command, message: Message) -> str:
 def _register(command: RegisterSubscriber, message: Message) -> str:
     name = f" as subscription {command.sub_name}" if command.sub_name is not None else ""
     only = f" where {command.filter}" if command.filter else ""
+    if command.sub_name is not None and command.has(RegOpt.NO_ALTER):
+        resumes = f"resumes subscription {command.sub_name} as it is; where there is none, "
+        return f"{resumes}{_queue(command, message)} subscribes to {_topics(command)}{only}"
     return f"{_queue(command, message)} subscribes to {_topics(command)}{name}{only}"
 
 
@@ -47,6 +54,9 @@ def _deregister(command: DeregisterSubscriber, message: Message) -> str:
         what = f"all its topics{' like ' + _topics(command) if command.topics else ''}"
     else:
         what = _topics(command)
+    if command.has(RegOpt.LEAVE_ONLY):
+        subscription = command.sub_name if command.sub_name is not None else f"to {what}"
+        return f"identity {command.sub_identity} leaves subscription {subscription}, which stays"
     return f"{_queue(command, message)} no longer subscribes to {what}{which}"
 
 
@@ -55,7 +65,21 @@ def _request(command: RequestUpdate, message: Message) -> str:
 
 
 def _publish(command: Publish, message: Message) -> str:
-    return f"publishes {len(message.body)} bytes on {_topics(command)}"
+    own = [tag for tag, _ in command.user_tags]
+    passed_on = f"; passes on {_listed(own)}" if own else ""
+    return f"publishes {_data_bytes(command, message)} bytes on {_topics(command)}{passed_on}"
+
+
+def _data_bytes(command: Publish, message: Message) -> int:
+    """How much data is published: of a command in PCF what is behind its parameters, and its StringData."""
+    if command.header is not PublicationFormat.PCF:
+        return len(message.body)
+    try:
+        pcf = decode_pcf(message.body, message.body_ccsid)
+    except DecodeError:
+        return len(message.body)
+    texts = (p for p in pcf.parameters if isinstance(p, Cfst) and p.parameter == MQCACF_STRING_DATA)
+    return len(pcf.rest) + sum(len(text.data) for text in texts)
 
 
 def _delete(command: DeletePublication, message: Message) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from commands.explain.jms_record import jms_sentence
 from commands.explain.sentence import response_sentence, sentence
 from commands.model import Command
 from rfh2.captured import iso
@@ -40,6 +41,8 @@ def view(
         yield paint(TextRole.VALUE, visible(sentence(command, partial.message)))
     elif (said := response_sentence(partial.message)) is not None:
         yield paint(TextRole.VALUE, visible(said))
+    elif (record := jms_sentence(partial)) is not None:
+        yield paint(TextRole.VALUE, visible(record))
     yield visible(chain(partial))
     if not how.brief:
         yield from layout_lines(annotate(partial, how.body_limit), paint)

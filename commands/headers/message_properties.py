@@ -31,7 +31,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         Element("Pbl", str(_PUB_LEVEL), "i4"),
     )
     text = write_nested(Element(PROPERTIES, properties))
-    return with_folders(replace(content, folders=own), (text,), content.stamps)
+    return with_folders(replace(content, folders=own), (text,), content.time_and_number)
 
 
 def render_bare(content: Content, _form: DeliveryForm) -> RenderedPublication:

@@ -18,7 +18,6 @@ from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt
 from rfh2.ccsid import ASCII_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.constants import (
-    MQCCSI_INHERIT,
     MQENC_NATIVE,
     MQFMT_RF_HEADER_1,
     MQFMT_STRING,
@@ -117,7 +116,7 @@ def reply(command: Message, says: Reply) -> Message:
     encoding = mqmd.encoding
     if byte_order(encoding) != header.order:
         encoding = 273 if header.order == "big" else 546
-    header = replace(header, encoding=encoding, coded_char_set_id=MQCCSI_INHERIT, offset=0)
+    header = replace(header, encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, offset=0)
     data = b""
     if says.answers and asked is not None and not any(one.reason in _WITHOUT_COMMAND for one in says.answers):
         data = asked.data
@@ -188,8 +187,8 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     if form.stream:
         pairs.append((MQPS_STREAM_NAME, form.stream))
     pairs += [(MQPS_TOPIC, topic) for topic in form.topics]
-    pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.stamps, *data)]
-    pairs += (*content.user, *from_folders.user)
+    pairs += [(BY_TAG[tag].mqps, value) for tag, value in (*content.publisher, *content.time_and_number, *data)]
+    pairs += (*content.user, *content.user_tags, *from_folders.user)
     lost = (*lost, *(f"{name}: its value holds a null" for name, value in pairs if "\0" in value))
     pairs = [(name, value) for name, value in pairs if "\0" not in value]
     if form.sub_point:

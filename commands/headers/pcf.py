@@ -194,7 +194,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication as PCF; a body that it had follows the parameters."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
-    lost_here = [f"user pair {name}" for name, _ in (*content.user, *from_folders.user)]
+    lost_here = [f"user pair {name}" for name, _ in (*content.user, *content.user_tags, *from_folders.user)]
     parameters: list[Parameter] = []
     if form.is_retained:
         options = BY_TAG["PubOpt"].options
@@ -202,7 +202,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         parameters.append(Cfin(BY_TAG["PubOpt"].pcf, options.mask([PubOpt.IS_RETAINED_PUB.value])))
     pairs = [("StreamName", form.stream)] if form.stream else []
     pairs += [("Topic", topic) for topic in form.topics]
-    pairs += (*content.publisher, *content.stamps, *content.data, *from_folders.data)
+    pairs += (*content.publisher, *content.time_and_number, *content.data, *from_folders.data)
     for tag, value in pairs:
         known = BY_TAG[tag]
         if not known.integer:

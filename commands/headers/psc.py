@@ -117,19 +117,24 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
         header,
         pub_time=None if command is None else command.pub_time,
         seq_num=None if command is None else command.seq_num,
+        user_tags=() if command is None else command.user_tags,
         folders=split_psc(header)[1],
     )
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte."""
+    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte.
+
+    Tags that are the program's own stand last: noLocal of a JMS client looks for one of them.
+    """
     pairs = [("Command", Publish.word)]
     if form.is_retained:
         pairs.append(("PubOpt", PubOpt.IS_RETAINED_PUB.value))
     pairs += [("Topic", topic) for topic in form.topics]
     if form.sub_point:
         pairs.append(("SubPoint", form.sub_point))
-    pairs += content.stamps
+    pairs += content.time_and_number
+    pairs += content.user_tags
     lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
     if content.data:
         lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
@@ -137,14 +142,14 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     return replace(rendered, lost=(*rendered.lost, *lost)) if lost else rendered
 
 
-def with_folders(content: Content, texts: tuple[str, ...], stamps: Pairs = ()) -> RenderedPublication:
+def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pairs = ()) -> RenderedPublication:
     """The publication with an MQRFH2 of these folders and its own; the data of an MQRFH or of PCF goes into mqpse.
 
-    stamps: PubTime and SeqNum, where they are to go there too.
+    time_and_number: PubTime and SeqNum, where they are to go there too.
     """
     user, lost_user = user_folder(content.user)
     data, lost_data = data_text(content.data)
-    all_texts = (*texts, *(text for text in (extensions_folder(stamps, data), user) if text))
+    all_texts = (*texts, *(text for text in (extensions_folder(time_and_number, data), user) if text))
     if isinstance(content.header, Rfh2):
         header = content.header
     else:

@@ -2,6 +2,9 @@
 
 What each command takes is one table, ``RULES``; the rest of the module applies it. The first rule that a folder breaks
 ends it with the reason that a broker would give: 2336 to 2339 for tags, 3083, 3084 and 3087 for options.
+
+IBM's JMS clients give the options of a tag as one decimal sum (guide 7.2: "an integer constant"), and put a tag of
+their own into Publish, which their subscribers look for.
 """
 
 from __future__ import annotations
@@ -38,18 +41,41 @@ from rfh2.constants import (
     MQRCCF_SUB_NAME_ERROR,
 )
 from rfh2.errors import CommandError
+from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
 
 @dataclass(frozen=True, slots=True)
 class OptionWords:
-    """One option tag as one command takes it: its words, and the reason that answers any other."""
+    """One option tag as one command takes it: its words, and the reason that answers any other.
+
+    bits: the set of the constants that a decimal sum is made of. in_sums: what sums may hold that has no word in psc.
+    """
 
     words: Mapping[str, StrEnum]
     reason: int
+    bits: OptionSet
+    in_sums: Mapping[str, StrEnum]
+
+    def of_sum(self, text: str) -> list[StrEnum] | None:
+        """The options of the decimal sum *text*, in the order of their bits; None where it is none of this tag's."""
+        if not text.isdecimal():
+            return None
+        given = self.bits.read([text])
+        found = [self.words.get(word) or self.in_sums.get(word) for word in given.words]
+        return None if given.unknown or None in found else [option for option in found if option is not None]
 
 
-def _options(reason: int, *words: StrEnum) -> OptionWords:
-    return OptionWords({word.value: word for word in words}, reason)
+def _options(reason: int, *words: StrEnum, in_sums: tuple[StrEnum, ...] = ()) -> OptionWords:
+    return OptionWords(
+        {word.value: word for word in words}, reason, _BITS[reason], {word.value: word for word in in_sums}
+    )
+
+
+_BITS = {
+    MQRCCF_REG_OPTIONS_ERROR: REGISTRATION,
+    MQRCCF_PUB_OPTIONS_ERROR: PUBLICATION,
+    MQRCCF_DEL_OPTIONS_ERROR: DELETE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +83,14 @@ class Rules:
     """What one command takes.
 
     make: the model of its fields. once, repeated: tag to the field that it fills. options: option tags, which repeat.
+    passes_tags_on: whether tags that are not IBM's belong to the message, as such names of an MQRFH do.
     """
 
     make: Callable[[Mapping[str, Any]], Command]
     once: Mapping[str, str]
     repeated: Mapping[str, str]
     options: Mapping[str, OptionWords]
+    passes_tags_on: bool = False
 
 
 def _model(model: type[BaseModel]) -> Callable[[Mapping[str, Any]], Any]:
@@ -104,6 +132,8 @@ RULES: dict[str, Rules] = {
                 RegOpt.PERS_AS_QUEUE,
                 RegOpt.PUB_ON_REQ_ONLY,
                 RegOpt.VARIABLE_USER_ID,
+                # As a word, Anon is MQRFH's alone. JMS clients have one sum of their options for both headers.
+                in_sums=(RegOpt.ANON,),
             )
         },
     ),
@@ -151,6 +181,7 @@ RULES: dict[str, Rules] = {
             # IBM's own sample publishes with CorrelAsId in a RegOpt, and the broker took it.
             "RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, PubOpt.CORREL_AS_ID, PubOpt.LOCAL, PubOpt.NONE),
         },
+        passes_tags_on=True,
     ),
     "DeletePub": Rules(
         _model(DeletePublication),
@@ -174,23 +205,31 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
     fields: dict[str, Any] = {}
     lists: dict[str, list[str]] = {}
     options: list[StrEnum] = []
+    user_tags: list[tuple[str, str]] = []
     for tag, text in pairs:
         if tag == "Command":
             continue
         if (taken := option_tags.get(tag)) is not None:
             found = taken.words.get(_SPELLINGS.get(text, text))
-            if found is None:
+            if found is not None:
+                options.append(found)
+            elif (in_sum := taken.of_sum(text)) is not None:
+                options += in_sum
+            else:
                 raise CommandError(taken.reason, why=f"{word} takes no {tag} {text!r}", tags=((tag, text),))
-            options.append(found)
         elif (field := repeated.get(tag)) is not None:
             lists.setdefault(field, []).append(text)
         elif (field := once.get(tag)) is not None:
             if field in fields:
                 raise CommandError(MQRC_RFH_DUPLICATE_PARM, why=f"{tag} occurs twice", tags=((tag, text),))
             fields[field] = (text,) if field == "topics" else text
+        elif rules.passes_tags_on and is_user_tag(tag):
+            user_tags.append((tag, text))
         else:
             known = tag in ALL_TAGS
             raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{word} takes no {tag}", tags=((tag, text),) if known else ())
+    if user_tags:
+        fields["user_tags"] = tuple(user_tags)
     for field, texts in lists.items():
         fields[field] = tuple(texts)
     if options:
@@ -261,3 +300,11 @@ def _bad_option(option: RegOpt, why: str) -> CommandError:
 
 # Every tag that a psc folder may have in one command or another (wire formats 4.1).
 ALL_TAGS = frozenset({"Command"}.union(*({*rules.once, *rules.repeated, *rules.options} for rules in RULES.values())))
+
+# Psc's tags in another case are mistakes; with those of pscr, what a subscriber reads would look like a response.
+_NOT_FREE = frozenset(tag.lower() for tag in ALL_TAGS | {"Completion", "Response", "Reason", "UserId", "CorrelId"})
+
+
+def is_user_tag(tag: str) -> bool:
+    """Whether *tag* is a program's own: no tag of psc or pscr, and not one of IBM's names, which begin with MQ."""
+    return tag.lower() not in _NOT_FREE and not tag.startswith("MQ")

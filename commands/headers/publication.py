@@ -6,6 +6,7 @@ in ``RenderedPublication.lost``.
 
                 MQRFH2                        MQRFH                          PCF
     user pairs  folder usr                    as they are                    lost
+    user tags   in psc, as they are           user pairs                     lost
     usr         as it is                      user pairs                     lost
     folders     as they are                   lost                           lost
     data items  property mqpse.Sid            MQPSIntData, MQPSStringData    IntegerData, StringData
@@ -22,6 +23,7 @@ from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
@@ -29,6 +31,7 @@ from streams.subscriptions import PublicationFormat
 Pairs = tuple[tuple[str, str], ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DeliveryForm:
     """How one subscriber gets a publication: the format, and what stands in it beside the publication itself.
@@ -113,7 +116,8 @@ class Content:
 
     form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
     subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
-    in an MQRFH. folders: those of an MQRFH2 other than psc. put_options: MQPMO_* that the publisher's options come to.
+    in an MQRFH. user_tags: of a psc folder, those that are the program's own. folders: those of an MQRFH2 other than
+    psc. put_options: MQPMO_* that the publisher's options come to.
     """
 
     form: PublicationFormat | None
@@ -124,14 +128,15 @@ class Content:
     publisher: Pairs = ()
     data: Pairs = ()
     user: Pairs = ()
+    user_tags: Pairs = ()
     folders: tuple[Folder, ...] = ()
     put_options: int = 0
 
     @property
-    def stamps(self) -> Pairs:
+    def time_and_number(self) -> Pairs:
         """PubTime and SeqNum, which pass through (guide 6.7.3)."""
-        stamps = (("PubTime", self.pub_time), ("SeqNum", self.seq_num))
-        return tuple((tag, value) for tag, value in stamps if value)
+        time_and_number = (("PubTime", self.pub_time), ("SeqNum", self.seq_num))
+        return tuple((tag, value) for tag, value in time_and_number if value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,21 +96,21 @@ def content_of(message: Message, command: Command | None = None) -> Content:
         with suppress(QPubSubError):
             command = HEADER_FORMATS[family].parse(message)
     publish = command if isinstance(command, Publish) else None
-    found: Content | None = None
+    content: Content | None = None
     if family is _PCF:
         try:
-            found = pcf.content(message, publish)
+            content = pcf.content(message, publish)
         except DecodeError:
-            found = None
+            content = None
     else:
         kind, read = (Rfh1, mqrfh.content) if family is _RFH1 else (Rfh2, psc.content)
         at = next((at for at, header in enumerate(message.headers) if isinstance(header, kind)), None)
         if at is not None:
-            found = read(message, at, publish)
-    if found is None:
+            content = read(message, at, publish)
+    if content is None:
         return Content(None, frame_before(message))
     options = 0 if publish is None else _put_options(publish)
-    return replace(found, put_options=options) if options else found
+    return replace(content, put_options=options) if options else content
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:

@@ -42,8 +42,10 @@ class Reply:
 
     @property
     def groups(self) -> tuple[Warned, ...]:
-        """The answers of the older headers, which say that nothing is wrong, too; FullResp's attributes with them."""
-        return self.answers or (Warned(MQRC_NONE, self.attributes),)
+        """The answers of the older headers, which say so too where nothing is wrong; the first has FullResp's."""
+        first, *others = self.answers or (Warned(MQRC_NONE),)
+        attributes = tuple(tag for tag in self.attributes if tag not in first.tags)
+        return (Warned(first.reason, (*first.tags, *attributes)), *others)
 
     @property
     def comp_code(self) -> int:

@@ -82,12 +82,12 @@ def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
     return write_name_values(fitting), lost
 
 
-def extensions_folder(stamps: Pairs, data: str) -> str:
+def extensions_folder(time_and_number: Pairs, data: str) -> str:
     """The text of the mqpse folder: publication time, sequence number and data (guide 4.4, table 1); "" for none."""
-    if not stamps and not data:
+    if not time_and_number and not data:
         return ""
     names = {"PubTime": "Pts", "SeqNum": "Seq"}
-    elements = [Element(names[tag], in_xml(value), _kind(tag, value)) for tag, value in stamps]
+    elements = [Element(names[tag], in_xml(value), _kind(tag, value)) for tag, value in time_and_number]
     if data:
         elements.append(Element(DATA, data))
     return write_nested(Element(EXTENSIONS, elements))

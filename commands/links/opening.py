@@ -1,4 +1,4 @@
-"""From what ``run`` was told to the queue manager and the link that it works with."""
+"""From the options and the configuration of ``run`` to the queue manager and the link that it works with."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from commands.broker.objects import LocalQueue
+from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
-from commands.links.engine.inbound_writer import Intake, Putter
-from commands.links.engine.link_stores import Edge
+from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
+from commands.links.engine.link import Link
+from commands.links.engine.link_stores import LinkStores
 from commands.links.engine.spool import EmbeddedSpool
 from commands.links.engine.urls import Address, parse_address
+from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
-from commands.links.ibmmq.topics import MqTopicLink
-from commands.links.mqtt.link import MqttLink
+from commands.links.mqtt.adapter import MqttAdapter
+from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
-
-Link = MqttLink | MqTopicLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +72,22 @@ class Places:
         """Whether queues and topic tree are the same queue manager's."""
         return self.queues is not None and self.topics is not None and self.queues.qmgr == self.topics.qmgr
 
-    def link(self, dead_letter_queue: str) -> Link | None:
+    def link(self, dead_letter_queue: str) -> ManagedLink | None:
         """The link to the topic tree; None where the embedded one is all. Raises ConfigError."""
         topics, config = self.topics, self.config.topics
         if topics is None:
             return None
-        putter = Putter(self.qmgr, config.native_user, dead_letter_queue)
-        edge = self._edge(putter, dead_letter_queue)
+        stores = self.stores(dead_letter_queue)
+        return Link(self.adapter(topics, stores), config, self.qmgr, stores)
+
+    def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
+        """The adapter for the kind of tree at *topics*. Raises ConfigError."""
+        config = self.config.topics
         if topics.scheme == "ibmmq":
-            return MqTopicLink(
-                lambda: MqMessages(topics, self.tree_config()), config, self.qmgr, edge, putter, self.together
-            )
+            how = self.tree_config()
+            return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
-            return MqttLink(topics, config, self.qmgr, known.directory, edge)
+            return MqttAdapter(topics, config, self.qmgr, known.directory)
 
     def prepare(self) -> None:
         """Have the embedded queue on which publications wait for the tree, also in a strict queue manager."""
@@ -94,17 +99,21 @@ class Places:
                 with store.unit_of_work() as unit:
                     unit.save_definition(LocalQueue(outgoing, def_persistent=True))
 
-    def _edge(self, putter: Putter, dead_letter_queue: str) -> Edge:
+    def stores(self, dead_letter_queue: str) -> LinkStores:
+        """What a link works with on the queue manager's side."""
         queues, config, outgoing = self.queues, self.config.queues, self.config.topics.outgoing_queue
+        putter = CommandPutter(self.qmgr, self.config.topics.native_user, dead_letter_queue)
         if queues is None:
-            return Edge(
-                lambda: Intake(self.store(), putter),
+            return LinkStores(
+                lambda: InboundWriter(self.store(), putter),
+                putter,
                 lambda: EmbeddedSpool(self.store(), outgoing, dead_letter_queue),
                 self._retained,
             )
         at = queues
-        return Edge(
-            lambda: Intake(MqMessages(at, config), putter),
+        return LinkStores(
+            lambda: InboundWriter(MqMessages(at, config), putter),
+            putter,
             lambda: MqSpool(MqMessages(at, config), outgoing, dead_letter_queue),
             self._retained,
         )

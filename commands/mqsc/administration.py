@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects
+from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
 # Identifiers that commands make end in a count that begins at 1; MQSC's have this bit set and never meet them.
@@ -17,7 +18,13 @@ _MQSC_COUNT: Final = 0x800000
 
 
 class QueueAdmin(Protocol):
-    """The messages on queues, as far as MQSC is concerned. Part of the unit of work that keeps the changes."""
+    """The messages on queues, as far as MQSC is concerned. Part of the unit of work that keeps the changes.
+
+    counters: what is counted of queues, topics and subscriptions; None where nothing is.
+    """
+
+    @property
+    def counters(self) -> Counting | None: ...
 
     def depth(self, name: str) -> int:
         """How many messages are on the local queue; 0 for one that has never held any."""
@@ -28,6 +35,8 @@ class QueueAdmin(Protocol):
 
 class NoMessages:
     """Queues that hold nothing: those of a queue manager that is only just being set up."""
+
+    counters: Counting | None = None
 
     def depth(self, name: str) -> int:
         return 0

@@ -13,7 +13,20 @@ from typing import Any, Final
 from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.parser import syntax_error
-from commands.mqsc.values import Choice, Hexadecimal, Name, Names, Number, Shown, Text, ValueKind, flag, members, words
+from commands.mqsc.values import (
+    Choice,
+    Custom,
+    Hexadecimal,
+    Name,
+    Names,
+    Number,
+    Shown,
+    Text,
+    ValueKind,
+    flag,
+    members,
+    words,
+)
 from rfh2.constants import MQ_TOPIC_STR_LENGTH
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from streams.topic_objects import MessageDelivery, ProxySubscriptions, PutResponse, Scope, Wildcard
@@ -198,6 +211,7 @@ QMGR: Final = ObjectKind(
     "",
     (
         _DESCRIPTION,
+        Attribute("CUSTOM", "custom", Custom()),
         Attribute("DEADQ", "deadq", Name()),
         Attribute("PARENT", "parent", Name()),
         Attribute("PSMODE", "psmode", words("ENABLED", "COMPAT", "DISABLED")),
@@ -211,7 +225,7 @@ QMGR: Final = ObjectKind(
         """
         ACCTCONO ACCTINT ACCTMQI ACCTQ ACTIVREC ACTVCONO ACTVTRC ADVCAP ALTDATE ALTTIME AUTHOREV BRIDGEEV CCSID CERTLABL
         CERTVPOL CHAD CHADEV CHADEXIT CHLAUTH CHLEV CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CLWLUSEQ CMDEV CMDLEVEL COMMANDQ
-        CONFIGEV CONNAUTH CPILEVEL CRDATE CRTIME CUSTOM DEFCLXQ DEFXMITQ DISTL FORCE IMGINTVL IMGLOGLN IMGRCOVO IMGRCOVQ
+        CONFIGEV CONNAUTH CPILEVEL CRDATE CRTIME DEFCLXQ DEFXMITQ DISTL FORCE IMGINTVL IMGLOGLN IMGRCOVO IMGRCOVQ
         IMGSCHED INHIBTEV INITKEY IPADDRV KEYRPWD LOCALEV LOGGEREV MARKINT MAXHANDS MAXMSGL MAXPRTY MAXPROPL MAXUMSGS
         MONACLS MONCHL MONQ OTELPCTL OTELTRAC PERFMEV PLATFORM QMID REMOTEEV REPOS REPOSNL REVDNS ROUTEREC SCHINIT
         SCMDSERV SPLCAP SSLCRLNL SSLCRYP SSLEV SSLFIPS SSLKEYR SSLRKEYC STATACLS STATCHL STATINT STATMQI STATQ STRSTPEV

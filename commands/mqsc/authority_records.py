@@ -17,7 +17,7 @@ from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, d
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
-from commands.mqsc.values import Shown, object_name, single, value_error, words
+from commands.mqsc.values import Shown, folded_user_notes, object_name, single, value_error, words
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")
 _MQI: Final = {
@@ -54,7 +54,8 @@ def set_record(command: Command, administration: Administration) -> Answer:
     first = not objects.authorities
     objects.put(made)
     notes = ("authority is checked from now on: what no record allows is refused",) if first else ()
-    return done(answers.AUTHREC_SET, DefinitionStored(made), notes=notes)
+    folded = (note for word in ("PRINCIPAL", "GROUP") for note in folded_user_notes(command.keyword(word)))
+    return done(answers.AUTHREC_SET, DefinitionStored(made), notes=(*notes, *folded))
 
 
 def delete_record(command: Command, administration: Administration) -> Answer:

@@ -31,13 +31,11 @@ from commands.mqsc.streams_in_use import (
 from commands.mqsc.values import Shown, flag, object_name, single
 from rfh2.errors import CommandError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
 _NO_SUCH_OBJECT: Final = ("", "")
-# Guide 2.5.3.1: a queue manager keeps a node for each topic that was published on, until it was unused for TREELIFE.
-_TREE_LIFE: Final = "topics at which nothing is take no room here, and leave the tree at once, whatever TREELIFE says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,8 @@ def define(command: Command, administration: Administration, family: ObjectFamil
         raise answers.missing_keyword(keyword)
     made = replace(_pattern(command, administration.objects, family, name), **settings.fields)
     notes = _store(administration, existing, made)
+    if isinstance(made, TopicObject) and not made.topic_string:
+        notes = (*notes, f"{name} has no TOPICSTR: its topics are at the root. IBM MQ refuses an empty TOPICSTR")
     return done(family.created, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
 
 
@@ -167,8 +167,10 @@ def display(command: Command, administration: Administration, families: Iterable
     known |= {"CURDEPTH", "DEFTYPE"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
-    found = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"}))
-    return displayed(chosen[0].display, found)
+    selected = select(
+        command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"})
+    )
+    return displayed(chosen[0].display, selected)
 
 
 def alter_qmgr(command: Command, administration: Administration) -> Answer:
@@ -178,8 +180,7 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
     settings = read_settings(command, attributes.QMGR, frozenset())
     made = replace(administration.objects.qmgr, **settings.fields)
     administration.objects.put(made)
-    notes = (_TREE_LIFE, *_ignored(settings)) if "treelife" in settings.fields else _ignored(settings)
-    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=notes)
+    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
 
 
 def display_qmgr(command: Command, administration: Administration) -> Answer:
@@ -188,8 +189,10 @@ def display_qmgr(command: Command, administration: Administration) -> Answer:
         raise _no_name_here(command)
     kind, qmgr = attributes.QMGR, administration.objects.qmgr
     row: dict[str, Shown] = {kind.names: qmgr.name} | {a.keyword: shown(qmgr, a) for a in kind.attributes}
-    found = select(command, [row], (kind.names,), known=frozenset(row), without_effect=kind.without_effect, brief=False)
-    return displayed(answers.QMGR_DISPLAY, found)
+    selected = select(
+        command, [row], (kind.names,), known=frozenset(row), without_effect=kind.without_effect, brief=False
+    )
+    return displayed(answers.QMGR_DISPLAY, selected)
 
 
 def clear_queue(command: Command, administration: Administration) -> Answer:
@@ -228,12 +231,13 @@ def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str
     """What the attributes that DEFINE does not give are taken from. A topic string is never taken from LIKE."""
     like = command.keyword("LIKE")
     if like is None:
-        return family.make(name)
+        default = objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None
+        return family.make(name) if default is None else replace(default, name=name, topic_string="")
     source = object_name(single(like).text, topic=family is TOPIC)
-    found = _existing(objects, family, source)
-    if found is None:
+    existing = _existing(objects, family, source)
+    if existing is None:
         raise answers.not_found(source)
-    return replace(found, name=name, topic_string="") if family is TOPIC else replace(found, name=name)
+    return replace(existing, name=name, topic_string="") if family is TOPIC else replace(existing, name=name)
 
 
 def _store(administration: Administration, existing: Any, made: Any) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from commands.mqsc import (
     answers,
     authority_records,
     definitions,
+    queue_status,
     status,
     subscription_display,
     subscriptions,
@@ -40,7 +41,6 @@ _OTHER_OBJECTS: Final = frozenset(
         "PSID",
         "QREMOTE",
         "QR",
-        "QSTATUS",
         "SERVICE",
     }
     | {"STGCLASS", "SVSTATUS", "TRACE"}
@@ -115,6 +115,7 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "QUEUE": _display(*definitions.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,
+        "QSTATUS": queue_status.display,
         "SBSTATUS": subscription_display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,

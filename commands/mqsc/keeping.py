@@ -11,10 +11,12 @@ from typing import Final
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Origin
 from commands.broker.objects import Objects
+from commands.broker.puts import PutKind
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
-from commands.qmgr.store.port import UnitOfWork
+from commands.qmgr.store.counts import Counts
+from commands.qmgr.store.port import Counting, CountsMessages, UnitOfWork
 from streams.operations import Delivery
 
 # A queue manager gives a message without an identifier one of its own.
@@ -26,6 +28,7 @@ class UnitQueues:
 
     def __init__(self, unit: UnitOfWork) -> None:
         self._unit = unit
+        self.counters: Counting | None = unit.counters if isinstance(unit, CountsMessages) else None
 
     def depth(self, name: str) -> int:
         """How many messages are on the local queue."""
@@ -51,6 +54,7 @@ class Keeper:
         """
         forwarder = Forwarder(objects.qmgr.name, now, Origin.of(objects.qmgr.name, now))
         deliverer: Deliverer | None = None
+        counts = Counts()
         for change in answer.changes:
             if isinstance(change, DefinitionStored):
                 unit.save_definition(change.definition)
@@ -59,6 +63,12 @@ class Keeper:
             elif isinstance(change, Delivery):
                 if deliverer is None:
                     deliverer = Deliverer(unit, objects, self._warned, self._backlog)
-                deliverer.deliver(forwarder.put(change, _NO_MSG_ID, objects), Cause(now))
+                put = deliverer.deliver(forwarder.put(change, _NO_MSG_ID, objects), Cause(now))
+                if put is not None and put.kind is PutKind.PUBLICATION:
+                    counts.add_delivered(change.subscription.sub_id, now)
+                else:
+                    counts.add_dead_letters(change.subscription.sub_id)
             else:
                 unit.save_effects([change])
+        if isinstance(unit, CountsMessages):
+            unit.counters.add(counts)

@@ -34,10 +34,14 @@ class MqscError(QPubSubError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value between parentheses. text: as it counts, an unquoted one folded to upper case, quotes taken off."""
+    """One value between parentheses. text: as it counts, an unquoted one folded to upper case, quotes taken off.
+
+    folded: whether that changed it.
+    """
 
     text: str
     quoted: bool
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

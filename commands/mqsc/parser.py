@@ -96,7 +96,8 @@ class _ToCommand(Transformer[Token, Command]):
     def value(self, children: Sequence[Token]) -> Value:
         token = children[0]
         if token.type != "STRING":
-            return Value(str(token).upper(), quoted=False)
+            text = str(token).upper()
+            return Value(text, quoted=False, folded=text != str(token))
         quote = token[0]
         return Value(token[1:-1].replace(quote * 2, quote), quoted=True)
 

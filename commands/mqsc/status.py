@@ -1,8 +1,9 @@
 """DISPLAY PUBSUB and TPSTATUS, and CLEAR TOPICSTR: the topic tree and the engine (guide 2.5.3.1, 6.5.7, 6.5.8).
 
-The bridge keeps no node for a topic that was merely published on: the tree that TPSTATUS shows is that of topic
-objects, subscriptions and retained publications, with all topics above them. What guide 2.5.3.1 calls an unused topic
-has left it at once, not after TREELIFE. Publishers hold nothing open, so there are none to show.
+The tree that TPSTATUS shows is that of topic objects, subscriptions, retained publications, and topics published on of
+which the counts are kept: until they were unused for TREELIFE (guide 2.5.3.1, ``commands.qmgr.counters``); with all
+topics above them. Queued publishers hold nothing open. The one that publishes is the command processor: TYPE(PUB) shows
+it once for each topic that it published on.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
 from commands.mqsc.display import select
 from commands.mqsc.model import Command
-from commands.mqsc.subscription_display import shown_sub_id, sub_type
-from commands.mqsc.values import Shown, words
+from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
+from commands.mqsc.values import Shown, shown_moment, words
+from commands.qmgr.store.counts import TopicCounts
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription
@@ -31,6 +33,7 @@ _RESOLVED: Final = tuple(
     for attribute in TOPIC.attributes
     if attribute.keyword not in {"TOPICSTR", "DESCR", "PROXYSUB", "WILDCARD"}
 )
+_PUB_BLANK: Final = frozenset({"ACTCON", "MCASTREL"})
 _ENGINE_STATUS: Final = {"ENABLED": "ACTIVE", "COMPAT": "COMPAT", "DISABLED": "INACTIVE"}
 
 
@@ -117,6 +120,8 @@ def topic_tree(administration: Administration) -> TopicNode:
         expires_at = retained.publication.expires_at
         if expires_at is None or expires_at > now:
             root.at(retained.topic_string)
+    for topic_string in counts_of_topics(administration):
+        root.at(topic_string)
     for subscription in administration.topic_space.subscriptions():
         root.at(subscription.topic_string).subscriptions.append(subscription)
     return root
@@ -141,14 +146,19 @@ def display_topic_status(command: Command, administration: Administration) -> An
         blank = frozenset({"CAPEXPRY", "CLROUTE", "COMMINFO", "MCAST"})
         found = select(command, rows, ("TOPICSTR",), known=known, without_effect=blank, passed_over=passed, brief=False)
     elif kind == "SUB":
-        rows = _sub_rows(tree)
-        known = frozenset({"TOPICSTR", "SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "RESMDATE", "RESMTIME", "ACTCONN"})
-        # ACTCON is what guide 2.5.3.1 prints.
-        blank = frozenset({"ACTCON", "LMSGDATE", "LMSGTIME", "MCASTREL", "NUMMSGS"})
+        counted = counts_of_subscriptions(administration)
+        rows = (
+            {"TOPICSTR": topic_string, **status_row(subscription, counted)}
+            for topic_string, node in tree
+            for subscription in node.subscriptions
+        )
+        known, blank = STATUS_KEYWORDS | {"TOPICSTR"}, STATUS_BLANK
         identity = ("TOPICSTR", "SUBID")
         found = select(command, rows, identity, known=known, without_effect=blank, passed_over=passed, brief=False)
     else:
-        raise answers.not_found(pattern.text)
+        rows = _pub_rows(tree, counts_of_topics(administration))
+        known, blank = frozenset({"TOPICSTR", "ACTCONN", "LPUBDATE", "LPUBTIME", "NUMPUBS"}), _PUB_BLANK
+        found = select(command, rows, ("TOPICSTR",), known=known, without_effect=blank, passed_over=passed, brief=False)
     return displayed(answers.TPSTATUS_DISPLAY, found)
 
 
@@ -194,6 +204,7 @@ def _topic_rows(tree: Iterable[tuple[str, TopicNode]], administration: Administr
         for kept in administration.topic_space.retained_publications()
         if kept.publication.expires_at is None or kept.publication.expires_at > now
     }
+    published = counts_of_topics(administration)
     for topic_string, node in tree:
         topic_object = topics.at(topic_string)
         resolved = topics.resolve(topic_string)
@@ -201,7 +212,7 @@ def _topic_rows(tree: Iterable[tuple[str, TopicNode]], administration: Administr
             "TOPICSTR": topic_string,
             "ADMIN": topic_object.name if topic_object is not None else "",
             "RETAINED": "YES" if topic_string in retained else "NO",
-            "PUBCOUNT": 0,
+            "PUBCOUNT": int(topic_string in published),
             "SUBCOUNT": len(node.subscriptions),
         }
         yield row | {
@@ -209,16 +220,14 @@ def _topic_rows(tree: Iterable[tuple[str, TopicNode]], administration: Administr
         }
 
 
-def _sub_rows(tree: Iterable[tuple[str, TopicNode]]) -> Iterator[dict[str, Shown]]:
-    for topic_string, node in tree:
-        for subscription in node.subscriptions:
-            yield {
-                "TOPICSTR": topic_string,
-                "SUBID": shown_sub_id(subscription),
-                "SUBUSER": subscription.user,
-                "SUBTYPE": sub_type(subscription),
-                "DURABLE": "YES",
-                "RESMDATE": f"{subscription.created:%Y-%m-%d}",
-                "RESMTIME": f"{subscription.created:%H.%M.%S}",
-                "ACTCONN": "0" * 48,
-            }
+def counts_of_topics(administration: Administration) -> Mapping[str, TopicCounts]:
+    """What is counted of topics; nothing where nothing is."""
+    counters = administration.queues.counters
+    return {} if counters is None else counters.topics()
+
+
+def _pub_rows(tree: Iterable[tuple[str, TopicNode]], counted: Mapping[str, TopicCounts]) -> Iterator[dict[str, Shown]]:
+    for topic_string, _ in tree:
+        if (counts := counted.get(topic_string)) is not None:
+            moment = shown_moment("LPUBDATE", "LPUBTIME", counts.last)
+            yield {"TOPICSTR": topic_string, **moment, "ACTCONN": "0" * 48, "NUMPUBS": counts.publications}

@@ -12,7 +12,8 @@ from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import SUB, SUB_OPTIONS
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
-from commands.mqsc.values import Hexadecimal, Shown, words
+from commands.mqsc.values import Hexadecimal, Shown, shown_moment, words
+from commands.qmgr.store.counts import SubscriptionCounts
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
 
 _PSPROPS: Final = {
@@ -22,6 +23,10 @@ _PSPROPS: Final = {
     PublicationFormat.RFH2: "RFH2",
     PublicationFormat.NONE: "NONE",
 }
+STATUS_KEYWORDS: Final = frozenset(["SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "RESMDATE", "RESMTIME", "ACTCONN"])
+# ACTCON is what guide 2.5.3.1 prints.
+STATUS_BLANK: Final = frozenset(["ACTCON", "LMSGDATE", "LMSGTIME", "MCASTREL", "NUMMSGS"])
+_NOTHING: Final = SubscriptionCounts()
 _SCOPE_WORDS: Final = frozenset({"SUBID", "SUBTYPE", "DURABLE", "DISTYPE"})
 
 
@@ -43,12 +48,19 @@ def display(command: Command, administration: Administration) -> Answer:
 
 
 def display_status(command: Command, administration: Administration) -> Answer:
-    """DISPLAY SBSTATUS. The bridge keeps no count of messages and no date of the last one: those are shown blank."""
-    rows = [_status_row(s) for s in _candidates(command, administration)]
-    known = frozenset({"SUB", "SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "TOPICSTR", "RESMDATE", "RESMTIME", "ACTCONN"})
-    blank = frozenset({"NUMMSGS", "LMSGDATE", "LMSGTIME", "MCASTREL"})
+    """DISPLAY SBSTATUS: NUMMSGS, LMSGDATE and LMSGTIME too, where messages are counted; else those are blank."""
+    candidates = _candidates(command, administration)
+    counts = counts_of_subscriptions(administration)
+    rows = [{"SUB": s.name or "", "TOPICSTR": s.topic_string, **status_row(s, counts)} for s in candidates]
+    known = STATUS_KEYWORDS | {"SUB", "TOPICSTR"}
     found = select(
-        command, rows, ("SUB", "SUBID"), known=known, without_effect=blank, passed_over=_scope(command), brief=False
+        command,
+        rows,
+        ("SUB", "SUBID"),
+        known=known,
+        without_effect=STATUS_BLANK,
+        passed_over=_scope(command),
+        brief=False,
     )
     return displayed(answers.SBSTATUS_DISPLAY, found)
 
@@ -148,15 +160,23 @@ def _expiry(subscription: Subscription, administration: Administration) -> Shown
     return "UNLIMITED" if left is None else left
 
 
-def _status_row(subscription: Subscription) -> dict[str, Shown]:
-    return {
-        "SUB": subscription.name or "",
+def counts_of_subscriptions(administration: Administration) -> Mapping[bytes, SubscriptionCounts] | None:
+    """What is counted of all subscriptions; None where nothing is."""
+    counters = administration.queues.counters
+    return None if counters is None else counters.subscriptions()
+
+
+def status_row(subscription: Subscription, counts: Mapping[bytes, SubscriptionCounts] | None) -> dict[str, Shown]:
+    """What SBSTATUS and TPSTATUS TYPE(SUB) both show of a subscription; blanks where nothing is counted."""
+    row: dict[str, Shown] = {
         "SUBID": shown_sub_id(subscription),
-        "TOPICSTR": subscription.topic_string,
         "SUBUSER": subscription.user,
         "SUBTYPE": sub_type(subscription),
         "DURABLE": "YES",
-        "RESMDATE": f"{subscription.created:%Y-%m-%d}",
-        "RESMTIME": f"{subscription.created:%H.%M.%S}",
+        **shown_moment("RESMDATE", "RESMTIME", subscription.created),
         "ACTCONN": "0" * 48,
     }
+    if counts is None:
+        return row
+    counted = counts.get(subscription.sub_id, _NOTHING)
+    return row | shown_moment("LMSGDATE", "LMSGTIME", counted.last) | {"NUMMSGS": counted.delivered}

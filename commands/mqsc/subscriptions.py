@@ -21,7 +21,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
-from commands.mqsc.values import Hexadecimal, object_name, single
+from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
@@ -72,7 +72,7 @@ def define(command: Command, administration: Administration) -> Answer:
     operation = Subscribe if existing is None else AlterSubscription
     _check_authority(made, administration)
     changes = _apply_checked(operation(made, send_retained=existing is None), administration)
-    return done(answers.SUB_CREATED, *changes, notes=_ignored(settings))
+    return done(answers.SUB_CREATED, *changes, notes=_notes(command, settings))
 
 
 def alter(command: Command, administration: Administration) -> Answer:
@@ -88,7 +88,7 @@ def alter(command: Command, administration: Administration) -> Answer:
     if (made.user, made.dest_qmgr, made.dest_queue) != (existing.user, existing.dest_qmgr, existing.dest_queue):
         _check_authority(made, administration)
     changes = _apply_checked(AlterSubscription(made, send_retained=False), administration)
-    return done(answers.SUB_CHANGED, *changes, notes=_ignored(settings))
+    return done(answers.SUB_CHANGED, *changes, notes=_notes(command, settings))
 
 
 def delete(command: Command, administration: Administration) -> Answer:
@@ -112,16 +112,16 @@ def _existing(command: Command, administration: Administration) -> Subscription:
     sub_id = command.keyword("SUBID")
     space = administration.topic_space
     if sub_id is not None:
-        found = space.subscription(Hexadecimal(24).read(sub_id))
+        subscription = space.subscription(Hexadecimal(24).read(sub_id))
         wanted = command.name.text if command.name else None
-        if found is None or (wanted is not None and found.name != wanted):
+        if subscription is None or (wanted is not None and subscription.name != wanted):
             raise answers.not_found(single(sub_id).text)
-        return found
+        return subscription
     name = _name(command)
-    found = space.by_name(name)
-    if found is None:
+    subscription = space.by_name(name)
+    if subscription is None:
         raise answers.not_found(name)
-    return found
+    return subscription
 
 
 def _pattern(command: Command, administration: Administration) -> Subscription:
@@ -129,12 +129,12 @@ def _pattern(command: Command, administration: Administration) -> Subscription:
     like = command.keyword("LIKE")
     if like is not None:
         source = single(like).text
-        found = administration.topic_space.by_name(source)
-        if found is None:
+        subscription = administration.topic_space.by_name(source)
+        if subscription is None:
             raise answers.not_found(source)
-        lifetime = None if found.expires_at is None else found.expires_at - found.created
+        lifetime = None if subscription.expires_at is None else subscription.expires_at - subscription.created
         return replace(
-            found,
+            subscription,
             expires_at=None if lifetime is None else administration.now + lifetime,
             stream=None,
             sub_point=None,
@@ -279,6 +279,10 @@ def _apply(operation: Subscribe | AlterSubscription | Unsubscribe, administratio
         return list(administration.topic_space.apply(operation, administration.now))
     except CommandError as error:
         raise answers.failed_with(error) from error
+
+
+def _notes(command: Command, settings: Settings) -> tuple[str, ...]:
+    return (*_ignored(settings), *folded_user_notes(command.keyword("SUBUSER")))
 
 
 def _ignored(settings: Settings) -> tuple[str, ...]:

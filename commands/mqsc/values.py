@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -36,6 +37,11 @@ class ValueKind(Protocol):
     def show(self, value: Any) -> Shown:
         """The value as DISPLAY prints it."""
         ...
+
+
+def shown_moment(date: str, time: str, moment: datetime | None) -> dict[str, Shown]:
+    """A moment, UTC, under the keywords *date* and *time*, as DISPLAY prints it: blank for never."""
+    return {date: f"{moment:%Y-%m-%d}" if moment else "", time: f"{moment:%H.%M.%S}" if moment else ""}
 
 
 def single(keyword: Keyword) -> Value:
@@ -130,6 +136,14 @@ class Number:
         return int(value)
 
 
+def folded_user_notes(keyword: Keyword | None) -> tuple[str, ...]:
+    """What to say where a user or group was written in small letters, and means the one in capitals."""
+    if keyword is None or not keyword.values or not keyword.values[0].folded:
+        return ()
+    name = keyword.values[0].text
+    return (f"{keyword.name}({name}): without quotes it was read in capitals. Quotes keep small letters",)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Any text of at most so many characters; text of blanks alone is no text."""
@@ -144,6 +158,24 @@ class Text:
             detail = f"{keyword.name} has {len(text)} characters, more than {self.longest}."
             raise MqscError("AMQ8413", "String Length Error.", (detail,))
         return text
+
+    def show(self, value: str) -> Shown:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """Pairs ``NAME(VALUE)`` with blanks between. PSCTAGS is the bridge's own and takes ANY or STRICT."""
+
+    def read(self, keyword: Keyword) -> str:
+        pairs = single(keyword).text.split()
+        for pair in pairs:
+            if re.fullmatch(r"\w+\([^()]*\)", pair) is None:
+                raise syntax_error(f"{keyword.name}({pair}", "CUSTOM takes pairs of the form NAME(VALUE).")
+            name, value = pair.upper().rstrip(")").split("(")
+            if name == "PSCTAGS" and value not in ("ANY", "STRICT"):
+                raise syntax_error(f"{keyword.name}({pair}", "PSCTAGS takes ANY or STRICT.")
+        return " ".join(pairs)
 
     def show(self, value: str) -> Shown:
         return value

@@ -113,11 +113,11 @@ class Deliverer:
             return self._refused(put, refusal, cause)
         return put
 
-    def deliver_again(self, again: CachedPuts, cause: Cause) -> list[Outgoing | None]:
-        """Put the publications of *again*, all for this queue manager; what ``deliver`` says of those refused."""
+    def deliver_again(self, again: CachedPuts, cause: Cause) -> list[tuple[int, Outgoing | None]]:
+        """Put the publications of *again*, all for this queue manager; the number and stand-in of those refused."""
         put, now = self._unit.put, cause.now
-        refused: list[Outgoing | None] = []
-        for queue, md, body in zip(again.kept.queues, again.mds, again.bodies, strict=True):
+        refused: list[tuple[int, Outgoing | None]] = []
+        for n, (queue, md, body) in enumerate(zip(again.kept.queues, again.mds, again.bodies, strict=True)):
             if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), cause):
                 continue
             try:
@@ -126,7 +126,7 @@ class Deliverer:
                 whole = self._whole(queue, md, body)
                 stands_in = self._refused(whole, refusal, cause)
                 if stands_in is not whole:
-                    refused.append(stands_in)
+                    refused.append((n, stands_in))
         return refused
 
     def _whole(self, queue: str, md: bytes, body: bytes) -> Outgoing:

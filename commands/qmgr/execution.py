@@ -11,6 +11,7 @@ from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.puts import Outgoing, Put
 from commands.headers.response import Completion
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
@@ -32,6 +33,7 @@ class Batch:
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
+    counter: CommandCounter = field(default_factory=CommandCounter)
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
     suspect: StoredMessage | None = None
@@ -155,7 +157,11 @@ class Execution:
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(again.bodies) - len(refused)
-        for put in refused:
+        if refused:
+            batch.counter.repeated_in_part(again.kept, [n for n, _ in refused], arrival.now)
+        else:
+            batch.counter.repeated(again.kept, arrival.now)
+        for _, put in refused:
             if put is not None:
                 tally.put(put.kind)
         batch.size_bytes += len(arrival.body) + size_bytes
@@ -176,6 +182,7 @@ class Execution:
         outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, cause)
+        batch.counter.processed(outcome, [put for _, put in done], arrival.now)
         if ended:
             self._end(unit, broker, ended)
         tally = batch.tally

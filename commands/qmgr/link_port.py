@@ -1,7 +1,7 @@
 """The port to a topic tree elsewhere: what the processor asks of the link between it and the queue manager's topics.
 
 The rules stay in the queue manager: who is subscribed, under which identity, with which options, and what a subscriber
-is told, is decided by the embedded topic space whether or not there is a link. The link carries publications across, in
+gets, is decided by the embedded topic space whether or not there is a link. The link carries publications across, in
 both directions, and keeps the two sides' retained publications alike:
 
     legacy publisher ─> processor ─┬─> subscriber queues                     in one unit of work
@@ -9,7 +9,7 @@ both directions, and keeps the two sides' retained publications alike:
     native publisher ─> the tree ─> a Publish command on the default stream's queue ─> processor ─> subscriber queues
 
 What goes out waits on a queue, put there in the unit of work of the command that published it, and is taken off once
-the tree has it. What comes in is a command like any other, put before the tree is told that it has arrived. So nothing
+the tree has it. What comes in is a command like any other, put before it is acknowledged to the tree. So nothing
 is lost when either side, or the bridge, dies in between. A publication that came in never goes out again: it bears a
 mark (``NATIVE_MARK``).
 
@@ -17,18 +17,19 @@ The tree is never waited for inside a unit of work, which would keep all other p
 needs something of it first is left on its queue, the tree is asked once the unit of work is over, and then the command
 is processed with the answer, or with the knowledge that there is none:
 
-    before() raises TreeNotAskedError ── the command is backed out, the rest commits ── ask() ── the command again
+    before() raises TreeNotAskedError ── the command is backed out, the rest commits ── fetch() ── the command again
 
 Each link says with ``Capability`` what it does, what the bridge does in its stead, and what is not carried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from commands.broker.puts import Outgoing
 from rfh2.errors import QPubSubError
@@ -72,6 +73,7 @@ class Feature(StrEnum):
     OTHER_SUBS_ONLY = "OtherSubsOnly"
     ORDER = "order of publications"
     IDENTITY = "names, identity sets, expiry of subscriptions"
+    UNIT_OF_WORK = "publications in a unit of work"
 
 
 class How(StrEnum):
@@ -94,14 +96,11 @@ class Capability:
 
 
 class TreeNotAskedError(QPubSubError):
-    """The tree has to be asked before the command can be processed (``TopicLink.ask``)."""
+    """The tree has to be asked before the command can be processed (``TopicLink.fetch``)."""
 
 
 class TopicLink(Protocol):
-    """A topic tree elsewhere. The processor calls it from its own thread, between a command's get and its commit.
-
-    outgoing_queue: where messages for the tree wait.
-    """
+    """A topic tree elsewhere. The processor calls it from its own thread, between a command's get and its commit."""
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
@@ -112,30 +111,78 @@ class TopicLink(Protocol):
         """Where messages for the tree wait."""
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        """What the topic space has to be told first: retained publications that it has not heard of yet.
+        """What the topic space has to learn first: retained publications of the tree that are not known here.
 
         When this returns the tree already sends what a Subscribe selects, so that nothing published after the response
         is missed; where the tree cannot be reached it will once it can, and the command goes on. Does not wait for the
         tree: raises TreeNotAskedError where it has to be asked before.
         """
 
-    def foresee(self, operation: Operation) -> None:
-        """*operation* is about to come: what ``before`` will want to know of it is asked along with the rest."""
+    def prefetch(self, operation: Operation) -> None:
+        """*operation* is about to come: what ``before`` will need for it is fetched along with the rest."""
 
-    def ask(self) -> bool:
+    def fetch(self) -> bool:
         """Ask the tree what ``before`` wanted to know, outside of any unit of work; whether there was anything.
 
         The answers hold for the unit of work that comes next. Raises nothing: no answer is an answer.
         """
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
-        """What *operation*, which had these effects, comes to in the tree: messages for the outgoing queue."""
+        """What *operation*, which had these effects, means for the tree: messages for the outgoing queue."""
 
-    def noticed(self, effects: Sequence[Effect]) -> None:
+    def expired(self, effects: Sequence[Effect]) -> None:
         """These happened too, by the passing of time."""
 
     def committed(self) -> None:
-        """All that it was told since the last commit holds."""
+        """All operations and effects since the last commit hold."""
 
-    def follow(self, subscriptions: Iterable[Subscription]) -> None:
-        """These are the subscriptions now, whatever was heard before: the state was loaded anew."""
+    def load(self, subscriptions: Iterable[Subscription]) -> None:
+        """These are the subscriptions now, whatever came before: the state was loaded anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """What a link says of itself. trouble: why it cannot go on, "" where it does. next_try_s: seconds, None unknown."""
+
+    connected: bool
+    trouble: str = ""
+    next_try_s: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``status --json``."""
+        return asdict(self)
+
+
+class ManagedLink(TopicLink, Protocol):
+    """A link with its life, for whoever runs a processor with it."""
+
+    def start(self, ended: Callable[[], None] = lambda: None) -> None:
+        """Connect, and begin to carry publications. ended: called when that cannot go on; ``fault`` says why."""
+
+    def stop(self) -> None:
+        """Finish what is at hand, and disconnect; what the tree keeps for the bridge stays."""
+
+    def wait_up(self, timeout_s: float) -> bool:
+        """Wait for a connection; whether there is one. True at once where connections are made when they are needed."""
+
+    def settle(self, stop: threading.Event) -> bool:
+        """Wait until both sides have all that there was for them; False where *stop* or an unreachable tree ends it.
+
+        Raises nothing: what is left waits where it is safe.
+        """
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no connection, or what went wrong last in one of the threads; "" where all is well."""
+
+    @property
+    def fault(self) -> str:
+        """Why the link has ended by itself; "" where it has not."""
+
+    @property
+    def state(self) -> LinkState:
+        """What ``status`` shows of it."""
+
+    @property
+    def refused(self) -> int:
+        """How many publications the tree refused; they are dead letters."""

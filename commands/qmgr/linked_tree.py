@@ -1,6 +1,6 @@
-"""The link of a topic space to a topic tree elsewhere (``commands.qmgr.link_port``): what it is asked, and told.
+"""The link of a topic space to a topic tree elsewhere (``commands.qmgr.link_port``): what it is asked and gets.
 
-Before an operation the link says what is retained there that the topic space has not heard of; after a command it reads
+Before an operation the link says what is retained there that the topic space does not know; after a command it reads
 the trace, and says what has to go into the tree: that is put in the unit of work of the command.
 """
 
@@ -50,17 +50,17 @@ class LinkedTree:
             except TreeNotAskedError:
                 if not self._may_wait:
                     raise
-                self._link.ask()
+                self._link.fetch()
 
-    def foresee(self, operation: Operation) -> None:
+    def prefetch(self, operation: Operation) -> None:
         """*operation* is about to come: the tree may be asked about it along with the rest."""
-        self._link.foresee(operation)
+        self._link.prefetch(operation)
 
     def after(self, trace: Trace) -> tuple[Outgoing, ...]:
         """What has to go into the tree of what one arrival came to."""
-        self._link.noticed(trace.expired)
+        self._link.expired(trace.expired)
         return tuple(put for traced in trace.operations for put in self._link.after(traced.operation, traced.effects))
 
     def ended(self, effects: Sequence[Effect]) -> None:
         """Subscriptions went without a command: with their queues."""
-        self._link.noticed(effects)
+        self._link.expired(effects)

@@ -112,7 +112,7 @@ class LoadedBroker:
         if self._link is not None:
             # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
             self.tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
-            self._link.follow(subscriptions)
+            self._link.load(subscriptions)
         space.restore(subscriptions, retained, self.space)
         self.space = space
         self._log_collisions(objects)
@@ -140,7 +140,7 @@ class LoadedBroker:
         with suppress(_LookedError), unit.savepoint():
             for message in _waiting(unit, most):
                 for operation in broker.foreseen(arrival(message)):
-                    tree.foresee(operation)
+                    tree.prefetch(operation)
             raise _LookedError  # all of them stay
 
     def _log_collisions(self, objects: Objects) -> None:

@@ -26,12 +26,13 @@ from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker, input_queues
-from commands.qmgr.store.port import QueueManagerPort, StoredMessage, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
 from rfh2.errors import StoreError
@@ -157,6 +158,7 @@ class Processor:
                     looked = now
                     self._discard_expired()
                     self._end_lost_connections()
+                    self._forget_unused_topics()
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
@@ -180,13 +182,19 @@ class Processor:
         if gone:
             _log.info("%d temporary dynamic queues are gone with the programs that made them", gone)
 
+    def _forget_unused_topics(self) -> None:
+        with self._store.unit_of_work() as unit:
+            gone = forget_unused_topics(unit, self._loaded.of(unit), self._clock())
+        if gone:
+            _log.info("%d topics that were not used for TREELIFE left the topic tree", gone)
+
     def _one_batch(self) -> int:
         self._record_puts()
         limit = self._batch_size
         while True:
             try:
                 done = self._unit_of_work(limit)
-                if self._link is None or not self._link.ask() or done:
+                if self._link is None or not self._link.fetch() or done:
                     return done
             except ApartError:
                 limit = 1
@@ -237,6 +245,8 @@ class Processor:
                     if message is None:
                         break
                 self._guard.idle()
+                if isinstance(unit, CountsMessages):
+                    unit.counters.add(batch.counter.total())
                 version = unit.state_version
         except BaseException:
             self._guard.idle()

@@ -65,7 +65,8 @@ class CacheEntry:
     """What the puts of publications that are alike have in common; each tuple has one item a put.
 
     topics, matches: on what was published, and the subscriptions of each. cuts: the descriptor before the MsgId, from
-    there to the PutDate, and behind the PutTime. heads: the bytes before the data.
+    there to the PutDate, and behind the PutTime. heads: the bytes before the data. sub_ids: whom the put is for.
+    filtered: not one a put, but the subscriptions whose filter keeps it away.
     """
 
     topics: tuple[str, ...]
@@ -76,6 +77,8 @@ class CacheEntry:
     sub_names: tuple[str | None, ...]
     cuts: tuple[tuple[bytes, bytes, bytes], ...]
     heads: tuple[bytes, ...]
+    sub_ids: tuple[bytes, ...]
+    filtered: tuple[bytes, ...]
 
 
 class CachedPuts(NamedTuple):
@@ -204,6 +207,8 @@ class PublicationCache:
             tuple(put.sub_name for put in puts),
             tuple((md[_BEFORE_ID], md[_BETWEEN], md[_BEHIND]) for md in mds),
             tuple(_heads(puts, len(data))),
+            tuple(copies[0].subscription.sub_id for copies in outcome.copies),
+            tuple(subscription.sub_id for subscription in outcome.filtered),
         )
 
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from commands.links.opening import Link
+from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store.permissions import private
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile, read_fixed
@@ -64,10 +64,10 @@ class Journal(logging.Handler):
         self._rates: dict[str, float] = {}
         self._tally = self._written_tally = ProcessorTally()
         self._waiting: dict[str, Any] | None = None
-        self._link: Link | None = None
+        self._link: ManagedLink | None = None
         self._written_link: dict[str, Any] | None = None
 
-    def watch(self, link: Link) -> None:
+    def watch(self, link: ManagedLink) -> None:
         """Show the state of the link to a topic tree elsewhere too."""
         self._link = link
 

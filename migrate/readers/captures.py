@@ -46,6 +46,7 @@ from migrate.legacy_state import (
 )
 from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
+from migrate.readers.jms_records import JmsRecords
 from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
@@ -89,6 +90,7 @@ class Legacy:
     retained_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
     sub_points: dict[str, Source] = field(default_factory=dict)
     streams: dict[str, Source] = field(default_factory=dict)
+    jms: JmsRecords = field(default_factory=JmsRecords)
 
     def broker(self, stream: str) -> Broker:
         """The broker of *stream*."""
@@ -101,12 +103,19 @@ class Legacy:
         return self.brokers[stream]
 
 
-def read(records: Iterable[CaptureRecord], numbered: bool, qmgr: str, product: Product = Product.MQ) -> Iterator[Item]:
+def read(
+    records: Iterable[CaptureRecord],
+    numbered: bool,
+    qmgr: str,
+    product: Product = Product.MQ,
+    jms: JmsRecords | None = None,
+) -> Iterator[Item]:
     """The state that *records* lead to. numbered: whether their ``seq`` is the order of arrival.
 
     qmgr: the broker's queue manager; messages of another one are none of its state. product: whose broker it was.
+    jms: takes what JMS classes keep on queues; what it comes to depends on all sources.
     """
-    legacy = Legacy(qmgr, product)
+    legacy = Legacy(qmgr, product, jms=JmsRecords() if jms is None else jms)
     yield from replayed(records, numbered, legacy)
     yield from state_of(legacy)
 
@@ -126,6 +135,8 @@ def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -
             continue
         one = _Traffic(unit, message)
         items = _broker_items(one, left, foreign)
+        if items is None and legacy.jms.takes(unit, message, one.decoded):
+            continue
         if items is None:
             traffic.append(one)
         else:

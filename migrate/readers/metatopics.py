@@ -119,20 +119,20 @@ def _registrations(publication: Pcf, metatopic: Metatopic, stream: str, source: 
         why = "it tells identities of all topics together, without options; ask for AllIdentities of each topic"
         yield Unread(source=source, text=f"{metatopic.what}/{metatopic.detail}", why=why)
         return
-    found: list[Registration] = []
+    registrations: list[Registration] = []
     for parameter in publication.parameters:
         if parameter.parameter == pcf.MQCACF_REG_Q_MGR_NAME:
-            found.append(Registration(source))
+            registrations.append(Registration(source))
         field = _FIELDS.get(parameter.parameter)
-        if field is None or not found:
+        if field is None or not registrations:
             continue
-        found[-1].set(field, _value(parameter, padded=field not in ("user_data", "name", "identities")))
+        registrations[-1].set(field, _value(parameter, padded=field not in ("user_data", "name", "identities")))
     make = subscription_of if metatopic.what == "Subscribers" else publisher_of
-    for registration in found:
+    for registration in registrations:
         yield make(registration, metatopic.topic, stream)
     announced = sum(_count(publication, number) for number in (pcf.MQIACF_APPL_COUNT, pcf.MQIACF_ANONYMOUS_COUNT))
-    if announced > len(found):
-        why = f"{announced} registrations are counted, {len(found)} are told: the others are unknown"
+    if announced > len(registrations):
+        why = f"{announced} registrations are counted, {len(registrations)} are told: the others are unknown"
         yield Unread(source=source, text=f"{metatopic.what} of {metatopic.topic}", why=why)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from migrate.assemble import assemble
 from migrate.legacy_state import BrokerItem, Item, LegacyState, Product, Source, Unread
 from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
+from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
 from rfh2.errors import CaptureError, MigrationError
@@ -49,31 +50,33 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
             if not _head(file).strip():
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why="the file is empty"))
                 continue
-            found = kind or _kind(file)
-            if found == _IN_EBCDIC:
+            detected = kind or _kind(file)
+            if detected == _IN_EBCDIC:
                 why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
-            elif found == "captures":
+            elif detected == "captures":
                 captured.append((file, "auto"))
-            elif found == "state":
+            elif detected == "state":
                 items += _states(file, qmgr)
             else:
-                items += _of_others(_TEXTS[found][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
+                items += _of_others(_TEXTS[detected][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
-        items += _captures(captured, qmgr, product)
+        jms = JmsRecords()
+        items += _captures(captured, qmgr, product, jms)
+        items += list(jms.items(items, product))
     return assemble(items, qmgr)
 
 
 def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
     """The states of other queue managers in the state files among *sources*: the rest of a topology."""
-    found: list[LegacyState] = []
+    states_of_others: list[LegacyState] = []
     for given in sources:
         kind, path = _split(given)
         for file in _files(path):
             if (kind or _kind(file)) == "state":
                 states, _ = state_json.read(decoded(_bytes(file)), str(file))
-                found += (state for state in states if state.qmgr != qmgr)
-    return found
+                states_of_others += (state for state in states if state.qmgr != qmgr)
+    return states_of_others
 
 
 def _split(given: str) -> tuple[str, Path]:
@@ -83,10 +86,10 @@ def _split(given: str) -> tuple[str, Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
-        if not found:
+        inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+        if not inside:
             raise MigrationError(f"{path}: there is no file in this directory; nothing was changed")
-        return found
+        return inside
     if not path.exists():
         raise MigrationError(f"{path}: no such file or directory")
     return [path]
@@ -127,14 +130,14 @@ def _text_kind(text: str) -> str | None:
 def _states(file: Path, qmgr: str) -> list[Item]:
     """The items of the state of *qmgr*. Those of others beside it are the rest of the estate, and said to be."""
     states, items = state_json.read(decoded(_bytes(file)), str(file))
-    found: list[Item] = list(items)
+    all_items: list[Item] = list(items)
     sizes = [sum(1 for _ in state.items()) for state in states]
     is_there = any(state.qmgr == qmgr for state in states)
     for state, size in zip(states, sizes, strict=True):
         if state.qmgr == qmgr:
-            found += (item for _, item in state.items())
+            all_items += (item for _, item in state.items())
             continue
-        found.append(
+        all_items.append(
             Unread(
                 source=Source(file=str(file)),
                 text=f"{size} items of queue manager {state.qmgr}",
@@ -146,7 +149,7 @@ def _states(file: Path, qmgr: str) -> list[Item]:
                 of_count=0 if is_there else max(sum(sizes), 1),
             )
         )
-    return found
+    return all_items
 
 
 def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
@@ -154,12 +157,12 @@ def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
 
     A listing has one broker, and everything in it is that broker's.
     """
-    found = list(items)
-    named = [item.qmgr for item in found if isinstance(item, BrokerItem) and item.qmgr]
+    all_items = list(items)
+    named = [item.qmgr for item in all_items if isinstance(item, BrokerItem) and item.qmgr]
     if not named or qmgr in named:
-        return found
-    unread = [item for item in found if isinstance(item, Unread)]
-    count = len(found) - len(unread)
+        return all_items
+    unread = [item for item in all_items if isinstance(item, Unread)]
+    count = len(all_items) - len(unread)
     return [
         Unread(
             source=Source(file=file),
@@ -175,14 +178,14 @@ def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
     ]
 
 
-def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product) -> Iterable[Item]:
+def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product, jms: JmsRecords) -> Iterable[Item]:
     numbering = Numbering()
     numbered = True
     for file, _ in files:
         with file.open("rb") as stream:
             fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
         numbered = numbered and "seq" in fmt.keeps
-    return list(captures.read(_records(files, numbering), numbered, qmgr, product))
+    return list(captures.read(_records(files, numbering), numbered, qmgr, product, jms))
 
 
 def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:

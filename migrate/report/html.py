@@ -22,52 +22,52 @@ summary { cursor: pointer; } td { overflow-wrap: anywhere; }
 """
 
 
-def page(found: dict[str, Any]) -> str:
+def page(facts: dict[str, Any]) -> str:
     """The whole page."""
-    title = f"{found['tool']}: {found['broker']} to {found['qmgr']}"
-    body = "\n".join(_body(found, title))
+    title = f"{facts['tool']}: {facts['broker']} to {facts['qmgr']}"
+    body = "\n".join(_body(facts, title))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
-def _body(found: dict[str, Any], title: str) -> Iterator[str]:
+def _body(facts: dict[str, Any], title: str) -> Iterator[str]:
     yield f"<h1>{escape(title)}</h1>"
-    yield f"<p>{escape(found['phase'])} phase, {escape(found['at'])}, fingerprint {escape(found['fingerprint'])}</p>"
+    yield f"<p>{escape(facts['phase'])} phase, {escape(facts['at'])}, fingerprint {escape(facts['fingerprint'])}</p>"
     yield "<h2>Items</h2>"
     rows = [
         (kind, *(str(verdicts[v]) for v in ("migrated", "changed", "reported")))
-        for kind, verdicts in found["by_kind"].items()
+        for kind, verdicts in facts["by_kind"].items()
     ]
-    counts = found["counts"]
-    rows.append((f"all {found['items']}", *(str(counts[v]) for v in ("migrated", "changed", "reported"))))
+    counts = facts["counts"]
+    rows.append((f"all {facts['items']}", *(str(counts[v]) for v in ("migrated", "changed", "reported"))))
     yield from _table(("", "migrated", "changed", "reported"), rows)
-    if found["warnings"]:
+    if facts["warnings"]:
         yield "<h2>Of the whole</h2><ul>"
-        yield from (f"<li>{_reason(reason)}</li>" for reason in found["warnings"])
+        yield from (f"<li>{_reason(reason)}</li>" for reason in facts["warnings"])
         yield "</ul>"
-    yield from _fates(found)
+    yield from _fates(facts)
     yield "<h2>Known problems and differences</h2>"
     yield from _table(
         ("", "what", "what to do", "times"),
         [
             (p["id"], p["title"], p["advice"], "kept away" if p["cared_for"] else str(p["count"]))
-            for p in found["problems"]
+            for p in facts["problems"]
         ],
     )
-    yield from _views(found)
+    yield from _views(facts)
     yield '<h2>Topic tree</h2><div class="trees">'
     for word in ("before", "after"):
-        yield f"<div><h3>{word}</h3><pre>{escape(chr(10).join(found['tree'][word]))}</pre></div>"
+        yield f"<div><h3>{word}</h3><pre>{escape(chr(10).join(facts['tree'][word]))}</pre></div>"
     yield "</div>"
-    if found["security"]:
-        yield f"<h2>Security commands</h2><pre>{escape(chr(10).join(found['security']))}</pre>"
+    if facts["security"]:
+        yield f"<h2>Security commands</h2><pre>{escape(chr(10).join(facts['security']))}</pre>"
 
 
-def _fates(found: dict[str, Any]) -> Iterator[str]:
+def _fates(facts: dict[str, Any]) -> Iterator[str]:
     for verdict in ("reported", "changed", "migrated"):
-        listed = [fate for fate in found["fates"] if fate["verdict"] == verdict]
+        listed = [fate for fate in facts["fates"] if fate["verdict"] == verdict]
         yield f'<h2 class="{verdict}">{verdict.capitalize()} ({len(listed)})</h2>'
         is_open = " open" if verdict != "migrated" and len(listed) <= 200 else ""
         yield f"<details{is_open}><summary>show</summary><table>"
@@ -79,8 +79,8 @@ def _fates(found: dict[str, Any]) -> Iterator[str]:
         yield "</table></details>"
 
 
-def _views(found: dict[str, Any]) -> Iterator[str]:
-    if found["visibility"]:
+def _views(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["visibility"]:
         yield "<h2>Subscriptions that see other topics</h2>"
         yield from _table(
             ("subscription", "pattern", "more", "less"),
@@ -91,14 +91,14 @@ def _views(found: dict[str, Any]) -> Iterator[str]:
                     _some(view["gained"], view["gained_count"]),
                     _some(view["lost"], view["lost_count"]),
                 )
-                for view in found["visibility"]
+                for view in facts["visibility"]
             ],
         )
-    if found["collisions"]:
+    if facts["collisions"]:
         yield "<h2>Topics that were apart and are one now</h2>"
         rows = [
             (printable(c["topic_string"]), "; ".join(f"{stream}: {topic}" for stream, _, topic in c["topics"]))
-            for c in found["collisions"]
+            for c in facts["collisions"]
         ]
         yield from _table(("topic string", "from"), rows)
 

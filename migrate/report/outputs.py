@@ -23,12 +23,12 @@ from migrate.targets.files import scripts
 from rfh2.errors import MigrationError
 
 
-def report_files(found: dict[str, Any]) -> dict[str, bytes]:
+def report_files(facts: dict[str, Any]) -> dict[str, bytes]:
     """The report in its three forms, by file name. found: the facts."""
     return {
-        "report.json": (json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode(),
-        "report.txt": ("\n".join(text(found, None)) + "\n").encode(),
-        "report.html": page(found).encode(),
+        "report.json": (json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode(),
+        "report.txt": ("\n".join(text(facts, None)) + "\n").encode(),
+        "report.html": page(facts).encode(),
     }
 
 

@@ -17,48 +17,48 @@ _PHASES = {
 }
 
 
-def outline(found: dict[str, Any], as_json: bool) -> Iterator[str]:
-    """The lines of the report; one line of JSON where that is asked for. found: the facts."""
+def outline(facts: dict[str, Any], as_json: bool) -> Iterator[str]:
+    """The lines of the report; one line of JSON where that is asked for. facts: of ``migrate.report.facts``."""
     if as_json:
-        yield json.dumps(found, ensure_ascii=False)
+        yield json.dumps(facts, ensure_ascii=False)
         return
-    yield from text(found)
+    yield from text(facts)
 
 
-def text(found: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[str]:
-    """*found* for a person. limit: how many items are listed, None for all."""
-    return map(one_line, _text(found, limit))
+def text(facts: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[str]:
+    """*facts* for a person. limit: how many items are listed, None for all."""
+    return map(one_line, _text(facts, limit))
 
 
-def _text(found: dict[str, Any], limit: int | None) -> Iterator[str]:
-    yield f"{found['tool']}: broker {found['broker']} to queue manager {found['qmgr']} ({_PHASES[found['phase']]})"
-    counts = found["counts"]
+def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
+    yield f"{facts['tool']}: broker {facts['broker']} to queue manager {facts['qmgr']} ({_PHASES[facts['phase']]})"
+    counts = facts["counts"]
     yield (
-        f"{found['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
+        f"{facts['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
     yield ""
     yield f"{'':16}{'migrated':>10}{'changed':>10}{'reported':>10}"
-    for kind, verdicts in found["by_kind"].items():
+    for kind, verdicts in facts["by_kind"].items():
         yield f"{kind:16}{verdicts['migrated']:>10}{verdicts['changed']:>10}{verdicts['reported']:>10}"
-    yield from _warnings(found)
-    yield from _items(found, limit)
-    yield from _problems(found)
-    yield from _views(found)
-    yield from _trees(found)
+    yield from _warnings(facts)
+    yield from _items(facts, limit)
+    yield from _problems(facts)
+    yield from _views(facts)
+    yield from _trees(facts)
 
 
-def _warnings(found: dict[str, Any]) -> Iterator[str]:
-    if found["warnings"]:
+def _warnings(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["warnings"]:
         yield ""
         yield "Of the whole:"
-        for reason in found["warnings"]:
+        for reason in facts["warnings"]:
             yield f"  {reason['severity']}: {reason['text']}{_ids(reason)}"
 
 
-def _items(found: dict[str, Any], limit: int | None) -> Iterator[str]:
+def _items(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     for verdict, heading in (("reported", "Reported, not migrated:"), ("changed", "Changed:")):
-        listed = [fate for fate in found["fates"] if fate["verdict"] == verdict]
+        listed = [fate for fate in facts["fates"] if fate["verdict"] == verdict]
         if not listed:
             continue
         yield ""
@@ -71,40 +71,40 @@ def _items(found: dict[str, Any], limit: int | None) -> Iterator[str]:
             yield f"  ... and {len(listed) - limit} more: see the log, or the report in JSON or HTML"
 
 
-def _problems(found: dict[str, Any]) -> Iterator[str]:
-    named = [problem for problem in found["problems"] if not problem["cared_for"]]
+def _problems(facts: dict[str, Any]) -> Iterator[str]:
+    named = [problem for problem in facts["problems"] if not problem["cared_for"]]
     if named:
         yield ""
         yield "Known problems and differences:"
         for problem in named:
             yield f"  {problem['id']} {problem['title']} ({problem['count']})"
             yield f"      {problem['advice']}"
-    cared = [problem["id"] for problem in found["problems"] if problem["cared_for"]]
+    cared = [problem["id"] for problem in facts["problems"] if problem["cared_for"]]
     if cared:
         yield f"  Kept away by the order of the steps: {', '.join(cared)}"
 
 
-def _views(found: dict[str, Any]) -> Iterator[str]:
-    if found["visibility"]:
+def _views(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["visibility"]:
         yield ""
         yield "Subscriptions that see other topics than before:"
-        for view in found["visibility"][:_SHOWN_ITEMS]:
+        for view in facts["visibility"][:_SHOWN_ITEMS]:
             yield f"  [{view['subscription']}] {printable(view['pattern'])}"
             if view["gained"]:
                 yield f"      more ({view['gained_count']}): {', '.join(map(printable, view['gained']))}"
             if view["lost"]:
                 yield f"      less ({view['lost_count']}): {', '.join(map(printable, view['lost']))}"
-    if found["collisions"]:
+    if facts["collisions"]:
         yield ""
         yield "Topics that were apart and are one now:"
-        for collision in found["collisions"][:_SHOWN_ITEMS]:
+        for collision in facts["collisions"][:_SHOWN_ITEMS]:
             which = "; ".join(f"{stream}: {topic}" for stream, _, topic in collision["topics"])
             yield f"  {printable(collision['topic_string'])}  from {printable(which)}"
 
 
-def _trees(found: dict[str, Any]) -> Iterator[str]:
+def _trees(facts: dict[str, Any]) -> Iterator[str]:
     for word in ("before", "after"):
-        lines = found["tree"][word]
+        lines = facts["tree"][word]
         yield ""
         yield f"Topic tree {word}:"
         yield from (f"  {line}" for line in lines[:_SHOWN_LINES])

@@ -135,7 +135,7 @@ class Channel:
     def finish(self) -> Iterator[SentMessage | Unreadable]:
         """Nothing more comes: give the puts whose replies were not captured, and what was begun."""
         for conversation in self._conversations.values():
-            yield from self._settled(conversation)
+            yield from self._finished_put(conversation)
         for call in sorted(self._unfinished(), key=lambda call: call.first.position):
             yield Unreadable(call.first.position, "the capture ends before the last segment of this call")
 
@@ -156,8 +156,8 @@ class Channel:
         conversation = self._conversations.setdefault(call.first.conversation, _Conversation())
         try:
             if call.first.kind == MESSAGE_DATA:
-                found = transmitted_message(call)
-                yield SentMessage(call.first.position, call.time, found, found.queue, found.qmgr, None)
+                message = transmitted_message(call)
+                yield SentMessage(call.first.position, call.time, message, message.queue, message.qmgr, None)
             elif call.first.kind == ASYNC_MESSAGE:
                 yield from self._asynchronous(call, conversation)
             elif len(call.data) >= API_HEADER_BYTES:
@@ -171,14 +171,14 @@ class Channel:
         kind = call.first.kind
         comp_code, reason, handle = call.long(4), call.long(8), call.long(12)
         if conversation.put is not None and kind == conversation.put[0].first.kind + _REPLY:
-            yield from self._settled(conversation, call)
+            yield from self._finished_put(conversation, call)
         else:
-            yield from self._settled(conversation)
+            yield from self._finished_put(conversation)
         if kind in (MQPUT, MQPUT1) or (kind == SPI and holds_spi_message(call)):
             queue = object_name(call) if kind == MQPUT1 else conversation.queues.get(handle, "")
             conversation.put = (call, put_message(call), queue)
             if not is_answered:
-                yield from self._settled(conversation)
+                yield from self._finished_put(conversation)
         elif kind in (MQOPEN, SPI):
             conversation.opening = object_name(call)
         elif comp_code == _MQCC_FAILED:
@@ -190,20 +190,20 @@ class Channel:
         elif kind == MQGET_REPLY or (kind == SPI_REPLY and holds_spi_message(call)):
             yield from self._got(call, conversation, reason, handle)
 
-    def _settled(
+    def _finished_put(
         self, conversation: _Conversation, reply: MqiCallBytes | None = None
     ) -> Iterator[SentMessage | Unreadable]:
         """The put that waits in *conversation*, if any, now that its *reply* is there or will not come."""
         if conversation.put is None:
             return
-        (call, found, queue), conversation.put = conversation.put, None
+        (call, message, queue), conversation.put = conversation.put, None
         if reply is not None and reply.long(4) == _MQCC_FAILED:
             why = f"the queue manager refused this message with reason {reply.long(8)}"
             yield Unreadable(call.first.position, why)
             return
         resolved = resolved_queue(reply) if reply is not None else ""
-        user = None if _names_user(found.md) else self._user
-        yield SentMessage(call.first.position, call.time, found, resolved or queue, self._qmgr, user)
+        user = None if _names_user(message.md) else self._user
+        yield SentMessage(call.first.position, call.time, message, resolved or queue, self._qmgr, user)
 
     def _got(
         self, call: MqiCallBytes, conversation: _Conversation, reason: int, handle: int
@@ -212,9 +212,9 @@ class Channel:
             return  # the queue keeps the message
         if reason == _MQRC_TRUNCATED_MSG_ACCEPTED:
             raise ValueError(_TRUNCATED)
-        found = got_message(call)
-        queue = found.queue or conversation.queues.get(handle, "")
-        yield SentMessage(call.first.position, call.time, found, queue, self._qmgr, None)
+        message = got_message(call)
+        queue = message.queue or conversation.queues.get(handle, "")
+        yield SentMessage(call.first.position, call.time, message, queue, self._qmgr, None)
 
     def _asynchronous(self, call: MqiCallBytes, conversation: _Conversation) -> Iterator[SentMessage]:
         handle, reason = async_handle_and_reason(call)
@@ -222,10 +222,10 @@ class Channel:
             return
         if reason == _MQRC_TRUNCATED_MSG_ACCEPTED:
             raise ValueError(_TRUNCATED)
-        found = async_message(call)
-        if found is not None:
-            queue = found.queue or conversation.queues.get(handle, "")
-            yield SentMessage(call.first.position, call.time, found, queue, self._qmgr, None)
+        message = async_message(call)
+        if message is not None:
+            queue = message.queue or conversation.queues.get(handle, "")
+            yield SentMessage(call.first.position, call.time, message, queue, self._qmgr, None)
 
 
 def _names_user(md: bytes) -> bool:

@@ -75,6 +75,7 @@ CODES: Final[dict[str, Severity]] = {
     "misplaced-option": "error",
     "wrong-queue": "error",
     "refused-command": "error",
+    "passed-on-tag": "warning",
     "more-refusals": "warning",
 }
 

@@ -6,8 +6,9 @@ message, and would otherwise be a subscription that silently receives nothing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from lark import Token, Transformer, v_args
 
@@ -30,7 +31,7 @@ from streams.selectors.expressions import (
     Operator,
 )
 from streams.selectors.like import check_escapes
-from streams.selectors.names import MQMD_PREFIX, canonical_name, kind_of_name
+from streams.selectors.names import MQMD_PREFIX, MQRFH2_PREFIX, canonical_name, kind_of_name
 from streams.selectors.values import INT64_MAX, ValueKind, kind_of
 
 Node = Operand | Condition
@@ -75,6 +76,7 @@ class Builder(Transformer[Token, Condition]):
 
     def is_in(self, node: Node, *elements: Literal) -> Condition:
         operand = _operand(node)
+        elements = tuple(_as_clients_write(element, operand) for element in elements)
         kind = _kind(operand) or kind_of(elements[0].value)
         for element in elements:
             if kind_of(element.value) is not kind:
@@ -196,6 +198,7 @@ def _kind(operand: Operand) -> ValueKind | None:
 
 
 def _comparison(left: Operand, comparison: Comparison, right: Operand) -> Condition:
+    left, right = _as_clients_write(left, right), _as_clients_write(right, left)
     kinds = _kind(left), _kind(right)
     for operand, kind in zip((left, right), kinds, strict=True):
         if comparison.is_ordering and kind not in (ValueKind.NUMBER, None):
@@ -213,7 +216,32 @@ def _stripped(operand: OperandT, beside: Operand) -> OperandT:
 
 
 def _is_mqmd(operand: Operand) -> bool:
-    return isinstance(operand, Name) and operand.name.startswith(MQMD_PREFIX)
+    return isinstance(operand, Name) and operand.name.startswith((MQMD_PREFIX, MQRFH2_PREFIX))
+
+
+_ID: Final = "ID:"
+_ID_LENGTHS: Final = {"AccountingToken": 32, "CorrelId": 24, "GroupId": 24, "MsgId": 24}
+_MODES: Final = {"NON_PERSISTENT": 1, "PERSISTENT": 2}
+
+
+def _as_clients_write(operand: OperandT, beside: Operand) -> OperandT:
+    """*operand* as what it means beside *beside*: a JMS client passes on the literals that a JMS program wrote.
+
+    'ID:' and hex digits stand for an identifier of the MQMD, which shorter ones fill up with nulls; the words of
+    JMSDeliveryMode for jms.Dlv.
+    """
+    if not (isinstance(operand, Literal) and isinstance(operand.value, str) and isinstance(beside, Name)):
+        return operand
+    text = operand.value
+    if beside.name == "jms.Dlv" and text in _MODES:
+        return replace(operand, value=_MODES[text])
+    length = _ID_LENGTHS.get(beside.name.removeprefix(MQMD_PREFIX)) if _is_mqmd(beside) else None
+    if length is None or not text.startswith(_ID):
+        return operand
+    digits = text.removeprefix(_ID)
+    if re.fullmatch("([0-9A-Fa-f]{2})*", digits) is None or len(digits) > 2 * length:
+        raise Refusal(operand.at, f"an identifier is 'ID:' and at most {2 * length} hexadecimal digits, two to a byte")
+    return replace(operand, value=bytes.fromhex(digits).ljust(length, b"\0"))
 
 
 def _unquoted(token: Token) -> str:

@@ -5,6 +5,7 @@ written                     means                                     canonical
 ==========================  ========================================  =======================
 ``Root.MQMD.Priority``      the MQMD field, spelt as in C             ``Root.MQMD.Priority``
 ``Root.MQRFH2.usr.Colour``  element Colour of the MQRFH2 folder usr   ``usr.Colour``
+``Root.MQRFH2.Format``      the field of the MQRFH2, spelt as in C    ``Root.MQRFH2.Format``
 ``mqps.Top``                the same, as MQ writes it                 ``mqps.Top``
 ``Colour``                  a property of the application             ``usr.Colour``
 ``MQTopicString``           the property's name in the MQI            ``mqps.Top``
@@ -24,6 +25,7 @@ from streams.selectors.errors import Refusal
 from streams.selectors.values import ValueKind
 
 MQMD_PREFIX: Final = "Root.MQMD."
+MQRFH2_PREFIX: Final = "Root.MQRFH2."
 
 # StrucId and Version are no properties (IBM MQ, message descriptor fields as properties).
 MQMD_FIELDS: Final = MappingProxyType(
@@ -42,6 +44,13 @@ MQMD_FIELDS: Final = MappingProxyType(
         ),
         ValueKind.STRING,
     )
+)
+
+# The header's own fields; a JMS client asks for Format. StrucId and Version are the same in each, StrucLength is no
+# property of a message.
+MQRFH2_FIELDS: Final = MappingProxyType(
+    dict.fromkeys(("Encoding", "CodedCharSetId", "Flags", "NameValueCCSID"), ValueKind.NUMBER)
+    | {"Format": ValueKind.STRING}
 )
 
 # These are made of several fields, or are not worth what the field is; properties.py works them out.
@@ -137,6 +146,8 @@ def _under_root(text: str, rest: str, at: int) -> str:
             raise Refusal(at, f"{text} is not an MQMD field that can be selected on (spell it as in C)")
         return text
     if parser in _MQRFH2_PARSERS:
+        if path in MQRFH2_FIELDS:
+            return MQRFH2_PREFIX + path
         if "." not in path:
             raise Refusal(at, f"{text} names no element: write Root.MQRFH2.<folder>.<element>")
         return path
@@ -151,4 +162,6 @@ def kind_of_name(name: str) -> ValueKind | None:
     """The kind of value that a canonical name has by definition, or None where each message decides."""
     if name.startswith(MQMD_PREFIX):
         return MQMD_FIELDS[name.removeprefix(MQMD_PREFIX)]
+    if name.startswith(MQRFH2_PREFIX):
+        return MQRFH2_FIELDS[name.removeprefix(MQRFH2_PREFIX)]
     return DERIVED.get(name) or FOLDER_KINDS.get(name)

@@ -17,12 +17,22 @@ from rfh2 import folders
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from streams.selectors.names import DERIVED, FOLDER_KINDS, MQMD_FIELDS, MQMD_PREFIX
+from streams.selectors.names import (
+    DERIVED,
+    FOLDER_KINDS,
+    MQMD_FIELDS,
+    MQMD_PREFIX,
+    MQRFH2_FIELDS,
+    MQRFH2_PREFIX,
+)
 from streams.selectors.values import Lookup, Value, ValueKind
 
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MQMD_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
     MQMD_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQMD_FIELDS
+}
+_MQRFH2_FIELD: Final[dict[str, Callable[[Any], Any]]] = {
+    MQRFH2_PREFIX + field: attrgetter(_CAPITAL.sub("_", field).lower()) for field in MQRFH2_FIELDS
 }
 _MQMD_TEXTS: Final = frozenset(MQMD_PREFIX + field for field, kind in MQMD_FIELDS.items() if kind is ValueKind.STRING)
 _BOOLEANS: Final = {"1": True, "TRUE": True, "true": True, "0": False, "FALSE": False, "false": False}
@@ -46,9 +56,9 @@ def message_properties(message: Message) -> Lookup:
         if folder not in read:
             read[folder] = [values for one in held for values in _contents(one, folder)]
         for values in read[folder]:
-            found = _followed(values, path)
-            if found is not None:
-                return found
+            value = _followed(values, path)
+            if value is not None:
+                return value
         return None
 
     def resolve(name: str) -> Value | None:
@@ -56,15 +66,18 @@ def message_properties(message: Message) -> Lookup:
         if field is not None:
             content: Value = field(message.mqmd)
             return name_of(content) if name in _MQMD_TEXTS and isinstance(content, str) else content
+        if (of_header := _MQRFH2_FIELD.get(name)) is not None:
+            found_there: Value | None = None if rfh2 is None else of_header(rfh2)
+            return name_of(found_there) if isinstance(found_there, str) else found_there
         if name in DERIVED:
             return _DERIVATIONS[name](get)
         folder, _, path = name.partition(".")
-        found = element(folder, path)
-        if found is None and folder != "usr":
+        value = element(folder, path)
+        if value is None and folder != "usr":
             # A property whose group is no folder of its own: MQ keeps it in mq_usr, others write a dotted tag
-            found = element("mq_usr", name)
-            return element("usr", name) if found is None else found
-        return _typed(found, FOLDER_KINDS.get(name))
+            value = element("mq_usr", name)
+            return element("usr", name) if value is None else value
+        return _typed(value, FOLDER_KINDS.get(name))
 
     def get(name: str) -> Value | None:
         # One message is held against many selectors, and they ask for the same few names
@@ -94,16 +107,16 @@ def _contents(folder: folders.Folder, name: str) -> Iterator[dict[str, folders.V
 
 
 def _followed(values: dict[str, folders.Value], path: str) -> Value | None:
-    found = values.get(path)
-    if found is None:
+    value = values.get(path)
+    if value is None:
         head, dot, rest = path.partition(".")
         group = values.get(head) if dot else None
         if isinstance(group, list):
             group = group[0]
         return _followed(group, rest) if isinstance(group, dict) else None
-    if isinstance(found, list):
-        found = found[0]
-    return None if isinstance(found, dict | list) else found
+    if isinstance(value, list):
+        value = value[0]
+    return None if isinstance(value, dict | list) else value
 
 
 def _typed(value: Value | None, kind: ValueKind | None) -> Value | None:

@@ -67,7 +67,7 @@ def _messages(count: int, new: bool) -> list[tuple[bytes, bytes]]:
 
     made = []
     for n in range(count):
-        md = Mqmd(format="MQHRF2", persistence=1, msg_id=n.to_bytes(24, "big"), user_identifier="app")
+        md = Mqmd(format="MQHRF2", priority=0, persistence=1, msg_id=n.to_bytes(24, "big"), user_identifier="app")
         number = f"<SeqNum>{n}</SeqNum>" if new else ""
         psc = f"<psc><Command>Publish</Command><Topic>sport/{n % TOPICS}/score</Topic>{number}</psc>"
         made.append((md.encode(), Rfh2((Folder.of(psc),), format="MQSTR").encode() + b"x" * 200))
@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument("revisions", nargs=2, metavar="REV", help="two revisions, as git names them")
     parser.add_argument("rooms", nargs="*", metavar="ROOM", default=[], help=", ".join(ROOMS))
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="how often each is measured")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = set(options.rooms) - set(ROOMS)
     if unknown:
         parser.error(f"no such room: {', '.join(sorted(unknown))}")

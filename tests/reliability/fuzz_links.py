@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.engine.inbound_writer import Putter
+from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.message_for_tree import for_tree, publishing
 from commands.links.engine.retained import as_operation
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
@@ -78,7 +78,7 @@ def _inward(case: Json) -> str:
     if native is None:
         return "not taken"
     queues = _Queues()
-    Putter("QM1", "mqtt", "DEAD").put(queues, native)  # type: ignore[arg-type]
+    CommandPutter("QM1", "mqtt", "DEAD").put(queues, native)  # type: ignore[arg-type]
     ((queue, md, body),) = queues.puts
     if queue != DEFAULT_STREAM:
         decode(body, md)
@@ -153,7 +153,7 @@ def _outward(case: Json) -> str:
     assert (back.topic, back.payload, back.persistent) == (case["topic"], packet.payload, bool(case["persistent"]))
     assert back.priority == case["priority"]
     again = _Queues()
-    Putter("QM2", "mqtt", "DEAD").put(again, replace(back, retain=False))  # type: ignore[arg-type]
+    CommandPutter("QM2", "mqtt", "DEAD").put(again, replace(back, retain=False))  # type: ignore[arg-type]
     return "there and back" if again.puts[0][0] == DEFAULT_STREAM else "not back"
 
 

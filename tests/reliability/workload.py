@@ -111,13 +111,20 @@ def create(home: Path, commands: int, seed: int = SEED) -> None:
 
 
 def everything(home: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every queue's messages in order, save when they were put, and all subscriptions and retained publications."""
+    """Every queue's messages in order, all subscriptions and retained publications, and what was counted; no times."""
     out: dict[str, list[tuple[object, ...]]] = {}
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
         objects, subscriptions, retained = unit.load_state()
         for queue in objects.queues:
             out[f"queue {queue}"] = [_contents(message.md, message.body) for message in unit.browse(queue)]
         out["subscriptions"] = sorted((s.sub_id, s.topic_string, s.dest_queue, s.name or "") for s in subscriptions)
+        counters = unit.counters
+        out["counts of subscriptions"] = sorted(
+            (sub_id, each.delivered, each.filtered, each.dead_letters)
+            for sub_id, each in counters.subscriptions().items()
+        )
+        out["counts of topics"] = sorted((topic, each.publications) for topic, each in counters.topics().items())
+        out["counts of queues"] = sorted((name, each.puts, each.gets) for name, each in counters.queues().items())
         out["retained"] = sorted((r.topic_string, r.publication.message.body) for r in retained)
     return {what: found for what, found in out.items() if found}
 

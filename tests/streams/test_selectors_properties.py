@@ -50,6 +50,8 @@ PROPERTIES: list[tuple[str, str, Value | None]] = [
     ("mqmd-blank", "Root.MQMD.ReplyToQMgr", ""),
     ("mqmd-bytes", "Root.MQMD.MsgId", MSG_ID),
     ("mqmd-version-2", "Root.MQMD.MsgSeqNumber", 1),
+    ("mqrfh2-format", "Root.MQRFH2.Format", "MQSTR"),
+    ("mqrfh2-number", "Root.MQRFH2.NameValueCCSID", 1208),
     ("untyped-is-string", "Digits", "42"),
     ("i4", "Size", 42),
     ("r8", "usr.Weight", 2.5),
@@ -86,7 +88,7 @@ PROPERTIES: list[tuple[str, str, Value | None]] = [
 
 
 def message(*texts: str, mqmd: Mqmd = MQMD, charset: str = "utf-8") -> Message:
-    return Message(mqmd, (Rfh2(tuple(Folder.of(text, charset) for text in texts)),))
+    return Message(mqmd, (Rfh2(tuple(Folder.of(text, charset) for text in texts), format="MQSTR   "),))
 
 
 @pytest.mark.parametrize(("name", "value"), [pytest.param(n, v, id=f"2.4.3-{i}") for i, n, v in PROPERTIES])

@@ -151,7 +151,7 @@ def test_the_topic_string_of_an_object_cannot_be_altered() -> None:
 
 def test_several_objects_may_have_no_topic_string() -> None:
     objects = TopicObjects()
-    objects.define(TopicObject("SYSTEM.DEFAULT.TOPIC", ""))
+    assert objects.require("SYSTEM.DEFAULT.TOPIC").topic_string == ""
     objects.define(TopicObject("STREAM.AT.ROOT", "", durable_subs=False))
     assert objects.at("") == objects.get(BASE_TOPIC)
     assert objects.resolve("a").durable_subs is True

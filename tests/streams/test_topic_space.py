@@ -503,6 +503,7 @@ def test_renewing_again_and_again_does_not_grow(space: TopicSpace, subscription:
     assert space.expire(now + timedelta(seconds=999)) == [SubscriptionRemoved(one)]
 
 
+# docs/conformance.md: PS-5
 def test_a_restart_restores_what_was_kept(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from commands.replay.local import OutOfOrderError, natural_queue
+from commands.mqsc.broker import Broker
+from commands.replay.local import DEFAULT_QMGR, OutOfOrderError, natural_queue
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 from rfh2.distribution import how_to_install
+from rfh2.errors import QPubSubError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +103,7 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
             if master is not None and engine != "spark":
                 raise click.UsageError("--master needs --engine spark")
             script = setup.read_text(encoding="utf-8") if setup is not None else ""
+            _note_psmode(script)
             options = ReplayOptions(source, form, engine, master, semantics, script)
             return function(*args, options=options, **own)
 
@@ -110,6 +113,17 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
         return verb
 
     return decorated
+
+
+def _note_psmode(script: str) -> None:
+    """Say that PSMODE of the setup does not count: a capture is replayed for what its commands come to (guide 6.3)."""
+    if "PSMODE" not in script.upper():
+        return
+    with suppress(QPubSubError):  # whoever runs the setup says what is wrong with it
+        psmode = Broker(DEFAULT_QMGR, script).objects.qmgr.psmode
+        if psmode != "ENABLED":
+            what = f"PSMODE({psmode}) of the setup is not looked at: commands are processed as under PSMODE(ENABLED)"
+            click.get_current_context().find_object(Console).warn(what)  # type: ignore[union-attr]
 
 
 def check_suffix(output: Path) -> None:

@@ -25,17 +25,20 @@ from streams.operations import (
 _QMGR: Final = "QM1"
 
 
-def consequences(captured: CapturedMessage) -> TracedMessage:
-    """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs."""
-    return TraceBroker(captured.qmgr or _QMGR).trace(captured)
+def consequences(captured: CapturedMessage, setup: str = "") -> TracedMessage:
+    """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs.
+
+    setup: MQSC text, run first. Raises QPubSubError where it fails.
+    """
+    return TraceBroker(captured.qmgr or _QMGR, setup).trace(captured)
 
 
-def consequence_lines(traced: TracedMessage) -> Iterator[str]:
-    """The same for a person, a line each."""
+def consequence_lines(traced: TracedMessage, *, set_up: bool = False) -> Iterator[str]:
+    """The same for a person, a line each. set_up: whether a script was run first."""
     outcome = traced.outcome
-    yield "On a queue manager on which nothing was done yet:"
+    yield f"On a queue manager on which nothing was done yet{' but --setup' if set_up else ''}:"
     if outcome.completion is None:
-        yield "  nothing: no command comes to a queue that it reads"
+        yield visible(f"  {outcome.why}")
         return
     reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
     yield f"  completion {outcome.completion}{reason}"

@@ -11,7 +11,15 @@ from commands.model import Command
 from rfh2.explain.reasons import reason_text
 
 
-def option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
+def notes(traced: TracedMessage, dialect: str) -> list[str]:
+    """What is to be said of a message beside its operations."""
+    lines = list(_outcome_notes(traced))
+    if traced.command is not None and traced.outcome.completion is not Completion.ERROR:
+        lines += _option_notes(traced.command, dialect in ("mqi", "json"))
+    return lines
+
+
+def _option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
     """One note for each option that the command gives and that nothing replaces.
 
     of_mqi: one too for each that a program gets in another way than by an option of the same meaning.
@@ -25,7 +33,7 @@ def option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
         yield f"{option.value}: {instead}; {equivalent.note}" if equivalent.note else f"{option.value}: {instead}"
 
 
-def outcome_notes(traced: TracedMessage) -> Iterator[str]:
+def _outcome_notes(traced: TracedMessage) -> Iterator[str]:
     """Why nothing was done, or not all of it, with the reason that a modern program gets in its place."""
     outcome = traced.outcome
     if outcome.completion is None:

@@ -10,7 +10,7 @@ from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.mqi import command_calls, shown, to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.mqsc_text import comment
-from commands.explain.equivalents.notes import option_notes, outcome_notes
+from commands.explain.equivalents.notes import notes
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import OperationContext, TracedMessage
 from commands.explain.reading import command_json
@@ -48,14 +48,6 @@ def render_unreadable(why: str, dialect: str, source: str, index: int) -> str:
     return comment(f"{source}, message {index + 1}: {why}")
 
 
-def notes(traced: TracedMessage, dialect: str) -> list[str]:
-    """What is to be said of a message beside its operations."""
-    found = list(outcome_notes(traced))
-    if traced.command is not None and traced.outcome.completion is not Completion.ERROR:
-        found += option_notes(traced.command, dialect in ("mqi", "json"))
-    return found
-
-
 def as_object(traced: TracedMessage, source: str, index: int) -> dict[str, Any]:
     """The JSON form of one captured message: its command, its operations, its notes."""
     outcome = traced.outcome
@@ -76,11 +68,11 @@ def _without_operations(traced: TracedMessage, dialect: str) -> Iterator[str]:
     command = traced.command
     if command is None or traced.operations or traced.outcome.completion in (None, Completion.ERROR):
         return
-    found = command_calls(command, [add_prefix(command.stream_name or "", topic) for topic in command.topics])
-    if found and dialect == "mqi":
-        for call in found:
+    calls = command_calls(command, [add_prefix(command.stream_name or "", topic) for topic in command.topics])
+    if calls and dialect == "mqi":
+        for call in calls:
             yield from shown(call)
-    elif found:
+    elif calls:
         yield comment(f"publishers are not registered: nothing to {'define' if command.word == 'RegPub' else 'delete'}")
     else:
         yield comment("nothing changes")

@@ -17,6 +17,7 @@ from commands.links.ibmmq.reasons import (
     MQRC_NO_RETAINED_MSG,
     MQRC_NOT_AUTHORIZED,
     MQRC_OBJECT_IN_USE,
+    MQRC_SELECTOR_ERROR,
     MQRC_UNKNOWN_OBJECT_NAME,
     MqError,
 )
@@ -84,11 +85,17 @@ class MqCheck:
         try:
             mode = int(self._connection.inquire_qmgr([_PUBSUB_MODE])[_PUBSUB_MODE])
         except MqError as error:
-            return CheckResult(subject, False, str(error), self._authorize("qmgr", "", "+inq"))
+            if error.reason == MQRC_SELECTOR_ERROR:
+                return CheckResult(subject, True, "not known to the queue manager, which has no queued interface")
+            return self._not_inquired(subject, error)
         if _PSMODES.get(mode) == "ENABLED":
             why = "ENABLED: its own queued interface reads the same queues"
             return CheckResult(subject, False, why, ("ALTER QMGR PSMODE(COMPAT)",))
         return CheckResult(subject, True, _PSMODES.get(mode, str(mode)))
+
+    def _not_inquired(self, subject: str, error: MqError) -> CheckResult:
+        mend = self._authorize("qmgr", "", "+inq") if error.reason == MQRC_NOT_AUTHORIZED else ()
+        return CheckResult(subject, False, str(error), mend)
 
     def _input(self, name: str) -> CheckResult:
         cmqc = self._connection.mq.CMQC
@@ -131,7 +138,7 @@ class MqCheck:
         try:
             name = str(self._connection.inquire_qmgr([selector])[selector])
         except MqError as error:
-            return CheckResult("dead-letter queue", False, str(error), self._authorize("qmgr", "", "+inq"))
+            return self._not_inquired("dead-letter queue", error)
         if not name:
             line = "ALTER QMGR DEADQ('SYSTEM.DEAD.LETTER.QUEUE')"
             return CheckResult("dead-letter queue", False, "the queue manager has none", (line,))

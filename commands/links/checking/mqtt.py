@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commands.links.checking.findings import CheckResult
+from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.urls import Address
-from commands.links.mqtt.answers import Granted, Received, TreeUnreachableError
+from commands.links.mqtt.answers import Granted, Received
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication
 

@@ -1,8 +1,8 @@
 """From a native publication to the queued command that says the same, and so reaches legacy subscribers by the rules.
 
 Pure. A publication becomes Publish; a retained one without data, which is how MQTT clears a topic, becomes DeletePub.
-The command goes on the default stream's queue and bears ``NATIVE_MARK``; subscribers are told of it as of any other
-publication, in the header that they registered with.
+The command goes on the default stream's queue and bears ``NATIVE_MARK``; subscribers get it as any other publication,
+in the header that they registered with.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
     password_env = "MQTT_PASSWORD"
     ca_file = "/etc/ssl/broker.pem"
 
-Every key is told in docs/live-brokers.md. A key that is not known is an error.
+Every key is explained in docs/live-brokers.md. A key that is not known is an error.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
-    commands to a unit of work. record_queue: holds what SQLite has not heard of yet (docs/live-brokers.md, crashes).
+    commands to a unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.
     """

@@ -1,17 +1,17 @@
-"""What the tree has to send: the selections that legacy subscriptions come to, and how far the tree knows of them.
+"""The filters that legacy subscriptions need, and how far the tree has them.
 
-A selection is whatever a tree subscribes by: an MQTT filter, or a topic string and its wildcard scheme. Subscriptions
-share selections. One is
+A filter is whatever a tree subscribes by: an MQTT filter, or a topic string and its wildcard scheme. Subscriptions
+share filters. One is
 
-    wanted    while some subscription needs it
-    settled   when the tree has it, and what the tree retained there is known here, and that is committed
-    asked     while the processor's thread tells the tree of it
-    fresh     when that is done, until the commit settles it
-    refused   when the tree will not have it; until it is asked again (``pardon``) or there is a new connection
-    banned    when the tree breaks the connection over it: it is not asked for again
+    wanted         while some subscription needs it
+    synced         when the tree has it, and what the tree retained there is known here, and that is committed
+    pending        while the processor's thread subscribes to it
+    uncommitted    when that is done, until the commit syncs it
+    rejected       when the tree refuses it; until it is tried again (``retry_rejected``) or there is a new connection
+    banned         when the tree breaks the connection over it: it is not subscribed to again
 
-Until the subscriptions are known (``is_known``) nobody may ask what is unwanted: what an earlier run asked the tree for
-has to stay as it is.
+Until the subscriptions are known (``is_known``) nothing may be unsubscribed: what an earlier run subscribed to has to
+stay as it is.
 
 Used by the processor's thread and by a link's own: each method holds the lock.
 """
@@ -29,38 +29,38 @@ from streams.subscriptions import Subscription
 K = TypeVar("K", bound=Hashable)
 
 
-class Interest(Generic[K]):
-    """The selections of all subscriptions. selection: what a subscription needs, None for nothing.
+class FilterRegistry(Generic[K]):
+    """The filters of all subscriptions. filter_of: what a subscription needs, None for nothing.
 
-    is_known: whether the subscriptions have been told (``follow``).
+    is_known: whether there was a first ``load``.
     """
 
-    def __init__(self, selection: Callable[[Subscription], K | None], settled: Iterable[K] = ()) -> None:
-        self._selection = selection
+    def __init__(self, filter_of: Callable[[Subscription], K | None], synced: Iterable[K] = ()) -> None:
+        self._filter_of = filter_of
         self.lock = threading.RLock()
         self._wanted: Counter[K] = Counter()
         self._of: dict[bytes, K] = {}
-        self._pending: list[Effect] = []
-        self._settled = set(settled)
-        self._asked, self._fresh, self._refused = set[K](), set[K](), set[K]()
+        self._changes: list[Effect] = []
+        self._synced = set(synced)
+        self._pending, self._uncommitted, self._rejected = set[K](), set[K](), set[K]()
         self._banned = set[K]()
         self.is_known = False
 
-    # What the processor tells
+    # The processor
 
     def note(self, effects: Sequence[Effect]) -> None:
-        """These happened, unless it is all backed out."""
-        changes = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved
-        self._pending += [effect for effect in effects if isinstance(effect, changes)]
+        """These changes hold once they are committed."""
+        kinds = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved
+        self._changes += [effect for effect in effects if isinstance(effect, kinds)]
 
     def committed(self) -> tuple[list[K], bool]:
-        """All that was noted holds: what is settled by it, and whether any subscription changed."""
+        """All that was noted holds: the filters that are synced by it, and whether any subscription changed."""
         with self.lock:
-            fresh = list(self._fresh)
-            self._settled |= self._fresh
-            self._fresh.clear()
-            pending, self._pending = self._pending, []
-            for effect in pending:
+            uncommitted = list(self._uncommitted)
+            self._synced |= self._uncommitted
+            self._uncommitted.clear()
+            changes, self._changes = self._changes, []
+            for effect in changes:
                 if isinstance(effect, SubscriptionAdded):
                     self._count(effect.subscription)
                 elif isinstance(effect, SubscriptionAltered):
@@ -68,107 +68,107 @@ class Interest(Generic[K]):
                     self._count(effect.after)
                 elif isinstance(effect, SubscriptionRemoved):
                     self._uncount(effect.subscription)
-            return fresh, bool(pending)
+            return uncommitted, bool(changes)
 
-    def follow(self, subscriptions: Iterable[Subscription]) -> None:
+    def load(self, subscriptions: Iterable[Subscription]) -> None:
         """These are the subscriptions, whatever was noted before."""
         with self.lock:
             self.is_known = True
-            self._pending.clear()
+            self._changes.clear()
             self._of.clear()
             self._wanted.clear()
-            self._fresh.clear()
+            self._uncommitted.clear()
             for subscription in subscriptions:
                 self._count(subscription)
 
-    # What the tree is told
+    # The tree
 
-    def needs(self, selection: K) -> bool:
-        """Whether the tree has to be told of it."""
+    def needs(self, key: K) -> bool:
+        """Whether the tree does not have it yet, and may be asked for it."""
         with self.lock:
-            known = (self._settled, self._fresh, self._refused, self._banned)
-            return not any(selection in each for each in known)
+            known = (self._synced, self._uncommitted, self._rejected, self._banned)
+            return not any(key in each for each in known)
 
-    def ask(self, selection: K) -> bool:
-        """Whether the tree has to be told of it now; who is told so must call ``answered``."""
+    def begin(self, key: K) -> bool:
+        """Whether it has to be subscribed to now; if so, ``answered`` must be called after."""
         with self.lock:
-            if not self.needs(selection):
+            if not self.needs(key):
                 return False
-            self._asked.add(selection)
+            self._pending.add(key)
             return True
 
-    def answered(self, selection: K, has: bool) -> None:
-        """Whether the tree has it now; if so it stays once the unit of work is committed."""
+    def answered(self, key: K, has: bool) -> None:
+        """Whether the tree has it now; if so it is synced once the unit of work is committed."""
         with self.lock:
-            self._asked.discard(selection)
+            self._pending.discard(key)
             if has:
-                self._fresh.add(selection)
+                self._uncommitted.add(key)
 
-    def settle(self, selection: K) -> bool:
+    def sync(self, key: K) -> bool:
         """The tree has it, and what it retained there is safe here; whether it is still wanted."""
         with self.lock:
-            if selection in self._wanted:
-                self._settled.add(selection)
-            return selection in self._wanted
+            if key in self._wanted:
+                self._synced.add(key)
+            return key in self._wanted
 
-    def refuse(self, selection: K) -> None:
-        """The tree will not have it."""
+    def reject(self, key: K) -> None:
+        """The tree refuses it."""
         with self.lock:
-            self._refused.add(selection)
+            self._rejected.add(key)
 
-    def ban(self, selection: K) -> None:
+    def ban(self, key: K) -> None:
         """The tree breaks the connection over it."""
         with self.lock:
-            self._banned.add(selection)
+            self._banned.add(key)
 
-    def pardon(self) -> bool:
-        """Ask again for what the tree would not have: someone may have granted it. Whether there is anything."""
+    def retry_rejected(self) -> bool:
+        """Let what the tree refused be tried again: someone may have granted it. Whether there is anything."""
         with self.lock:
-            refused, self._refused = self._refused, set()
-            return bool(refused)
+            rejected, self._rejected = self._rejected, set()
+            return bool(rejected)
 
     def connected(self, remembered: bool) -> bool:
         """There is a new connection; remembered: the tree still has what it had. Whether anything was forgotten."""
         with self.lock:
-            self._refused.clear()
-            forgotten = bool(self._settled) and not remembered
+            self._rejected.clear()
+            forgotten = bool(self._synced) and not remembered
             if not remembered:
-                self._settled.clear()
+                self._synced.clear()
             return forgotten
 
-    def behind(self) -> list[K]:
-        """What is wanted, and is nobody's business yet."""
+    def unsynced(self) -> list[K]:
+        """What is wanted, and neither synced nor on its way to be."""
         with self.lock:
-            known = (self._settled, self._asked, self._fresh, self._refused, self._banned)
-            return [selection for selection in self._wanted if not any(selection in each for each in known)]
+            known = (self._synced, self._pending, self._uncommitted, self._rejected, self._banned)
+            return [key for key in self._wanted if not any(key in each for each in known)]
 
-    def is_wanted(self, selection: K) -> bool:
+    def is_wanted(self, key: K) -> bool:
         """Whether a subscription needs it, or is about to."""
         with self.lock:
-            return any(selection in each for each in (self._wanted, self._asked, self._fresh))
+            return any(key in each for each in (self._wanted, self._pending, self._uncommitted))
 
     def wanted(self) -> list[K]:
         """All that is wanted."""
         with self.lock:
-            return [*self._wanted, *self._asked, *self._fresh]
+            return [*self._wanted, *self._pending, *self._uncommitted]
 
-    def drop_unwanted(self, had: Iterable[K]) -> list[K]:
-        """Those of *had* that nobody wants; they are settled no more."""
+    def drop_unwanted(self, held: Iterable[K]) -> list[K]:
+        """Those of *held* that nobody wants; they are synced no more."""
         with self.lock:
-            gone = [selection for selection in had if not self.is_wanted(selection)]
-            self._settled.difference_update(gone)
+            gone = [key for key in held if not self.is_wanted(key)]
+            self._synced.difference_update(gone)
             return gone
 
     def _count(self, subscription: Subscription) -> None:
-        selection = self._selection(subscription)
-        if selection is not None and self._of.get(subscription.sub_id) != selection:
+        key = self._filter_of(subscription)
+        if key is not None and self._of.get(subscription.sub_id) != key:
             self._uncount(subscription)
-            self._of[subscription.sub_id] = selection
-            self._wanted[selection] += 1
+            self._of[subscription.sub_id] = key
+            self._wanted[key] += 1
 
     def _uncount(self, subscription: Subscription) -> None:
-        selection = self._of.pop(subscription.sub_id, None)
-        if selection is not None:
-            self._wanted[selection] -= 1
-            if not self._wanted[selection]:
-                del self._wanted[selection]
+        key = self._of.pop(subscription.sub_id, None)
+        if key is not None:
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                del self._wanted[key]

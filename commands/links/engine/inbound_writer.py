@@ -1,6 +1,6 @@
 """Where native publications come in: as commands on the default stream's queue, in one unit of work for many.
 
-Only when that is committed is the tree told that they have arrived. A queue that is full or inhibited makes them wait;
+Only when that is committed are they acknowledged to the tree. A queue that is full or inhibited makes them wait;
 one that cannot be a command at all goes on the dead-letter queue as it is.
 """
 
@@ -26,7 +26,7 @@ _APPLICATION = "qpubsub"
 
 
 class Messages(Protocol):
-    """A queue manager as far as an intake goes."""
+    """A queue manager as far as an inbound writer goes."""
 
     def unit_of_work(self) -> AbstractContextManager[Queues]: ...
     def close(self) -> None: ...
@@ -39,7 +39,7 @@ class Unreadable:
     payload: bytes
 
 
-class Putter:
+class CommandPutter:
     """Puts native publications on the default stream's queue, in units of work that others commit.
 
     qmgr: the queue manager's name. user: who the publications are from.
@@ -47,6 +47,14 @@ class Putter:
 
     def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
         self._user, self._dead_letters = user, DeadLetters(qmgr, dead_letter_queue)
+
+    def put_all(self, unit: Queues, natives: Sequence[NativePublication | Unreadable]) -> None:
+        """Each of them, in order. Raises StoreError."""
+        for native in natives:
+            if isinstance(native, Unreadable):
+                self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
+            else:
+                self.put(unit, native)
 
     def put(self, unit: Queues, native: NativePublication) -> None:
         """One publication: a command, or a dead letter where it cannot be one. Raises StoreError."""
@@ -81,20 +89,16 @@ class Putter:
         unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)
 
 
-class Intake:
-    """Puts native publications on the default stream's queue. queues: for this intake alone."""
+class InboundWriter:
+    """Puts native publications on the default stream's queue. queues: for this writer alone."""
 
-    def __init__(self, queues: Messages, putter: Putter) -> None:
+    def __init__(self, queues: Messages, putter: CommandPutter) -> None:
         self._queues, self._putter = queues, putter
 
     def put(self, natives: Sequence[NativePublication | Unreadable]) -> None:
         """Put them all, or none. Raises StoreError: then they may be tried again."""
         with self._queues.unit_of_work() as unit:
-            for native in natives:
-                if isinstance(native, Unreadable):
-                    self._putter.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
-                else:
-                    self._putter.put(unit, native)
+            self._putter.put_all(unit, natives)
 
     def close(self) -> None:
         """Give the queues back."""

@@ -1,4 +1,4 @@
-"""What a link's threads work with, beside the tree: each thread makes connections of its own to the queue manager."""
+"""What a link works with beside the tree: each of its threads makes connections of its own to the queue manager."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from commands.links.engine.inbound_writer import Intake
+from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.spool import Spool
 from streams.operations import RetainedPublication
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """intake: where native publications go. spool: the outgoing queue.
+class LinkStores:
+    """writer: where native publications go. putter: puts them into a unit of work of the tree, where one does for both.
 
-    retained: what is retained here, as kept, for as long as one is inside.
+    spool: the outgoing queue. retained: what is retained here, as kept, for as long as one is inside.
     """
 
-    intake: Callable[[], Intake]
+    writer: Callable[[], InboundWriter]
+    putter: CommandPutter
     spool: Callable[[], Spool]
     retained: Callable[[], AbstractContextManager[list[RetainedPublication]]]

@@ -32,6 +32,8 @@ FOLDER: Final = "qps"
 _OWN: Final = (FOLDER, "mqps")
 _PUBLISH, _CLEAR = "publish", "clear"
 _UTF8: Final = 1208
+# Written by ``clearing``, whose folders are UTF-8.
+_CLEAR_TAG: Final = f"<Do>{_CLEAR}</Do>".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,16 @@ def for_tree(md: bytes, body: bytes) -> ForTree:
         stamps,
         tuple(other),
     )
+
+
+def is_clearing(md: bytes, body: bytes) -> bool:
+    """Whether this message off the outgoing queue clears a topic; False for one that ``for_tree`` cannot read."""
+    if _CLEAR_TAG not in body:
+        return False
+    try:
+        return for_tree(md, body).clear
+    except Exception:  # whatever it is: it is seen, and said, when the message is sent
+        return False
 
 
 def _own_folder(do: str, topic: str, retain: bool, local: bool) -> str:

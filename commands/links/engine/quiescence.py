@@ -1,8 +1,8 @@
 """When a link has nothing more to do, for now: what ``run --once`` waits for.
 
 A thread has nothing to do when it has looked for work and found none, and its look began after the last thing happened
-that could have given it some. So each thread counts its looks in vain (``Looks``), and whoever waits wants two more of
-each than there were when it began: the first of them may have begun before.
+that could have given it some. So each thread counts how often it found nothing (``IdleCounter``), and whoever waits
+wants two more of each than there were when it began: the first of them may have begun before.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 _PAUSE_S: Final = 0.01
-# What the tree refuses may be granted any time, and nobody tells: so often it is asked again.
-PARDON_S: Final = 300.0
 
 
-class Looks:
-    """How often one thread has looked for work and found none, how much it has done, and what it can not do.
+class IdleCounter:
+    """How often one thread has looked for work and found none, how much it has done, and what it cannot do.
 
-    refused: how many things the tree would not have. trouble: why it had to give up last; nothing once it has looked
-    again.
+    idle, done: how often it found nothing, and how many things it has done. refused: how many of them the tree would
+    not have. trouble: why it had to give up last; "" once it has looked again.
     """
 
     def __init__(self) -> None:
-        self.vain = self.done = self.refused = 0
+        self.idle = self.done = self.refused = 0
         self.trouble = ""
 
     def failed(self, error: Exception) -> None:
@@ -38,17 +36,19 @@ class Looks:
         if count:
             self.done += count
         else:
-            self.vain += 1
+            self.idle += 1
 
 
-def settled(looks: Sequence[Looks], is_idle: Callable[[], bool], patience_s: float, stop: threading.Event) -> bool:
+def settled(
+    counters: Sequence[IdleCounter], is_idle: Callable[[], bool], patience_s: float, stop: threading.Event
+) -> bool:
     """Wait until nobody finds anything to do; whether that was so before nothing moved for *patience_s* or *stop*."""
-    wanted = [each.vain + 2 for each in looks]
-    done, since = sum(each.done for each in looks), time.monotonic()
+    wanted = [each.idle + 2 for each in counters]
+    done, since = sum(each.done for each in counters), time.monotonic()
     while not stop.is_set():
-        if is_idle() and all(each.vain >= least for each, least in zip(looks, wanted, strict=True)):
+        if is_idle() and all(each.idle >= least for each, least in zip(counters, wanted, strict=True)):
             return True
-        now = sum(each.done for each in looks)
+        now = sum(each.done for each in counters)
         if now != done:
             done, since = now, time.monotonic()
         elif time.monotonic() - since > patience_s:

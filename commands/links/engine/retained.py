@@ -8,8 +8,11 @@ the tree has it or not: a broker may forget.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from commands.links.engine.command_from_native import (
     LONGEST_EXPIRY,
@@ -24,20 +27,42 @@ from streams.operations import ClearRetained, Operation, Publication, PublishToT
 
 _log = logging.getLogger("qpubsub.live")
 
+F = TypeVar("F", bound=Hashable)
 
-def differences(
-    there: Iterable[NativePublication], topics: set[str], known: Iterable[RetainedPublication]
-) -> list[NativePublication]:
-    """What has to be heard here for both sides to agree.
 
-    there: native publications that the tree retains. topics: all on which it retains anything. known: what is retained
-    here on the same topics.
+@dataclass(frozen=True, slots=True)
+class TreeRetained:
+    """What the tree retains: native publications, and all topics on which there is anything.
+
+    Topics are as here. One that cannot be read is on no list of publications, and its topic on the other.
+    """
+
+    natives: tuple[NativePublication, ...] = ()
+    topics: frozenset[str] = frozenset()
+
+    def by_filter(self, matcher: Callable[[str], Iterable[F]]) -> dict[F, TreeRetained]:
+        """The same for each filter that selects any of it. matcher: which filters select a topic."""
+        natives: dict[F, list[NativePublication]] = defaultdict(list)
+        topics: dict[F, set[str]] = defaultdict(set)
+        for native in self.natives:
+            for each in matcher(native.topic):
+                natives[each].append(native)
+        for topic in self.topics:
+            for each in matcher(topic):
+                topics[each].add(topic)
+        return {each: TreeRetained(tuple(natives[each]), frozenset(on)) for each, on in topics.items()}
+
+
+def differences(there: TreeRetained, known: Iterable[RetainedPublication]) -> list[NativePublication]:
+    """What has to be published or cleared here for both sides to agree.
+
+    known: what is retained here on the same topics.
     """
     # Their messages are asked for one after the other: together they may be more than memory holds.
     here = {retained.topic_string: retained.publication for retained in known}
-    news = [n for n in there if n.topic not in here or _payload(here[n.topic].message) != n.payload]
+    news = [n for n in there.natives if n.topic not in here or _payload(here[n.topic].message) != n.payload]
     for topic, publication in here.items():
-        if topic not in topics and publication.message.mqmd.appl_origin_data == NATIVE_MARK:
+        if topic not in there.topics and publication.message.mqmd.appl_origin_data == NATIVE_MARK:
             news.append(NativePublication(topic, b"", retain=True))
     return news
 

@@ -14,12 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Protocol
+from typing import Final, Protocol
 
 from commands.broker.dead_letter import DeadLetters
 from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
 from commands.qmgr.store.sqlite import QueueManagerStore
+from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
+
+_MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class Refused:
 
     message: StoredMessage
     reason: int
+
+
+def message_key(message: StoredMessage) -> bytes:
+    """Which message it is, also when it is taken again: a queue elsewhere gives it another seq then."""
+    return message.md[_MSG_ID].strip(b"\0") or message.seq.to_bytes(8, "big")
 
 
 class Spool(Protocol):

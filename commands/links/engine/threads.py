@@ -1,7 +1,7 @@
-"""The threads of a link, and what is known of the link from outside.
+"""The threads of a link.
 
 A thread does its work until the link is stopped, and takes care of what it can expect to go wrong. One that ends all
-the same leaves a link that looks alive and carries nothing: so the process has to hear of it, and to end.
+the same leaves a link that looks alive and carries nothing: so the process has to end.
 """
 
 from __future__ import annotations
@@ -9,25 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class LinkState:
-    """What a link says of itself. trouble: why it cannot go on, "" where it does. next_try_s: seconds, None unknown."""
-
-    connected: bool
-    trouble: str = ""
-    next_try_s: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For ``status --json``."""
-        return asdict(self)
 
 
 class Threads:
-    """The threads of one link. log: where the end of one is told."""
+    """The threads of one link. log: where the end of one is logged."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log

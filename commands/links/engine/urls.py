@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from commands.links.engine.config import ConfigError
 
-_PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
+PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
 _PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmmq": frozenset({"channel"})}
 
 
@@ -49,8 +49,8 @@ def parse_address(text: str, option: str) -> Address:
         port = parts.port
     except ValueError as error:
         raise ConfigError(option, f"no URL: {error}") from None
-    known = ", ".join(f"{scheme}://" for scheme in _PORTS)
-    if parts.scheme not in _PORTS:
+    known = ", ".join(f"{scheme}://" for scheme in PORTS)
+    if parts.scheme not in PORTS:
         raise ConfigError(option, f"{parts.scheme or 'a bare word'} is none of {known}")
     if parts.password is not None:
         raise ConfigError(option, "a password has no place in a URL; name password_file or password_env in --config")
@@ -70,7 +70,7 @@ def parse_address(text: str, option: str) -> Address:
     return Address(
         parts.scheme,
         host,
-        port or _PORTS[parts.scheme],
+        port or PORTS[parts.scheme],
         user,
         path if parts.scheme == "ibmmq" else "",
         given.get("channel"),

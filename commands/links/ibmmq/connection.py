@@ -36,7 +36,7 @@ def _package() -> Any:
         if importlib.util.find_spec("ibmmq") is None:
             why = f"ibmmq:// needs the package ibmmq: {how_to_install('mq')}"
         else:
-            # The package tells this one as "No module named 'ibmmqc'".
+            # The package reports this one as "No module named 'ibmmqc'".
             why = "ibmmq:// needs IBM MQ's client; it is not found: LD_LIBRARY_PATH has to name where libmqm_r.so is"
         raise ConfigError("--queues, --topics", why) from error
     return ibmmq
@@ -107,7 +107,7 @@ class Connection:
             csp.CSPUserId, csp.CSPPassword = user, password
             arguments["csp"] = csp
         qmgr = mq.QueueManager(None)
-        with self._told(f"{CONNECT} to {address}"):
+        with self._calling(f"{CONNECT} to {address}"):
             qmgr.connect_with_options(address.qmgr, cno=cno, **arguments)
         self._qmgr = qmgr
 
@@ -128,19 +128,19 @@ class Connection:
 
     def commit(self) -> None:
         """MQCMIT. BackedOutError: nothing happened. ConnectionLostError: nobody knows yet."""
-        with self._told("MQCMIT"):
+        with self._calling("MQCMIT"):
             self._connected().commit()
 
     def backout(self) -> None:
         """MQBACK."""
-        with self._told("MQBACK"):
+        with self._calling("MQBACK"):
             self._connected().backout()
 
     def queue(self, name: str, options: int) -> Any:
         """The queue, opened with these MQOO_*; it stays open."""
         handle = self._open.get((name, options))
         if handle is None:
-            with self._told(f"MQOPEN of {name}"):
+            with self._calling(f"MQOPEN of {name}"):
                 options_ = options | self.mq.CMQC.MQOO_FAIL_IF_QUIESCING
                 handle = self.mq.Queue(self._connected(), name, options_)
             self._open[(name, options)] = handle
@@ -165,7 +165,7 @@ class Connection:
             if token is not None:
                 gmo.MatchOptions, gmo.MsgToken = cmqc.MQMO_MATCH_MSG_TOKEN, token
             try:
-                with self._told("MQGET"):
+                with self._calling("MQGET"):
                     body = handle.get(self._buffer, md, gmo)
             except MqError as error:
                 if error.reason == MQRC_NO_MSG_AVAILABLE:
@@ -183,7 +183,7 @@ class Connection:
         options |= cmqc.MQGMO_ACCEPT_TRUNCATED_MSG | cmqc.MQGMO_FAIL_IF_QUIESCING | cmqc.MQGMO_PROPERTIES_FORCE_MQRFH2
         md, gmo = mq.MD(), mq.GMO(Options=options, MatchOptions=cmqc.MQMO_NONE)
         try:
-            with self._told("MQGET (browse)"):
+            with self._calling("MQGET (browse)"):
                 handle.get(0, md, gmo)
         except MqError as error:
             if error.reason == MQRC_NO_MSG_AVAILABLE:
@@ -197,12 +197,12 @@ class Connection:
         od = self.mq.OD(ObjectName=queue, ObjectQMgrName=qmgr)
         pmo = self.mq.PMO(Options=options | self.mq.CMQC.MQPMO_FAIL_IF_QUIESCING)
         where = f"{queue} at {qmgr}" if qmgr else queue
-        with self._told(f"MQPUT1 to {where}"):
+        with self._calling(f"MQPUT1 to {where}"):
             self._connected().put1(od, body, self._md(md), pmo)
 
     def inquire(self, handle: Any, selectors: list[int]) -> dict[int, Any]:
         """MQINQ: selector and value; text is trimmed."""
-        with self._told("MQINQ"):
+        with self._calling("MQINQ"):
             found = handle.inquire(selectors)
         return {key: self._text(value) if isinstance(value, bytes | str) else value for key, value in found.items()}
 
@@ -213,7 +213,7 @@ class Connection:
     def publish(self, topic_string: str, md: bytes, body: bytes, options: int) -> None:
         """MQPUT to a topic."""
         mq = self.mq
-        with self._told(f"MQPUT to topic {topic_string}"):
+        with self._calling(f"MQPUT to topic {topic_string}"):
             topic = mq.Topic(self._connected(), topic_string=topic_string.encode())
             topic.open(open_opts=mq.CMQC.MQOO_OUTPUT | mq.CMQC.MQOO_FAIL_IF_QUIESCING)
             try:
@@ -236,7 +236,7 @@ class Connection:
         if correl_id is not None:
             sd.SubCorrelId = correl_id
         subscription = mq.Subscription(self._connected())
-        with self._told(f"MQSUB to {topic_string or name}"):
+        with self._calling(f"MQSUB to {topic_string or name}"):
             subscription.sub(sub_desc=sd, sub_queue=queue)
         if queue is not None:
             # The package gives it a queue of its own by the same handle, which would be closed with it.
@@ -246,18 +246,18 @@ class Connection:
     def request(self, subscribed: Subscribed) -> int:
         """MQSUBRQ: how many retained publications are sent."""
         sro = self.mq.SRO()
-        with self._told("MQSUBRQ"):
+        with self._calling("MQSUBRQ"):
             subscribed.subscription.subrq(sro=sro)
         return int(sro.NumPubs)
 
     def close_subscription(self, subscribed: Subscribed, options: int, queue_too: bool = False) -> None:
         """MQCLOSE with these MQCO_*."""
-        with self._told("MQCLOSE of a subscription"):
+        with self._calling("MQCLOSE of a subscription"):
             subscribed.subscription.close(options, queue_too)
 
     def pcf(self, command: str, parameters: dict[int, Any]) -> list[Any]:
         """A PCF command, its name MQCMD_*; the parameters of its answers."""
-        with self._told(f"PCF {command}"):
+        with self._calling(f"PCF {command}"):
             execute = self.mq.PCFExecute(self._connected(), response_wait_interval=10_000)
             try:
                 return list(getattr(execute, command)(parameters))
@@ -279,7 +279,7 @@ class Connection:
         return text.split("\0")[0].rstrip()
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _calling(self, what: str) -> Iterator[None]:
         try:
             yield
         except self.mq.MQMIError as error:

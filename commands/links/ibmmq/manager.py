@@ -124,16 +124,16 @@ class MqQueueManager:
         """Be the one processor: on this machine by the lock of the store, elsewhere by the record's queue."""
         with self._store.processor_lock():
             self._connect()
-            self._tell_stranded()
+            self._warn_of_stranded()
             yield
 
-    def _tell_stranded(self) -> None:
+    def _warn_of_stranded(self) -> None:
         """Log which embedded queues hold messages: of before, or put there by MQSC."""
         depths = {queue.definition.name: queue.depth for queue in self._store.overview().queues if queue.depth}
         if depths:
-            told = ", ".join(f"{name}: {depth}" for name, depth in depths.items())
+            depths_text = ", ".join(f"{name}: {depth}" for name, depth in depths.items())
             text = "messages on embedded queues are read by nobody while the queues are IBM MQ's (%s); see qpubsub get"
-            _log.warning(text, told)
+            _log.warning(text, depths_text)
 
     def end_lost_connections(self) -> int:
         return 0  # the queue manager's own work
@@ -212,7 +212,7 @@ class MqQueueManager:
         with self._store.unit_of_work() as unit:
             unit.save_effects(record.effects)
             self._state.follow(unit.database.connection, record.batch)
-        _log.warning("unit of work %d was committed by IBM MQ and not here: %s", record.batch, _told(record.effects))
+        _log.warning("unit of work %d was committed by IBM MQ and not here: %s", record.batch, _count(record.effects))
 
     def _read_record(self) -> Record | None:
         cmqc, queue = self._connection.mq.CMQC, self._config.record_queue
@@ -230,5 +230,5 @@ class MqQueueManager:
         return read_record(bodies)
 
 
-def _told(effects: tuple[Effect, ...]) -> str:
+def _count(effects: tuple[Effect, ...]) -> str:
     return f"{len(effects)} changes of state were made up for"

@@ -85,8 +85,8 @@ class Record:
                     rows.append(({"stored": [topic], "with": first[1]}, b"", b""))
                     continue
                 first = publication, at
-                *told, md, body = publication_row(publication)
-                rows.append(({"stored": [topic, *told]}, md, body))
+                *columns, md, body = publication_row(publication)
+                rows.append(({"stored": [topic, *columns]}, md, body))
             elif isinstance(effect, RetainedCleared):
                 rows.append(({"cleared": effect.topic_string}, b"", b""))
         return rows
@@ -120,11 +120,11 @@ def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int,
     if "removed" in row:
         return SubscriptionRemoved(subscription_of(row["removed"]))
     if "stored" in row:
-        topic, *told = row["stored"]
+        topic, *columns = row["stored"]
         if "with" in row:
             publication = publications[int(row["with"])]
         else:
-            at, expires_at, local, persistent = told
+            at, expires_at, local, persistent = columns
             publication = publication_of(PublicationRow(at, expires_at, local, persistent, md, body))
             publications[int(row["index"])] = publication
         return RetainedStored(RetainedPublication(topic, publication))

@@ -21,12 +21,13 @@ from typing import Any, Final
 
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import TopicsConfig
+from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of
 from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION, ConnectionLostError, MqError
 from rfh2.errors import DecodeError, StoreError
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import WildcardScheme
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -42,11 +43,6 @@ class Selection:
     topic_string: str
     wildcard: WildcardScheme
 
-    @classmethod
-    def of(cls, subscription: Subscription) -> Selection:
-        """What *subscription* needs: MQ has both wildcard schemes."""
-        return cls(subscription.topic_string, subscription.wildcard)
-
     def name(self, qmgr: str) -> str:
         """The subscription's name, the same whenever it is asked for."""
         start = f"QPUBSUB {qmgr} {self.wildcard.value}"
@@ -55,19 +51,11 @@ class Selection:
         return f"{start} {hashlib.sha256(self.topic_string.encode()).hexdigest()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Retained:
-    """What the tree retains: native publications, and all topics on which there is anything."""
-
-    natives: tuple[NativePublication, ...]
-    topics: frozenset[str]
-
-
 class Tree:
-    """The tree by one connection, made again when it is needed. Raises MqError from everything."""
+    """The tree by one connection, made again when it is needed. qmgr: its name. Raises MqError from everything."""
 
     def __init__(self, messages: MqMessages, config: TopicsConfig) -> None:
-        self._messages, self._config, self._qmgr = messages, config, messages.name
+        self._messages, self._config, self.qmgr = messages, config, messages.name
 
     def subscribe(self, selection: Selection) -> None:
         """Have the tree send what it selects."""
@@ -75,7 +63,7 @@ class Tree:
             cmqc = connection.mq.CMQC
             options = cmqc.MQSO_CREATE | cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE | cmqc.MQSO_GROUP_SUB
             options |= cmqc.MQSO_SET_CORREL_ID | cmqc.MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(connection, selection)
-            name, selector = selection.name(self._qmgr), f"{MARK} IS NULL OR {MARK} <> '{self._qmgr}'"
+            name, selector = selection.name(self.qmgr), f"{MARK} IS NULL OR {MARK} <> '{self.qmgr}'"
             queue = self._incoming(connection)
             made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
             connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
@@ -85,7 +73,7 @@ class Tree:
         with self._connected() as connection:
             name = connection.mq.CMQCFC.MQCACF_SUB_NAME
             try:
-                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"QPUBSUB {self._qmgr} *"})
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"QPUBSUB {self.qmgr} *"})
             except MqError as error:
                 if error.reason == MQRC_NO_SUBSCRIPTION:
                     return []
@@ -107,7 +95,7 @@ class Tree:
                     return
                 connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {connection.mq.CMQCFC.MQCACF_SUB_NAME: name})
 
-    def retained(self, selection: Selection) -> Retained:
+    def retained(self, selection: Selection) -> TreeRetained:
         """What is retained under it now."""
         with self._connected() as connection:
             cmqc = connection.mq.CMQC
@@ -125,12 +113,12 @@ class Tree:
                     with _passed_over():
                         native, bridge = native_of(got.md, got.body, self._config.default_format)
                         topics.add(native.topic)
-                        if bridge != self._qmgr:
+                        if bridge != self.qmgr:
                             natives.append(native)
             finally:
                 with suppress(MqError):
                     connection.close_subscription(asked, cmqc.MQCO_NONE, queue_too=True)
-            return Retained(tuple(natives), frozenset(topics))
+            return TreeRetained(tuple(natives), frozenset(topics))
 
     def clear(self, topic_string: str, local: bool) -> None:
         """Clear what is retained there, in this queue manager alone or in its network too."""
@@ -139,6 +127,11 @@ class Tree:
             scope = cfc.MQCLRS_LOCAL if local else cfc.MQCLRS_GLOBAL
             parameters = {cmqc.MQCA_TOPIC_STRING: topic_string, cfc.MQIACF_CLEAR_TYPE: cfc.MQCLRT_RETAINED}
             connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, cfc.MQIACF_CLEAR_SCOPE: scope})
+
+    def call(self) -> None:
+        """Have the queue manager answer something that changes nothing (MQCMIT)."""
+        with self._connected() as connection:
+            connection.commit()
 
     def close(self) -> None:
         """Disconnect."""

@@ -31,7 +31,7 @@ from commands.links.ibmmq.state import LiveState
 from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.store.descriptor import default_descriptor
 from commands.qmgr.store.errors import UnknownQueueError
-from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.port import Counting, LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.errors import StoreError
@@ -46,7 +46,7 @@ _SYNCPOINT: Final = 0x0002
 
 
 class MqUnit:
-    """Messages alone: what links put and take. end: told when it is over, and whether the connection may go on."""
+    """Messages alone: what links put and take. end: called when it is over, with whether the connection may go on."""
 
     has_savepoints = False
     is_awaited = False
@@ -321,6 +321,11 @@ class MqWorkUnit(MqUnit):
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
+
+    @property
+    def counters(self) -> Counting:
+        """In SQLite: a unit of work that a crash cuts off between the two commits is not counted."""
+        return self._knowledge.counters
 
     @property
     def state_version(self) -> int:

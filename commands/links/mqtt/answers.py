@@ -9,24 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.links.mqtt.packets import MqttPublication
-from rfh2.errors import StoreError
 
 _FAILURE: Final = 0x80
-
-
-class TreeUnreachableError(StoreError):
-    """The MQTT broker cannot be reached now; what was asked may be tried again."""
-
-
-class RefusedError(StoreError):
-    """The MQTT broker refuses. code: MQTT 5's reason code. what: what was asked."""
-
-    def __init__(self, what: str, code: int, name: str) -> None:
-        super().__init__(what, code, name)
-        self.what, self.code, self.name = what, code, name
-
-    def __str__(self) -> str:
-        return f"the MQTT broker refuses {self.what}: {self.name} (0x{self.code:02X})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +131,8 @@ class SentPacket:
     def refusal(self) -> tuple[int, str] | None:
         """Reason code and its name where the broker did not take it; ask once, after the answer."""
         return self._connection.refusals.pop(self._info.mid, None)
+
+
+def refusal(what: str, code: int, name: str) -> str:
+    """That the broker refuses *what*, with MQTT 5's reason code and its name."""
+    return f"the MQTT broker refuses {what}: {name} (0x{code:02X})"

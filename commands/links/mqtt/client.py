@@ -18,10 +18,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.urls import Address
-from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket, TreeUnreachableError
+from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
 from rfh2.distribution import how_to_install
 
@@ -289,7 +290,7 @@ class MqttClient:
 
     def _acknowledge_at_once(self, connection: Connection) -> None:
         # A broker that holds small packets back sends the next one only when the system here has acknowledged the last,
-        # for which that waits 40 ms; Linux alone can be told not to, until it forgets.
+        # for which that waits 40 ms; Linux alone can be set not to, until it forgets.
         with suppress(OSError, AttributeError):
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
@@ -323,7 +324,7 @@ class MqttClient:
             connection.blames = reason.value in _BLAMES
             self._trouble(f"the connection to the MQTT broker at {self._address} is broken: {reason}")
         elif not connection.answered:
-            # One that was refused has told why already.
+            # For one that was refused the reason is known already.
             what = "it is no MQTT 5 broker, or wants TLS" if not self._address.secure else "it is no MQTT 5 broker"
             self._trouble(f"what listens at {self._address} hangs up instead of answering: {what}")
         connection.end()
@@ -375,7 +376,7 @@ _Base: Any = object if paho is None else paho.Client
 
 
 class _Paho(_Base):  # type: ignore[misc]
-    """A paho client whose thread does not end unheard: ``on_fault`` is told of what nobody has caught."""
+    """A paho client whose thread does not end unnoticed: ``on_fault`` gets what nobody has caught."""
 
     on_fault: Callable[[Connection, Exception], None]
 
@@ -384,7 +385,7 @@ class _Paho(_Base):  # type: ignore[misc]
             return super().loop_forever(*args, **named)
         except Exception as error:
             connection = self.user_data_get()
-            # Where the socket was closed because the connection is over, there is nothing to tell.
+            # Where the socket was closed because the connection is over, there is nothing to report.
             if not connection.ended.is_set():
                 self.on_fault(connection, error)
             return paho.MQTT_ERR_UNKNOWN
@@ -396,7 +397,7 @@ def _settle(connection: Connection, mid: int, code: int, name: str) -> None:
     with connection.lock:
         ticket = connection.tickets.pop(mid, None)
         if ticket is None:
-            # The answer came before subscribe() had told us what it is the answer to.
+            # The answer came before subscribe() had returned what it is the answer to.
             connection.early[mid] = (code, name)
             return
     ticket.settle(code, name)

@@ -4,7 +4,7 @@ The broker remembers them across a restart of the bridge, and so does the bridge
 with the identifiers of then. Filters overlap (``a/#`` and ``a/+/c``), and a broker may send a publication once for each
 that selects it; it is taken once, for the oldest filter that selects it. Each SUBSCRIBE for a filter that the broker is
 not known to have gets an identifier that was never given before: so identifiers ascend in the order in which the broker
-heard of the filters, and the oldest of those filters was there, or was not, for every copy alike. A copy under an
+got the filters, and the oldest of those filters was there, or was not, for every copy alike. A copy under an
 identifier that is not known any more is taken: rather twice than never.
 """
 

@@ -76,7 +76,7 @@ def packet_for(wanted: ForTree, prefix: str, bridge: str) -> tuple[MqttPublicati
     if wanted.clear:
         return MqttPublication(topic, qos=1, retain=True, properties=((_BRIDGE, bridge),)), ()
     own = [(_BRIDGE, bridge), (_FORMAT, wanted.format)] if wanted.format else [(_BRIDGE, bridge)]
-    is_text, content_type = _told(wanted)
+    is_text, content_type = _content_type(wanted)
     if wanted.ccsid > 0 and wanted.ccsid != _UTF8:
         own.append((_CCSID, str(wanted.ccsid)))
     if wanted.encoding != MQENC_NATIVE:
@@ -130,7 +130,7 @@ def native_of(packet: MqttPublication, prefix: str, bridge: str, default_format:
     )
 
 
-def _told(wanted: ForTree) -> tuple[bool, str]:
+def _content_type(wanted: ForTree) -> tuple[bool, str]:
     """Whether the payload is text that MQTT knows, which is UTF-8; and its content type."""
     if wanted.format != _STRING:
         if not wanted.format:

@@ -15,9 +15,10 @@ import threading
 import time
 from typing import Final
 
+from commands.links.engine.adapter import TreeRefusedError, TreeUnreachableError
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.urls import Address
-from commands.links.mqtt.answers import Received, RefusedError, TreeUnreachableError
+from commands.links.mqtt.answers import Received, refusal
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication
 
@@ -41,7 +42,7 @@ class Snapshots:
         self._started = False
 
     def take(self, *topic_filters: str) -> list[MqttPublication]:
-        """What is retained under any of *topic_filters*, each once. Raises TreeUnreachableError, RefusedError."""
+        """What is retained under any of *topic_filters*, each once. Raises TreeUnreachableError, TreeRefusedError."""
         with self._lock:
             self._connected()
             while not self._came.empty():
@@ -55,7 +56,7 @@ class Snapshots:
                 if not ticket.wait(self._patience_s):
                     raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter}")
                 if ticket.refused:
-                    raise RefusedError(f"a subscription to {topic_filter}", ticket.code, ticket.name)
+                    raise TreeRefusedError(refusal(f"a subscription to {topic_filter}", ticket.code, ticket.name))
             found = self._until(fence, connection)
             for topic_filter in topic_filters:
                 self._client.unsubscribe(topic_filter)

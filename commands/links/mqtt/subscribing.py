@@ -1,20 +1,23 @@
 """SUBSCRIBE: for one filter that a RegSub waits for, for many after a restart, and for those that no broker can bear.
 
-A filter over which the broker ends the connection, instead of refusing it, would end each connection to come. So all
+A filter over which the broker ends the connection, instead of refusing it, would end each connection after it. So all
 that were on their way when one broke are sent alone from then on, as publications are
-(``commands.links.mqtt.outbound_pump``), and one that breaks the connection then, twice, is not sent again while the
+(``commands.links.mqtt.sender``), and one that breaks the connection then, twice, is not sent again while the
 bridge runs.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
-from commands.links.engine.filter_registry import Interest
-from commands.links.mqtt.answers import RefusedError, Ticket, TreeUnreachableError
+from commands.links.engine.adapter import FilterAnswer, Subscribed, TreeUnreachableError
+from commands.links.mqtt.answers import Ticket, refusal
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.filters import Filters
-from commands.links.mqtt.outbound_pump import BREAKS
+from commands.links.mqtt.sender import BREAKS
 
 _log = logging.getLogger("qpubsub.mqtt")
 
@@ -22,54 +25,55 @@ _log = logging.getLogger("qpubsub.mqtt")
 class Subscribing:
     """Has the broker send what filters select; used by the processor's thread and by the keeper's.
 
-    patience_s: how long to wait for an answer.
+    lock: the engine's. patience_s: how long to wait for an answer.
     """
 
-    def __init__(self, client: MqttClient, filters: Filters, interest: Interest[str], patience_s: float) -> None:
-        self._client, self._filters, self._interest = client, filters, interest
-        self._patience_s = patience_s
-        self._lock = interest.lock
+    def __init__(
+        self, client: MqttClient, filters: Filters, lock: AbstractContextManager[Any], patience_s: float
+    ) -> None:
+        self._client, self._filters, self._lock, self._patience_s = client, filters, lock, patience_s
         # How often each filter that was on its way when a connection broke has broken one alone.
         self._suspects: dict[str, int] = {}
 
-    def new(self, filters: list[str]) -> list[str]:
-        """Subscribe; returns those that the broker has now. Raises TreeUnreachableError.
+    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
+        """Subscribe, and say what the broker answers. Raises TreeUnreachableError.
 
-        One that may have broken the connection is passed over: it is for the keeper to find out.
+        urgent: one that may have broken the connection is passed over.
         """
-        with self._lock:
-            innocent = [topic_filter for topic_filter in filters if topic_filter not in self._suspects]
-        return self.all(innocent)
-
-    def all(self, filters: list[str]) -> list[str]:
-        """Subscribe; returns those that the broker has now. Raises TreeUnreachableError."""
         with self._lock:
             alone = [topic_filter for topic_filter in filters if topic_filter in self._suspects]
         asked = {topic_filter: self._ask(topic_filter) for topic_filter in filters if topic_filter not in alone}
-        accepted = [topic_filter for topic_filter in filters if self._accepted(topic_filter, asked)]
+        for topic_filter, ticket in asked.items():
+            try:
+                yield self._answer(topic_filter, ticket)
+            except TreeUnreachableError:
+                self._suspect(asked)
+                raise
         for topic_filter in alone:
-            with self._client.alone:
-                if not self._client.round_trip(self._patience_s):
-                    raise TreeUnreachableError("the MQTT broker does not answer")
-                ticket = self._ask(topic_filter)
-                try:
-                    if self._accepted(topic_filter, {topic_filter: ticket}):
-                        accepted.append(topic_filter)
-                except TreeUnreachableError:
-                    if ticket.is_blamed:
-                        self._broken_by(topic_filter)
-                    raise
-            with self._lock:
-                del self._suspects[topic_filter]
-        return accepted
+            if urgent:
+                yield Subscribed(topic_filter, FilterAnswer.LATER)
+            else:
+                yield from self._alone(topic_filter)
 
-    def refuse(self, topic_filter: str, error: RefusedError) -> None:
-        """The broker will not have it."""
-        self._interest.refuse(topic_filter)
-        _log.error("%s: native publications will not reach its subscribers", error)
+    def _alone(self, topic_filter: str) -> Iterator[Subscribed[str]]:
+        """Subscribe by what may have broken the connection, with nothing else on its way that may."""
+        with self._client.alone:
+            if not self._client.round_trip(self._patience_s):
+                raise TreeUnreachableError("the MQTT broker does not answer")
+            ticket = self._ask(topic_filter)
+            try:
+                answer = self._answer(topic_filter, ticket)
+            except TreeUnreachableError:
+                if ticket.is_blamed and self._breaks_again(topic_filter):
+                    why = f"the MQTT broker breaks the connection over a subscription to {topic_filter:.200}"
+                    yield Subscribed(topic_filter, FilterAnswer.BANNED, why)
+                raise
+        with self._lock:
+            del self._suspects[topic_filter]
+        yield answer
 
     def _ask(self, topic_filter: str) -> Ticket:
-        # Sent under the lock, so that the broker hears of a filter in the order in which it comes and goes here.
+        # Sent under the lock, so that the broker has filters come and go in the same order as they do here.
         with self._lock:
             number = self._filters.add(topic_filter)
             granted = self._client.granted
@@ -84,43 +88,27 @@ class Subscribing:
             if self._filters.number(topic_filter) == number:
                 self._filters.remove(topic_filter)
 
-    def _accepted(self, topic_filter: str, asked: dict[str, Ticket]) -> bool:
-        ticket = asked.get(topic_filter)
-        if ticket is None:
-            return False
-        try:
-            self._answered(topic_filter, ticket)
-        except RefusedError as error:
-            self.refuse(topic_filter, error)
-            return False
-        except TreeUnreachableError:
-            with self._lock:
-                self._suspects.update(
-                    {f: 0 for f, other in asked.items() if other.is_blamed and f not in self._suspects}
-                )
-            raise
-        return True
-
-    def _answered(self, topic_filter: str, ticket: Ticket) -> None:
+    def _answer(self, topic_filter: str, ticket: Ticket) -> Subscribed[str]:
         if not ticket.wait(self._patience_s):
-            if ticket.is_blamed:
-                with self._lock:
-                    self._suspects.setdefault(topic_filter, 0)
             raise TreeUnreachableError(f"the MQTT broker does not answer a subscription to {topic_filter:.200}")
         if ticket.refused:
-            raise RefusedError(f"a subscription to {topic_filter:.200}", ticket.code, ticket.name)
+            why = refusal(f"a subscription to {topic_filter:.200}", ticket.code, ticket.name)
+            return Subscribed(topic_filter, FilterAnswer.REJECTED, why)
         if ticket.code == 0:
             _log.warning("the MQTT broker sends what %.200s selects at QoS 0: it may be lost", topic_filter)
+        return Subscribed(topic_filter)
 
-    def _broken_by(self, topic_filter: str) -> None:
+    def _suspect(self, asked: dict[str, Ticket]) -> None:
+        with self._lock:
+            for topic_filter, ticket in asked.items():
+                if ticket.is_blamed:
+                    self._suspects.setdefault(topic_filter, 0)
+
+    def _breaks_again(self, topic_filter: str) -> bool:
+        """Whether it has broken the connection so often that it is not sent again."""
         with self._lock:
             self._suspects[topic_filter] += 1
             if self._suspects[topic_filter] < BREAKS:
-                return
-            self._interest.ban(topic_filter)
+                return False
             self._filters.remove(topic_filter)
-        _log.error(
-            "the MQTT broker breaks the connection over a subscription to %.200s: it is not asked for it again until "
-            "the bridge is started anew, and native publications will not reach its subscribers",
-            topic_filter,
-        )
+            return True

@@ -4,6 +4,7 @@ Works on the descriptor's bytes: what is not named here stays as the program wro
 order and character set. On arrival
 
 * Priority -1 and Persistence 2 become the queue's defaults, and BackoutCount becomes 0;
+* CodedCharSetId 0 (MQCCSI_Q_MGR) and -2 (MQCCSI_INHERIT) become the queue manager's own;
 * a MsgId of zeros becomes ``AMQ ``, the queue manager's name in 12 bytes, and 8 bytes that no other message has;
 * blank ReplyToQMgr beside a ReplyToQ becomes the queue manager's own name;
 * blank UserIdentifier, PutApplName, and PutDate with PutTime (UTC) become the caller's and the clock's.
@@ -38,6 +39,7 @@ from rfh2.constants import (
     MQPRI_PRIORITY_AS_Q_DEF,
 )
 from rfh2.frozen import maker
+from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, qmgr_ccsid
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 
@@ -47,7 +49,7 @@ TENTH_US: Final = 100_000
 
 # Where the fields stand that change; taken from the declared layout, so that there is one truth.
 _SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
-_NUMBERS: Final = ("Expiry", "Priority", "Persistence", "BackoutCount", "PutApplType")
+_NUMBERS: Final = ("Expiry", "CodedCharSetId", "Priority", "Persistence", "BackoutCount", "PutApplType")
 _CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
 
 
@@ -154,11 +156,13 @@ def _normalised(
         raise MessageRefusedError(MQRC_MD_ERROR, queue, "what stands before the message is no MQMD of version 1 or 2")
     long, reader, _ = found
     fields = reader.unpack_from(md)
-    expiry, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields
+    expiry, ccsid, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields
     put_appl_type, put_appl_name, put_date, put_time = _put
     _check(expiry, priority, persistence, queue)
     edits: list[tuple[str, bytes]] = []
 
+    if ccsid in MQCCSI_OF_THE_QMGR:
+        edits.append(("CodedCharSetId", long.pack(qmgr_ccsid(charset == ASCII_FIELDS))))
     if priority == MQPRI_PRIORITY_AS_Q_DEF:
         priority = def_priority
         edits.append(("Priority", long.pack(priority)))

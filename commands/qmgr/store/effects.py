@@ -40,9 +40,10 @@ class EffectKeeper:
     """Has effects kept with what is *pending* in one unit of work.
 
     messages: those of the database. settle: called when enough is pending. find_queue: the local queue behind a name.
+    removed: told each sub_id that is gone.
     """
 
-    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_settle", "messages")
+    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_removed", "_settle", "messages")
 
     def __init__(
         self,
@@ -51,8 +52,9 @@ class EffectKeeper:
         messages: KeptMessages,
         settle: Callable[[], None],
         find_queue: Callable[[str], LocalQueue | None],
+        removed: Callable[[bytes], None],
     ) -> None:
-        self._find_queue = find_queue
+        self._find_queue, self._removed = find_queue, removed
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
@@ -74,11 +76,13 @@ class EffectKeeper:
                 case SubscriptionAltered(before, after):
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
+                        self._removed(before.sub_id)
                     if before.temporary:
                         pending.execute(_GOES_WITH_NONE, (before.sub_id,))
                     self._save(after)
                 case SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
+                    self._removed(subscription.sub_id)
                     if subscription.temporary:
                         pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
                 case RetainedStored(kept):

@@ -11,13 +11,13 @@ from typing import Final
 
 from commands.broker.objects import LocalQueue, Objects
 from commands.qmgr.store import reading
+from commands.qmgr.store.counters import queue_counts
+from commands.qmgr.store.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import StoreDamagedError, readable
 from commands.qmgr.store.owed import owed_overview
+from commands.qmgr.store.rows import OLDEST_MESSAGE
 from commands.qmgr.store.state import from_microseconds
-
-# By number, which the index has, so that a deep queue's rows are not read.
-_OLDEST: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 
@@ -29,6 +29,20 @@ class QueueOverview:
     definition: LocalQueue
     depth: int
     oldest: datetime | None
+    counts: QueueCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all subscriptions and topics that are there were counted, together.
+
+    reached: subscriptions that were sent anything. topics: of which there are counts. published: on these.
+    """
+
+    delivered: SubscriptionCounts
+    reached: int
+    topics: int
+    published: TopicCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +50,9 @@ class Overview:
     """One queue manager at one moment.
 
     queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
-    dead-letter queue. subscriptions, retained: how many there are. file_bytes: of the database; free_bytes: of these,
-    what new messages will fill before it grows; log_bytes: of its write-ahead log.
+    dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
+    topics. file_bytes: of the database; free_bytes: of these, what new messages will fill before it grows; log_bytes:
+    of its write-ahead log.
     """
 
     objects: Objects
@@ -45,6 +60,7 @@ class Overview:
     owed: tuple[tuple[str, int, datetime], ...]
     subscriptions: int
     retained: int
+    totals: Totals
     file_bytes: int
     free_bytes: int
     log_bytes: int
@@ -64,16 +80,31 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     """Everything as of one moment; the caller holds a read transaction. Raises StoreDamagedError."""
     connection = database.connection
     objects = reading.load_objects(connection, database.path)
-    queues = []
+    counted, queues = queue_counts(connection), []
     for name in sorted(objects.queues):
         depth = reading.depth(connection, name, now_us)
-        (oldest_us,) = connection.execute(_OLDEST, (name,)).fetchone() if depth else (None,)
+        (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
         with readable(database.path, f"first message of {name}"):
             oldest = None if oldest_us is None else from_microseconds(oldest_us)
-        queues.append(QueueOverview(objects.queues[name], depth, oldest))
+        queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
     pragmas = ("page_size", "page_count", "freelist_count")
     size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
     (subscriptions,), (retained,) = counts
     owed = tuple((name, count, from_microseconds(since)) for name, count, since in owed_overview(connection))
-    return Overview(objects, tuple(queues), owed, subscriptions, retained, size * pages, size * free, log_bytes)
+    totals = _totals(connection)
+    return Overview(objects, tuple(queues), owed, subscriptions, retained, totals, size * pages, size * free, log_bytes)
+
+
+def _totals(connection: sqlite3.Connection) -> Totals:
+    sums = ("delivered", "filtered", "dead_letters", "delivered > 0")
+    columns = ", ".join(f"coalesce(sum({each}), 0)" for each in sums)
+    row = connection.execute(f"SELECT {columns}, max(last) FROM subscription_counts").fetchone()
+    delivered, filtered, dead, reached, last_us = row
+    topics, published, published_us = connection.execute(
+        "SELECT count(*), coalesce(sum(publications), 0), max(last) FROM topic_counts"
+    ).fetchone()
+    last = None if last_us is None else from_microseconds(last_us)
+    published_at = None if published_us is None else from_microseconds(published_us)
+    counts = SubscriptionCounts(delivered, last, filtered, dead)
+    return Totals(counts, reached, topics, TopicCounts(published, published_at))

@@ -10,7 +10,7 @@ put is seen by nobody, until it commits; it sees both itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from commands.broker.objects import Definition, LocalQueue, Objects
+from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
@@ -203,6 +204,42 @@ class Owes(Protocol):
     """A unit of work that can keep what can be put nowhere. owed: all that is kept, as this unit of work sees it."""
 
     owed: Owing
+
+
+class Counting(Protocol):
+    """What is counted (``commands.qmgr.store.counts``), as one unit of work sees it.
+
+    Queues are counted by themselves, where the unit of work is theirs.
+    """
+
+    def add(self, counts: Counts) -> None:
+        """Count what commands came to; it counts with the commit."""
+
+    def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
+        """Those of all subscriptions of which there are any, by sub_id."""
+
+    def topics(self) -> dict[str, TopicCounts]:
+        """Those of all topics of which there are any."""
+
+    def queues(self) -> dict[str, QueueCounts]:
+        """Those of all queues of which there are any."""
+
+    def oldest(self, queue: str) -> datetime | None:
+        """When the message on a local queue that has waited longest arrived; None where there is none."""
+
+    def forget_topics(self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = ...) -> int:
+        """Forget topics at which nothing is and that nobody has published on since *before*; how many went.
+
+        before: None for ever. in_use: the topic strings of topic objects and subscriptions. most: that are left.
+        """
+
+
+@runtime_checkable
+class CountsMessages(Protocol):
+    """A unit of work that counts. counters: what it counted, and what was counted before."""
+
+    @property
+    def counters(self) -> Counting: ...
 
 
 class UnitOfWork(Queues, Knowledge, Protocol):

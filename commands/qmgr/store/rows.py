@@ -22,6 +22,7 @@ COLUMNS: Final = (
     *("md", "body", "backout_count"),
 )
 SEQ: Final = 0
+TIME: Final = 3
 USER: Final = 4
 EXPIRES_AT: Final = 6
 BODY: Final = 8
@@ -42,3 +43,5 @@ FIRST_SHORT_MESSAGES: Final = (
 )
 """The same, without long bodies."""
 BODY_OF_MESSAGE: Final = "SELECT body FROM messages WHERE seq = ?"
+# By number, which the index has, so that a deep queue's rows are not read.
+OLDEST_MESSAGE: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"

@@ -13,6 +13,7 @@ connections   programs that hold dynamic queues open; a number is never given tw
 dynamic_queues   of what is in definitions, those made from a model; connection: that a temporary one goes with
 temporary_subscriptions   of what is in subscriptions, those that go with a temporary queue, and with which
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
+subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained
 """
 
@@ -27,13 +28,12 @@ from typing import Final
 from commands.broker.objects import (
     DEFAULT_MODELS,
     DEFAULT_QUEUES,
-    DEFAULT_TOPICS,
     Definition,
     kind_of,
     state_of,
 )
 from commands.qmgr.store.errors import StoreDamagedError
-from streams.topic_objects import TopicObject
+from streams.topic_objects import BASE_TOPIC, DEFAULT_TOPIC_OBJECTS, TopicObject
 
 APPLICATION_ID: Final = int.from_bytes(b"qpsb", "big")
 
@@ -115,6 +115,27 @@ CREATE TABLE temporary_subscriptions (
 CREATE INDEX temporary_subscriptions_by_queue ON temporary_subscriptions (queue);
 CREATE TABLE ended_subscriptions (sub_id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
+_COUNTS = """
+CREATE TABLE subscription_counts (
+    sub_id BLOB PRIMARY KEY,
+    delivered INTEGER NOT NULL,
+    last INTEGER,
+    filtered INTEGER NOT NULL,
+    dead_letters INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE topic_counts (
+    topic TEXT PRIMARY KEY,
+    publications INTEGER NOT NULL,
+    last INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE queue_counts (
+    queue TEXT PRIMARY KEY,
+    puts INTEGER NOT NULL,
+    last_put INTEGER,
+    gets INTEGER NOT NULL,
+    last_get INTEGER
+) WITHOUT ROWID;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -171,7 +192,8 @@ def _default_objects(connection: sqlite3.Connection) -> None:
     """
     if connection.execute("SELECT 1 FROM definitions").fetchone() is None:
         return
-    defaults: tuple[Definition, ...] = (*DEFAULT_MODELS, *DEFAULT_QUEUES, *DEFAULT_TOPICS)
+    topics = (made for made in DEFAULT_TOPIC_OBJECTS if made.name != BASE_TOPIC)  # who deleted that one meant it
+    defaults: tuple[Definition, ...] = (*DEFAULT_MODELS, *DEFAULT_QUEUES, *topics)
     for made in defaults:
         is_topic = isinstance(made, TopicObject)
         is_there = connection.execute(_TOPIC_OF_NAME if is_topic else _QUEUE_OF_NAME, (made.name,)).fetchone()
@@ -181,6 +203,7 @@ def _default_objects(connection: sqlite3.Connection) -> None:
 
 
 def _third(connection: sqlite3.Connection) -> None:
+    _run(connection, _COUNTS)
     _run(connection, _DYNAMIC)
     _default_objects(connection)
 

@@ -20,6 +20,8 @@ from typing import Final, Self
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.qmgr.store import reading, schema
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
+from commands.qmgr.store.counters import subscription_counts, topic_counts
+from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
 from commands.qmgr.store.errors import (
@@ -177,6 +179,12 @@ class QueueManagerStore:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return reading.load_state(connection, self.database.path, self._messages)
+
+    @translate_sqlite_errors
+    def counts(self) -> tuple[dict[bytes, SubscriptionCounts], dict[str, TopicCounts]]:
+        """What was counted of subscriptions, by sub_id, and of topics; those without a count are not among them."""
+        with self.one_moment() as connection:
+            return subscription_counts(connection), topic_counts(connection)
 
     @translate_sqlite_errors
     def overview(self) -> Overview:

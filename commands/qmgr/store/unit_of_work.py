@@ -23,6 +23,8 @@ from commands.broker.objects import (
 )
 from commands.qmgr.store import reading
 from commands.qmgr.store.arrivals import Arrivals, publication
+from commands.qmgr.store.counters import Counters
+from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
 from commands.qmgr.store.descriptor import default_descriptor
@@ -39,7 +41,7 @@ from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
 from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
-from commands.qmgr.store.rows import MessageRow
+from commands.qmgr.store.rows import TIME, MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
@@ -88,6 +90,7 @@ class SqliteUnitOfWork:
         "_savepoint",
         "_seq",
         "_version",
+        "counters",
         "database",
         "dynamic",
         "owed",
@@ -106,7 +109,10 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
-        self._keeper = EffectKeeper(database, self._pending, messages, self.settle, self.find_queue)
+        self.counters = Counters(database, self.settle)
+        self._keeper = EffectKeeper(
+            database, self._pending, messages, self.settle, self.find_queue, self.counters.removed
+        )
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
@@ -188,6 +194,9 @@ class SqliteUnitOfWork:
         if self._pending.put(row):
             self.settle()
         self._seq = seq
+        counters = self.counters
+        counters.put.append(name)
+        counters.put_us.append(row[TIME])
         self._read_ahead.changed(name)
         if name in self._depths:
             self._depths[name] += 1
@@ -212,6 +221,20 @@ class SqliteUnitOfWork:
         self._emptied(name)
         self.settle()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
+
+    @translate_sqlite_errors
+    def discard(self, queue: str, seqs: Sequence[int]) -> int:
+        """Remove these messages of *queue*, wherever they are on it; returns how many were there.
+
+        Raises UnknownQueueError. It is no get: nothing is counted where the unit of work is backed out.
+        """
+        self._require_open()
+        name = self._queues.known(queue).name
+        self._depths.pop(name, None)
+        self._read_ahead.changed(name)
+        self.settle()
+        rows = [(seq, name) for seq in seqs]
+        return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
 
     @translate_sqlite_errors
     def discard_expired(self) -> int:
@@ -279,6 +302,7 @@ class SqliteUnitOfWork:
         self._queues.delete(kind, name)
         if kind == "qlocal":
             self.dynamic.deleted(name)
+            self.counters.deleted_queue(name)
         self._state_changed()
 
     @translate_sqlite_errors
@@ -320,6 +344,7 @@ class SqliteUnitOfWork:
         self._require_open()
         try:
             self._pending.flush()
+            self.counters.write()
             self._connection.execute("COMMIT")
         except FAILURES as error:
             self.backout()
@@ -351,11 +376,12 @@ class SqliteUnitOfWork:
             raise StoreError("a part of the unit of work is open; end it before the next one")
         return _Part(self)
 
-    def _begin_part(self) -> tuple[int | None, int, int]:
+    def _begin_part(self) -> tuple[int | None, int, int, CountsMark]:
         self._part, self._savepoint = self._pending.mark(), False
-        return self._seq, self._version, len(self._got)
+        counters = self.counters
+        return self._seq, self._version, len(self._got), (len(counters.put), len(counters.got), len(counters.added))
 
-    def _end_part(self, before: tuple[int | None, int, int], done: bool) -> None:
+    def _end_part(self, before: tuple[int | None, int, int, CountsMark], done: bool) -> None:
         part, self._part = self._part, None
         assert part is not None
         if not self._open or not self._connection.in_transaction:
@@ -368,7 +394,8 @@ class SqliteUnitOfWork:
         if self._savepoint:
             self._step("ROLLBACK TO part")
             self._step("RELEASE part")
-        self._seq, self._version, got = before
+        self._seq, self._version, got, counted = before
+        self.counters.back_to(counted)
         came_back = self._got[got:]
         del self._got[got:]
         self._depths.clear()
@@ -424,6 +451,8 @@ class SqliteUnitOfWork:
             self._depths.pop(queue, None)
             return False
         self._got.append(seq)
+        self.counters.got.append(queue)
+        self.counters.got_us.append(now_us)
         if queue in self._depths:
             self._depths[queue] -= 1
         return True

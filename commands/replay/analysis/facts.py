@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from commands.broker.copies import Copies
 from commands.broker.core import EPOCH, Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.trace import Copies, Trace
+from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import (
     DeletePublication,
@@ -78,7 +79,7 @@ def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
         trace = Trace()
     operations = (traced.operation for traced in trace.operations)
     published = tuple(operation for operation in operations if isinstance(operation, PublishToTopic))
-    seen = _Seen(qmgr, arrival, outcome, published, trace.deliveries, trace.copies, *_program(arrival))
+    seen = _Seen(qmgr, arrival, outcome, published, trace.deliveries, outcome.copies, *_program(arrival))
     yield from _traffic(seen)
     yield from _topics(seen)
     yield from _subscriptions(seen)

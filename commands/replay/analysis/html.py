@@ -67,21 +67,23 @@ def _timeline(report: AnalysisReport) -> str:
     return key((_SHARES[name], name) for name in _OVER_TIME) + timeline(stretches, report.period_minutes)
 
 
-def _section(asked: Asked, found: Section, several: bool) -> str:
-    if not found.rows:
+def _section(asked: Asked, section: Section, several: bool) -> str:
+    if not section.rows:
         return f'<p class="none">{asked.nothing}</p>'
     names = shown_columns(asked, several)
     numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
     heads = [HEADS.get(name, name) for name in names]
-    rows = table(heads, ([cell_text(row[name], name) for name in names] for row in found.rows), numeric, found.count)
+    rows = table(
+        heads, ([cell_text(row[name], name) for name in names] for row in section.rows), numeric, section.count
+    )
     drawn = ""
     if asked.bar:
         share = _SHARES[asked.bar]
-        shown = [(_label(asked, row, several), _number(row, asked.bar)) for row in found.rows]
+        shown = [(_label(asked, row, several), _number(row, asked.bar)) for row in section.rows]
         drawn = bars([(label, [Share(number, asked.bar, share)]) for label, number in shown])
-    if not drawn and len(found.rows) <= MOST_BARS:
+    if not drawn and len(section.rows) <= MOST_BARS:
         return rows
-    return drawn + folded(f"Table: {len(found.rows):,} of {found.count:,}", rows)
+    return drawn + folded(f"Table: {len(section.rows):,} of {section.count:,}", rows)
 
 
 def _label(asked: Asked, row: Row, several: bool) -> str:

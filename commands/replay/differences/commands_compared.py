@@ -19,8 +19,10 @@ from rfh2.constants import (
     MQRC_TOPIC_NOT_ALTERABLE,
     MQRCCF_DUPLICATE_IDENTITY,
     MQRCCF_TOPIC_ERROR,
+    MQRCCF_UNKNOWN_STREAM,
     MQRCCF_WRONG_USER,
 )
+from streams.namelists import QUEUE_NAMELIST
 from streams.subscriptions import PublicationFormat, Subscription
 
 _NOT_ALTERABLE: Final = (MQRC_TOPIC_NOT_ALTERABLE, MQRC_SELECTOR_NOT_ALTERABLE)
@@ -35,6 +37,8 @@ def of_command(step: ComparedMessage) -> Explained:
     command = step.new.outcome.command or step.old.outcome.command
     if command is None or isinstance(command, DeletePublication):
         return None
+    if (unlisted := of_unlisted_stream(step)) is not None:
+        return unlisted
     found = _of_sub_point(command, step)
     if isinstance(command, Publish):
         return found or of_publisher(step)
@@ -66,6 +70,17 @@ def of_answers(step: ComparedMessage) -> Explained:
     if new == MQRCCF_WRONG_USER != old:
         return "D13", "what fits belongs to another user"
     return of_metatopics(command.topics) if meant is None else _by_identity(meant)
+
+
+def of_unlisted_stream(step: ComparedMessage) -> Explained:
+    """Whether version 7 does not know the stream, which is in no namelist: of a queue, or of a subscriber's command."""
+    old, new = step.old.outcome, step.new.outcome
+    if old.completion is not None and new.completion is None:
+        return "D34", f"{step.arrival.queue} is not in {QUEUE_NAMELIST}"
+    if new.reason == MQRCCF_UNKNOWN_STREAM != old.reason:
+        stream = None if new.command is None else new.command.stream_name
+        return "D34", f"stream {stream} is not in {QUEUE_NAMELIST}"
+    return None
 
 
 def of_publisher(step: ComparedMessage) -> Explained:

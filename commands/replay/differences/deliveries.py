@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 
+from commands.broker.forward import delivered_topic
 from commands.explain.reading import command_of
 from commands.model import Publish
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine
-from commands.replay.differences.subscribers import delivered_topic
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import Dlh
@@ -83,7 +83,7 @@ def _line(qmgr: str, queue: str, counts: Iterable[Sequence[int]]) -> DeliveryLin
 
 def marks_of(step: ComparedMessage) -> list[Mark]:
     """The deliveries that a message is, or leads to."""
-    if step.new.outcome.completion is None:
+    if step.new.outcome.completion is None and step.old.outcome.completion is None:
         captured = _captured(step)
         return [] if captured is None else [captured]
     return [*_put(step.old, Whose.OLD), *_put(step.new, Whose.NEW)]

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from commands.broker.forward import delivered_topic
 from commands.broker.puts import Outgoing
 from commands.model import RequestUpdate
 from commands.replay.differences.causes import NO_RULE, Cause, Causes
 from commands.replay.differences.model import Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.publications_compared import of_content, of_delivery
-from commands.replay.differences.subscribers import Key, delivered_topic, key_of
+from commands.replay.differences.subscribers import Key, key_of
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.context import Semantics
+from commands.broker.copies import Copies
 from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.stream_names import name_in_stream
-from commands.broker.trace import Copies, Trace
+from commands.broker.trace import Trace
 from commands.mqsc.broker import Broker
 from commands.replay.differences.subscribers import ForSubscriber, identity_of
 from streams.operations import (
@@ -48,9 +49,9 @@ class Observed:
         Deliveries that a refused command led to were never put.
         """
         trace = outcome.trace
-        if trace is None or not trace.copies:
+        if trace is None or not outcome.copies:
             trace = Trace()
-        deliveries, copies = trace.deliveries, trace.copies
+        deliveries, copies = trace.deliveries, outcome.copies
         command = outcome.command
         if not isinstance(command, ForSubscriber):
             return cls(outcome, deliveries, copies)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from commands.headers.registry import parse
 from commands.model import Command
-from commands.replay.differences.commands_compared import Explained, of_publisher
+from commands.replay.differences.commands_compared import Explained, of_publisher, of_unlisted_stream
 from commands.replay.differences.model import Change
 from commands.replay.differences.observe import ComparedMessage
 from rfh2.errors import QPubSubError
@@ -19,20 +19,20 @@ from streams.topic_strings import SEPARATOR, is_within
 
 def of_delivery(step: ComparedMessage, delivery: Delivery, change: Change) -> Explained:
     """Why one version alone delivers. change: GAINED or LOST."""
-    found = of_publisher(step)
-    if found is None and change is Change.GAINED:
-        found = _of_scope(delivery)
-    if found is None:
-        found = _of_place(delivery)
-    if found is None and delivery.from_retained:
-        found = _of_retained(delivery, change)
-    return found
+    explained = of_unlisted_stream(step) or of_publisher(step)
+    if explained is None and change is Change.GAINED:
+        explained = _of_scope(delivery)
+    if explained is None:
+        explained = _of_place(delivery)
+    if explained is None and delivery.from_retained:
+        explained = _of_retained(delivery, change)
+    return explained
 
 
 def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
     """Why both deliver, and not the same message. together: what version 6 put in one message with *old*."""
-    if (found := of_publisher(step)) is not None:
-        return found
+    if (explained := of_publisher(step)) is not None:
+        return explained
     if len(together) > 1:
         return "D11", "version 6 names all topics in one message"
     if together and together[0].subscription.sub_id != old.subscription.sub_id:
@@ -89,6 +89,11 @@ def _of_retained(delivery: Delivery, change: Change) -> Explained:
         return "D23", "version 6 has it deleted by an MQRFH2 publisher who put to a stream queue"
     if _is_mqrfh2(delivery):
         return "D23", "version 7 has it, or had it deleted, on the stream that its MQRFH2 publisher put to"
+    if delivery.publication.stream is None:
+        return (
+            "D33",
+            "version 7 had it deleted by a DeletePub of the other scope, or by one on a stream that it is in (D09)",
+        )
     return "D09", "version 7 had it deleted or replaced by way of another stream, or by an MQRFH2 publisher"
 
 

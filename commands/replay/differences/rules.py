@@ -1,4 +1,4 @@
-"""The differences between the versions that are known (guide 7.5, 8.5; migration sources 13), D01 to D32.
+"""The differences between the versions that are known (guide 7.5, 8.5; migration sources 13), D01 to D34.
 
 A rule explains puts that differ (PUTS), or is known by its sign in the capture (SIGN), or cannot be seen in a capture
 at all (ELSEWHERE). D03, and others that are listed for completeness, are the same in both.
@@ -61,6 +61,8 @@ _ADVICE: Final = {
     "D30": "keep to properties in a Filter: MQSUB selects by nothing else",
     "D31": "PSPROP of the subscription, where the subscriber is written anew",
     "D32": "keep the queued interface: MQSUB knows no identity sets",
+    "D33": "publish again what is to stay retained",
+    "D34": "the stream's queue in SYSTEM.QPUBSUB.QUEUE.NAMELIST, and a topic object of its name",
 }
 
 _P, _S, _E = Seen.PUTS, Seen.SIGN, Seen.ELSEWHERE
@@ -100,5 +102,7 @@ RULES: Final[dict[str, DifferenceRule]] = {
         _rule(30, _S, "filters on content", "everywhere", "where the header is MQRFH2"),
         _rule(31, _S, "publisher and subscriber with different headers", "converted", "as PSPROP says"),
         _rule(32, _S, "shared subscriptions (SubIdentity)", "their own reasons", "kept here; MQSUB has none of it"),
+        _rule(33, _P, "DeletePub of an MQRFH publisher", "what has its scope, local or not", "all that is retained"),
+        _rule(34, _P, "stream queue that the namelist lacks", "a stream", "not read"),
     )
 }

@@ -9,11 +9,9 @@ from commands.broker.core import Arrival
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Delivery
 from streams.patterns import written_topic
 from streams.subscribers import Identity
 from streams.subscriptions import MQCI_NONE, Subscription
-from streams.topic_strings import remove_prefix
 
 ForSubscriber: TypeAlias = RegisterSubscriber | DeregisterSubscriber | RequestUpdate
 """A command about subscriptions."""
@@ -34,11 +32,6 @@ def same(one: Subscription | None, other: Subscription | None) -> bool:
         return one is other
     placed = replace(other, sub_id=one.sub_id, created=one.created, topic_string=one.topic_string, prefix=one.prefix)
     return one == placed
-
-
-def delivered_topic(delivery: Delivery) -> str:
-    """The topic as it stands in the message to the subscriber."""
-    return remove_prefix(delivery.subscription.prefix, delivery.topic_string)
 
 
 def identity_of(command: ForSubscriber, arrival: Arrival, qmgr: str) -> Identity:

@@ -2,6 +2,7 @@
 
 from commands.replay.spark.decoded import decoded
 from commands.replay.spark.differing import Compared, differing
+from commands.replay.spark.file_transfers import agents, transfer_items, transfers
 from commands.replay.spark.schemas import CAPTURED, DECODED, DIFFERENCES, PUTS, READ, TRANSLATED, SchemaError
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.session import LOCAL, register, session
@@ -19,10 +20,13 @@ __all__ = [
     "Compared",
     "RepeatedSeqError",
     "SchemaError",
+    "agents",
     "decoded",
     "differing",
     "register",
     "replayed",
     "session",
+    "transfer_items",
+    "transfers",
     "translated",
 ]

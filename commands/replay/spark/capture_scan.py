@@ -124,16 +124,16 @@ def surveyed(
     for name in (_CONTROL, _RETAINING):
         (directory / name).mkdir(parents=True, exist_ok=True)
     raw = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, None))
-    found = _facts(spark, raw, setting)
+    facts_of_parts = _facts(spark, raw, setting)
     clocks: Clocks = {}
-    for number, facts in enumerate(found):
+    for number, facts in enumerate(facts_of_parts):
         for qmgr, clock in facts["clocks"].items():
             clocks.setdefault(qmgr, {})[number] = Clock(*clock)
-    expiring = {qmgr for facts in found for qmgr in facts["expiring"]}
+    expiring = {qmgr for facts in facts_of_parts for qmgr in facts["expiring"]}
     count = len(starts) - 1
     if setting.expires:
         firsts: dict[str, int] = {}
-        for facts in found:
+        for facts in facts_of_parts:
             firsts = {**facts["firsts"], **firsts}
         setting = setting.beginning(firsts)
     begins = begins_of(clocks, count) if files.timeless else None

@@ -10,6 +10,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2.constants import MQAT_BROKER, MQFMT_DEAD_LETTER_HEADER, MQFMT_RF_HEADER_2, MQMT_REQUEST, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
 from rfh2.mqmd import Mqmd
+from streams.namelists import QUEUE_NAMELIST, Namelist
 from tests.commands.scenario import CORREL_ID, MSG_ID, Received, Scenario, dlh_queue, psc, rfh2_message
 
 
@@ -122,7 +123,7 @@ def test_what_is_no_command_on_a_command_queue_is_a_dead_letter(world: Scenario)
 CHARACTERS = [
     ("ascii", {"coded_char_set_id": 819}, (819, 819)),
     ("utf-8", {"coded_char_set_id": 1208}, (1208, 1208)),
-    ("unknown", {"coded_char_set_id": 0}, (0, 0)),
+    ("unknown", {"coded_char_set_id": 0}, (1208, 1208)),
     ("ascii-descriptor-of-EBCDIC-data", {"coded_char_set_id": 500}, (819, 500)),
     ("ascii-descriptor-of-UTF-16-data", {"coded_char_set_id": 1200}, (819, 1200)),
     ("EBCDIC-descriptor", {"coded_char_set_id": 500, "charset": "cp500"}, (500, 500)),
@@ -141,6 +142,7 @@ def test_the_mqdlh_is_in_the_ccsid_of_the_descriptor(
 
 def test_a_queue_of_a_capture_may_have_an_impossible_name(world: Scenario) -> None:
     queue = "Łąka " * 20
+    world.objects.put(Namelist(QUEUE_NAMELIST, (queue,)))
     (letter,) = world.register("a", queue=queue, request=False).puts
     assert letter.put.reason == 3079
     assert dlh_queue(letter) == "??ka ??ka ??ka ??ka ??ka ??ka ??ka ??ka ??ka ??k"

@@ -129,6 +129,7 @@ PERSISTENCE = [
 ]
 
 
+# docs/conformance.md: APP-7
 @pytest.mark.parametrize(
     ("option", "published", "queue_default", "delivered"), [r[1:] for r in PERSISTENCE], ids=[r[0] for r in PERSISTENCE]
 )

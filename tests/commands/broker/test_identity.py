@@ -9,6 +9,7 @@ import pytest
 from tests.commands.scenario import CORREL_ID, Result, Scenario, done, refused
 
 NAME = ("SubName", "S")
+OWNER = ("UserId", "app1")
 VARIABLE = ["VariableUserId"]
 
 
@@ -186,15 +187,15 @@ def test_7_5_another_user_may_have_the_same_identity(world: Scenario, old_world:
     done(world.register("a", user="app2"))
     assert [subscription.user for subscription in world.subscriptions] == ["app1", "app2"]
     assert world.publish("a").queues == ["REPLY.Q", "REPLY.Q"]
-    refused(old_world.register("a", user="app2"), 3078)
-    refused(old_world.register("b", user="app2"), 3078)
+    refused(old_world.register("a", user="app2"), 3078, OWNER)
+    refused(old_world.register("b", user="app2"), 3078, OWNER)
 
 
 def test_7_5_version_6_ties_an_identity_to_its_user_until_that_user_lets_others_in(old_world: Scenario) -> None:
     old_world.register("a", user="app1")
     done(old_world.register("a", user="app1"))
     done(old_world.register("b", user="app1"))
-    refused(old_world.register("c", user="app2"), 3078)
+    refused(old_world.register("c", user="app2"), 3078, OWNER)
     for topic in ("a", "b"):
         done(old_world.register(topic, options=VARIABLE, user="app1"))
     done(old_world.register("c", user="app2"))
@@ -260,6 +261,7 @@ def test_6_7_2_suitable_authority_is_needed_without_a_name_too(world: Scenario) 
     refused(world.deregister("a", options=VARIABLE, user="app2"), 3081, ("Topic", "a"))
 
 
+# docs/conformance.md: SEC-8
 def test_6_7_4_variableuserid_of_another_user_alters_and_takes_over(world: Scenario) -> None:
     register_variable(world)
     done(world.register("a", options=["VariableUserId", "Local"], user="app2"))
@@ -312,12 +314,12 @@ def test_6_7_4_the_option_goes_when_it_is_not_said_again_and_the_user_is_fixed(w
     done(world.register("a", options=["Local"], tags=[NAME], user="app2"))
     assert (world.subscription("S").user, world.subscription("S").options.variable_user_id) == ("app2", False)
     assert by_name("RegSub", world).outcome.completion == "ok"
-    refused(world.register("a", tags=[NAME], user="app1"), 3078, NAME)
+    refused(world.register("a", tags=[NAME], user="app1"), 3078, NAME, ("UserId", "app2"))
 
 
 def test_6_7_4_only_its_own_user_may_add_the_option(world: Scenario) -> None:
     world.register("a", tags=[NAME], user="app1")
-    refused(world.register("a", options=VARIABLE, tags=[NAME], user="app2"), 3078, NAME)
+    refused(world.register("a", options=VARIABLE, tags=[NAME], user="app2"), 3078, NAME, OWNER)
     done(world.register("a", options=VARIABLE, tags=[NAME], user="app1"))
     assert world.subscription("S").options.variable_user_id
 

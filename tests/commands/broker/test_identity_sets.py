@@ -58,6 +58,8 @@ def test_6_7_4_joining(
     result = join(world, identity, option)
     if reason is None:
         done(result)
+    elif reason == 3157:
+        warned(result, Answer(3157, (("SubIdentity", identity),)))
     else:
         refused(result, reason, ("SubIdentity", identity))
     subscription = world.subscription("S")
@@ -73,6 +75,22 @@ def test_6_7_4_a_new_subscription_may_be_joined_at_once(world: Scenario) -> None
 def test_6_7_7_3154_an_identity_that_neither_is_a_member_nor_joins(exists: bool) -> None:
     world = joined([]) if exists else Scenario()
     refused(join(world, "A", None), 3154, ("SubIdentity", "A"))
+
+
+def test_3157_is_a_warning_and_the_rest_of_the_command_is_done() -> None:
+    """IBM MQ, reason code 3157: the command completed."""
+    world = joined([("A", SHARED)])
+    result = join(world, "A", SHARED, "Local", "FullResp")
+    warned(result, Answer(3157, (("SubIdentity", "A"),)))
+    assert ("Topic", "a") in result.response.attributes
+    assert world.subscription("S").options.local
+
+
+def test_3157_of_several_topics_says_which(world: Scenario) -> None:
+    world.register("a", options=[SHARED], tags=[("SubIdentity", "A")])
+    result = world.register("a", "b", options=[SHARED], tags=[("SubIdentity", "A")])
+    warned(result, Answer(3157, (("Topic", "a"), ("SubIdentity", "A"))))
+    assert len(world.subscriptions) == 2
 
 
 # Altering

@@ -24,6 +24,7 @@ def test_the_shipped_capture_is_what_its_program_makes() -> None:
     assert CAPTURE.read_text() == as_lines(capture())
 
 
+# docs/conformance.md: OLD-18
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_replayed_twice_it_equals_the_golden_puts_byte_for_byte(tmp_path: Path, semantics: str) -> None:
     for name in ("once.jsonl", "twice.jsonl"):

@@ -10,7 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue
+from commands.explain.build import CommandSpec, command_message
+from commands.mqsc.broker import Broker
+from rfh2.mqmd import Mqmd
 from rfh2.pcf_names import MQCACF_TOPIC
 from rfh2.pcf_parameters import Cfst
 from streams.namelists import QUEUE_NAMELIST, Namelist
@@ -242,10 +245,10 @@ def test_d13_an_identity_belongs_to_one_user(v6: OlderScenario, v7: OlderScenari
 
 @pytest.mark.parametrize("word", ["DeregSub", "ReqUpdate"])
 def test_d13_what_another_user_registered(v6: OlderScenario, v7: OlderScenario, word: str) -> None:
-    for world, reason in ((v6, 3078), (v7, 3151)):
+    for world, reason, owner in ((v6, 3078, (("MQPSUserId", "app2"),)), (v7, 3151, ())):
         rfh1_subscribe(world, "a", user="app2")
         (group,) = rfh1_groups(world.rfh1(f"MQPSCommand {word} MQPSTopic a").response)
-        assert (group.comp_code, group.reason, group.details) == (2, reason, (("MQPSTopic", "a"),))
+        assert (group.comp_code, group.reason, group.details) == (2, reason, (("MQPSTopic", "a"), *owner))
 
 
 def test_d13_variable_user_id_opens_it(v6: OlderScenario) -> None:
@@ -329,4 +332,90 @@ def test_d32_codes_of_identity_sets_are_kept(v6: OlderScenario, v7: OlderScenari
                 ("B", "JoinExcl"),
             )
         ]
-        assert answers == [("ok", None), ("error", 3157), ("ok", None), ("error", 3155)]
+        assert answers == [("ok", None), ("warning", 3157), ("ok", None), ("error", 3155)]
+
+
+# D33: DeletePub and the scope of what is retained
+
+DELETED = [
+    ("local-by-local", "Local", "Local", [], []),
+    ("global-by-local", "", "Local", ["a"], []),
+    ("local-by-global", "Local", "", ["a"], []),
+    ("global-by-global", "", "", [], []),
+]
+
+
+@pytest.mark.parametrize(
+    ("published", "deleted", "old", "new"), [row[1:] for row in DELETED], ids=[row[0] for row in DELETED]
+)
+def test_6_7_1_d33_an_mqrfh_deletepub_took_what_has_its_scope(
+    v6: OlderScenario, v7: OlderScenario, published: str, deleted: str, old: list[str], new: list[str]
+) -> None:
+    for world, left in ((v6, old), (v7, new)):
+        options = "MQPSPubOpts RetainPub" + (f" MQPSRegOpts {published}" if published else "")
+        world.rfh1(f"MQPSCommand Publish MQPSTopic a {options}", queue=DEFAULT_STREAM)
+        scope = f" MQPSDelOpts {deleted}" if deleted else ""
+        world.rfh1(f"MQPSCommand DeletePub MQPSTopic a{scope}", queue=DEFAULT_STREAM)
+        assert world.retained == left
+
+
+def test_6_7_1_d33_an_mqrfh2_deletepub_takes_both(v6: OlderScenario) -> None:
+    for options in ([], ["Local"]):
+        v6.publish("a", options=["RetainPub"])
+        v6.delete("a", options=options)
+        assert v6.retained == []
+
+
+# D34: a queue was a stream without standing in a namelist
+
+
+def test_6_5_4_d34_a_queue_that_is_defined_was_a_stream(v6: OlderScenario, v7: OlderScenario) -> None:
+    for world in (v6, v7):
+        world.objects.put(LocalQueue("SCORES"))
+    registered = [
+        world.rfh1("MQPSCommand RegSub MQPSTopic a MQPSStreamName SCORES MQPSQName S.Q", queue=CONTROL_QUEUE)
+        for world in (v6, v7)
+    ]
+    published = [world.rfh1("MQPSCommand Publish MQPSTopic a", queue="SCORES") for world in (v6, v7)]
+    assert [outcome(result) for result in registered] == [("ok", None), ("error", 3082)]
+    assert [result.queues for result in published] == [["S.Q"], []]
+    assert published[1].outcome.completion is None
+
+
+@pytest.mark.parametrize("queue", ["NOWHERE", "SYSTEM.DEAD.LETTER.QUEUE", "QM2"])
+def test_6_5_4_d34_other_queues_were_none(v6: OlderScenario, queue: str) -> None:
+    v6.objects.put(LocalQueue("QM2", transmission=True))
+    registered = v6.rfh1(f"MQPSCommand RegSub MQPSTopic a MQPSStreamName {queue}", queue=CONTROL_QUEUE)
+    assert outcome(registered) == ("error", 3082)
+    assert v6.rfh1("MQPSCommand Publish MQPSTopic a", queue=queue).outcome.completion is None
+
+
+@pytest.mark.parametrize(
+    ("md", "body"), [(Mqmd(format="MQSTR"), b"hello"), (Mqmd(format="MQHRF"), b"RFH nonsense")], ids=["data", "damaged"]
+)
+def test_6_5_4_d34_what_is_no_publication_makes_no_stream(v6: OlderScenario, md: Mqmd, body: bytes) -> None:
+    v6.objects.put(LocalQueue("APP.Q"))
+    result = v6.put("APP.Q", md.encode(), body)
+    assert (result.puts, result.outcome.completion) == ([], None)
+
+
+def test_6_5_4_d34_version_6_definitions_alone_set_a_session_up() -> None:
+    """As IBM's own samples come: a script that defines the stream's queue, and programs that name it."""
+    broker = Broker("QM1", "DEFINE QLOCAL(SCORES) DEFPSIST(YES)\nDEFINE QLOCAL(RESULTS)\n", "v6")
+    stream = {"StreamName": "SCORES"}
+    mqmd = Mqmd(reply_to_q="RESULTS", msg_type=1)
+    wanted = [
+        CommandSpec("RegPub", ("Sport/*",), tags=stream, rfh1=True, mqmd=mqmd),
+        CommandSpec("RegSub", ("Sport/*",), tags=stream, rfh1=True, mqmd=mqmd),
+        CommandSpec("Publish", ("Sport/Goal",), tags=stream, rfh1=True, data="1:0", queue="SCORES"),
+        CommandSpec("DeletePub", ("Sport/Goal",), tags=stream, rfh1=True, queue="SCORES", mqmd=mqmd),
+        CommandSpec("DeregSub", ("Sport/*",), tags=stream, rfh1=True, mqmd=mqmd),
+    ]
+    puts = [put for each in wanted for put in broker.handle(command_message(each))]
+    assert [(put.kind, put.completion) for put in puts] == [
+        ("response", "ok"),
+        ("response", "ok"),
+        ("publication", None),
+        ("response", "ok"),
+        ("response", "ok"),
+    ]

@@ -39,6 +39,7 @@ PREFIXES = [
 ]
 
 
+# docs/conformance.md: DEL-2
 @pytest.mark.parametrize(("queue", "topic"), [row[1:] for row in PREFIXES], ids=[row[0] for row in PREFIXES])
 def test_6_1_where_a_publication_lies(sport: Scenario, queue: str, topic: str) -> None:
     sport.publish("Soccer/Results", queue=queue, options=["RetainPub"])
@@ -79,21 +80,39 @@ def test_6_7_7_3079_not_on_the_control_queue(sport: Scenario, word: str) -> None
     refused(sport.command(word, ("Topic", "a"), queue=CONTROL_QUEUE), 3079, ("Command", word))
 
 
+# docs/conformance.md: DEREG-1
 @pytest.mark.parametrize("queue", [DEFAULT_STREAM, "Sport"])
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_7_3079_not_on_a_stream_queue(sport: Scenario, word: str, queue: str) -> None:
     refused(sport.command(word, ("Topic", "a"), queue=queue), 3079, ("Command", word))
 
 
-@pytest.mark.parametrize("word", ["RegSub", "Publish"])
-def test_6_7_7_3079_a_program_that_puts_a_command_elsewhere(sport: Scenario, word: str) -> None:
-    refused(sport.command(word, ("Topic", "a"), queue="SOME.Q"), 3079, ("Command", word))
+@pytest.mark.parametrize("word", ["RegSub", "Publish", "DeletePub"])
+def test_6_5_4_a_command_on_a_queue_that_nobody_reads_stays_there(sport: Scenario, word: str) -> None:
+    result = sport.command(word, ("Topic", "a"), queue="SOME.Q")
+    assert (result.puts, result.outcome.completion) == ([], None)
+    assert result.outcome.why == (
+        "not processed: SOME.Q is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST. "
+        "If it is a stream queue, add it with ALTER NAMELIST"
+    )
 
 
-def test_a_stream_has_to_stand_in_the_namelist(sport: Scenario) -> None:
+def test_6_5_4_a_stream_has_to_stand_in_the_namelist(sport: Scenario) -> None:
     sport.objects.put(LocalQueue("Business"))
     sport.objects.put(TopicObject("Business", "Business"))
-    refused(sport.publish("a", queue="Business", request=True), 3079, ("Command", "Publish"))
+    sport.register("Business/a")
+    before = sport.publish("a", queue="Business", request=True)
+    sport.objects.put(Namelist(QUEUE_NAMELIST, ("Sport", "Business")))
+    after = sport.publish("a", queue="Business", request=True)
+    assert (before.puts, before.outcome.completion) == ([], None)
+    assert [received.put.kind for received in after.puts] == ["publication", "response"]
+
+
+def test_without_the_namelist_the_default_stream_alone_is_read(sport: Scenario) -> None:
+    del sport.objects.namelists[QUEUE_NAMELIST]
+    sport.register("a")
+    assert sport.publish("a").outcome.completion == "ok"
+    assert sport.publish("a", queue="Sport").outcome.completion is None
 
 
 ELSEWHERE = [

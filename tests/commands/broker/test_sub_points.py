@@ -23,6 +23,7 @@ def exchange(world: Scenario) -> Scenario:
     return world
 
 
+# docs/conformance.md: MB-5
 def test_6_2_a_publication_reaches_its_own_point_alone(exchange: Scenario) -> None:
     exchange.register(SPOT, tags=[USD], reply_to="USD.Q")
     exchange.register(SPOT, tags=[GBP], reply_to="GBP.Q")
@@ -58,6 +59,7 @@ def test_6_5_6_wildcards_from_outside_are_blocked(exchange: Scenario) -> None:
     assert exchange.publish(SPOT, tags=[USD]).queues == ["USD.Q"]
 
 
+# docs/conformance.md: REG-5, MB-4
 @pytest.mark.parametrize("point", ["EUR", "usd", "SUBPOINT.2", DEFAULT_SUB_POINT])
 def test_6_2_3072_the_name_has_to_match_a_point(exchange: Scenario, point: str) -> None:
     tag = ("SubPoint", point)
@@ -121,3 +123,10 @@ def test_2_5_1_the_whole_topic_string_may_have_10240_characters(exchange: Scenar
     refused(result, 3072, ("Topic", too_long))
     refused(exchange.register("a", too_long, tags=[USD]), 3072, ("Topic", too_long))
     assert exchange.retained == []
+
+
+def test_6_2_a_topic_that_is_the_prefix_itself_is_told_whole(exchange: Scenario) -> None:
+    """``#`` on subscription point USD matches topic USD too; no subscriber is told a topic without characters."""
+    exchange.register("#", tags=[USD])
+    assert exchange.publish("USD").topics == ["USD"]
+    assert exchange.publish("USD/a").topics == ["a"]

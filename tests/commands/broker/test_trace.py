@@ -150,7 +150,7 @@ def test_tracing_changes_nothing_and_accounts_for_every_publication(
         trace = seen.trace
         assert trace is not None
         publications = [put for put in seen.puts if put.kind is PutKind.PUBLICATION]
-        assert [copies[0].subscription.dest_queue for copies in trace.copies] == [put.queue for put in publications]
+        assert [copies[0].subscription.dest_queue for copies in seen.copies] == [put.queue for put in publications]
         for one in trace.operations:
             if isinstance(one.operation, PublishToTopic):
                 given_to = {each.subscription.sub_id for each in one.deliveries}

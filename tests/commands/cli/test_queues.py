@@ -22,6 +22,7 @@ from rfh2.mqmd import Mqmd
 
 MD = Mqmd(
     msg_type=1,
+    coded_char_set_id=819,
     priority=3,
     persistence=1,
     msg_id=b"\1" * 24,

@@ -9,8 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
+from commands.explain.build import CommandSpec, command_message
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
+from rfh2 import Mqmd
 from tests.commands.results_service import FIXTURE, capture
 
 CAPTURE = FIXTURE / "capture.jsonl"
@@ -52,6 +54,7 @@ def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
     ]
 
 
+# docs/conformance.md: QM-12
 def test_a_second_processor_is_refused_by_name(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
         result = _run(home, "run", "-m", "QM1", "--once")
@@ -100,6 +103,25 @@ def test_replay_with_a_setup_that_fails_names_its_line(tmp_path: Path) -> None:
 def test_replay_transcript_says_who_received_what(tmp_path: Path) -> None:
     result = _run(tmp_path, "replay", "--input", str(CAPTURE), "--output", str(tmp_path / "p.jsonl"), "--transcript")
     assert "      -> SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in result.stdout
+
+
+def test_6_5_4_a_replay_says_what_nobody_reads(tmp_path: Path) -> None:
+    message = command_message(CommandSpec("Publish", ("a",), data="x", queue="SCORES"))
+    (tmp_path / "in.jsonl").write_text(message.model_dump_json() + "\n")
+    result = _run(tmp_path, "replay", "--input", str(tmp_path / "in.jsonl"), "--output", str(tmp_path / "p.jsonl"))
+    assert (result.exit_code, (tmp_path / "p.jsonl").read_text()) == (0, "")
+    assert "1 messages on SCORES not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in result.stderr
+
+
+@pytest.mark.parametrize(("psmode", "noted"), [("COMPAT", True), ("DISABLED", True), ("ENABLED", False)])
+def test_6_3_a_replay_says_that_psmode_does_not_count(tmp_path: Path, psmode: str, noted: bool) -> None:
+    message = command_message(CommandSpec("RegSub", ("a",), mqmd=Mqmd(msg_type=1, reply_to_q="R")))
+    (tmp_path / "in.jsonl").write_text(message.model_dump_json() + "\n")
+    (tmp_path / "s.mqsc").write_text(f"ALTER QMGR PSMODE({psmode})\n")
+    files = ("--input", str(tmp_path / "in.jsonl"), "--output", str(tmp_path / "p.jsonl"))
+    result = _run(tmp_path, "replay", *files, "--setup", str(tmp_path / "s.mqsc"))
+    assert (f"PSMODE({psmode}) of the setup is not looked at" in result.stderr) is noted
+    assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 1
 
 
 def test_the_former_name_of_transcript_gives_the_same(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_status_shows_depths_and_the_last_processor(home: Path) -> None:
     assert [error["reason"] for error in after["processor"]["last_errors"]] == [3073]
     shown = _run(home, "status", "-m", "QM1").stdout
     there = sum('"queue":"RESULTS.SERVICE"' in line for line in (FIXTURE / "puts.jsonl").read_text().splitlines())
-    assert re.search(rf"^ +{there} +\d+ s  RESULTS.SERVICE$", shown, re.MULTILINE)
+    assert re.search(rf"^ +{there} +\d+ s +{there} +0  RESULTS.SERVICE$", shown, re.MULTILINE)
     assert "No processor is running; the last one did 26 commands, 16 publications" in shown
 
 
@@ -119,7 +119,7 @@ def test_status_of_a_processor_at_work_and_of_one_that_waits(home: Path) -> None
             process.wait(20)
     assert (at_work["running"], at_work["pid"], at_work["waiting"]) == (True, process.pid, None)
     assert f"Processor {process.pid} since" in waiting
-    assert "It waits since" in waiting
+    assert "Waiting since" in waiting
     assert "queue RESULTS.SERVICE: putting is inhibited (reason 2051); the dead-letter queue does not" in waiting
     assert "commands wait, the first for" in waiting
 
@@ -221,3 +221,18 @@ LINKS = [
 @pytest.mark.parametrize(("state", "line"), LINKS, ids=["connected", "waiting"])
 def test_the_link_to_a_topic_tree_is_shown(state: dict[str, Any], line: str) -> None:
     assert _link_line({"since": "2026-01-01T00:00:00Z", **state}) == line
+
+
+def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -> None:
+    body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>a</Topic></psc>"),)).encode()
+    ours = Mqmd(format="MQHRF2", put_appl_type=26).encode()
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.put("SCORES", Mqmd(format="MQHRF2").encode(), body)
+        unit.put("SUB.Q", ours, body)
+        unit.put("APP.Q", None, b"data")
+    shown = _run(home, "status", "-m", "QM1").stdout
+    assert (
+        "SCORES  (not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST. "
+        "If it is a stream queue, add it with ALTER NAMELIST)" in shown
+    )
+    assert {name for name, row in _status(home)["queues"].items() if row["not_read"]} == {"SCORES"}

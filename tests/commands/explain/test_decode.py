@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.consequences import consequences
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, view
@@ -310,3 +311,49 @@ def test_messages_of_other_programs(path: Path) -> None:
     ran = run("decode", str(path))
     assert ran.code == 0
     assert "RegSub: PUBOUT on DebugQM subscribes to $topictree/topiccat/topic; options PersAsPub" in ran.out
+
+
+STREAM_SETUP = """
+DEFINE QLOCAL(SCORES)
+DEFINE TOPIC(SCORES) TOPICSTR('Scores')
+ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SCORES)
+"""
+
+
+def test_explain_says_that_nobody_reads_a_stream_that_the_namelist_lacks(tmp_path: Path) -> None:
+    script = tmp_path / "streams.mqsc"
+    script.write_text(STREAM_SETUP)
+    text = line(PSC, queue="SCORES")
+    without = run("decode", "--brief", "--explain", stdin=text).out
+    with_setup = run("decode", "--brief", "--explain", "--setup", str(script), stdin=text).out
+    assert "  not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in without
+    assert "On a queue manager on which nothing was done yet but --setup:\n  completion ok" in with_setup
+    assert "topic string 'Scores/a/b'" in with_setup
+
+
+def test_setup_is_for_explain(tmp_path: Path) -> None:
+    script = tmp_path / "streams.mqsc"
+    script.write_text(STREAM_SETUP)
+    assert run("decode", "--setup", str(script), stdin=line(PSC)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problems"),
+    [
+        ({"queue": "SCORES", "tags": {"StreamName": "SCORES"}}, []),
+        ({"queue": "SCORES", "tags": {"StreamName": "OTHER"}}, ["refused-command"]),
+        ({"queue": "", "tags": {"StreamName": "SCORES"}}, []),
+        ({"queue": "SYSTEM.BROKER.CONTROL.QUEUE", "tags": {"StreamName": "SCORES"}}, ["wrong-queue"]),
+    ],
+    ids=["its-own", "of-another-queue", "no-queue-is-known", "on-the-control-queue"],
+)
+def test_6_7_7_3075_a_publication_is_looked_at_on_its_own_queue(wanted: dict[str, Any], problems: list[str]) -> None:
+    """Which queues are streams no capture says; a program that names the stream that it puts to is right."""
+    message = command_message(CommandSpec("Publish", ("a",), rfh1=True, data="x", **wanted))
+    found = explained(message.model_copy(update={"queue": wanted["queue"]}))
+    assert [problem.code for problem in found.problems] == problems
+
+
+def test_the_data_of_a_publication_in_pcf_is_what_is_behind_its_parameters() -> None:
+    message = command_message(CommandSpec("Publish", ("a/b",), pcf=True, data="fifteen letters"))
+    assert "publishes 15 bytes on a/b" in run("decode", "--brief", stdin=message.model_dump_json() + "\n").out

@@ -210,6 +210,22 @@ CASES: list[tuple[str, Callable[[], CapturedMessage], list[tuple[str, int]]]] = 
     ("6.7-unknown-command", lambda: put(psc("Frob")), [("unknown-command", 45)]),
     ("6.7-no-command-tag", lambda: put("<psc><Topic>a</Topic></psc>"), [("missing-command", PSC)]),
     ("6.7-unknown-tag", lambda: put(psc("RegSub", "<Topic>a</Topic><Colour>1</Colour>")), [("unknown-tag", 86)]),
+    (
+        "6.7-tag-of-a-program",
+        lambda: put(PUB.replace("</psc>", "<UNIQUE_CONNECTION_ID>41</UNIQUE_CONNECTION_ID></psc>")),
+        [],
+    ),
+    (
+        "6.7-tag-that-is-a-slip",
+        lambda: put(PUB.replace("</psc>", "<PubOpts>2</PubOpts></psc>")),
+        [("passed-on-tag", 87)],
+    ),
+    ("6.7-sum-of-options", lambda: put(psc("RegSub", "<Topic>a</Topic><RegOpt>66560</RegOpt>")), []),
+    (
+        "6.7-unknown-bit",
+        lambda: put(psc("RegSub", "<Topic>a</Topic><RegOpt>4194304</RegOpt>")),
+        [("unknown-option", 86)],
+    ),
     ("6.7-misplaced-tag", lambda: put(psc("RegSub", "<Topic>a</Topic><PubTime>1</PubTime>")), [("misplaced-tag", 86)]),
     (
         "6.7-repeated-tag",

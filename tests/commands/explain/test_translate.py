@@ -259,6 +259,7 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
     )
 
 
+# docs/conformance.md: MIG-7
 @settings(max_examples=40, deadline=None)
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
@@ -374,6 +375,7 @@ def words_taken(word: str) -> set[str]:
     ) - {"None"}
 
 
+# docs/conformance.md: APP-6, MIG-5
 @pytest.mark.parametrize("word", COMMANDS)
 def test_every_option_has_its_row(word: str) -> None:
     assert words_taken(word) == OPTIONS[word].keys()
@@ -396,6 +398,7 @@ PRINTED: dict[str, dict[int, int | None]] = {
 }
 
 
+# docs/conformance.md: MIG-6
 @pytest.mark.parametrize("word", PRINTED)
 def test_reasons_are_those_that_the_guide_prints(word: str) -> None:
     assert REASONS[word] | PRINTED[word] == REASONS[word]

@@ -116,6 +116,8 @@ def steps(draw: st.DrawFn) -> Step:
 def test_the_same_commands_come_to_the_same(semantics: str, script: list[Step]) -> None:
     worlds = [OlderScenario(semantics) for _ in range(3)]
     for step in script:
+        if semantics == "v6" and step.word == "DeletePub":
+            continue  # what is local is told apart by the older headers alone (test_semantics_v6, D33)
         by_psc, by_rfh1, by_pcf = (
             put(world, step) for put, world in zip((in_psc, in_rfh1, in_pcf), worlds, strict=True)
         )

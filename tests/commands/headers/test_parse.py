@@ -228,7 +228,15 @@ BAD: list[tuple[str, str, int, tuple[tuple[str, str], ...]]] = [
     ("6.7.7-3083-JoinExcl-in-DeregSub", psc(DEREG + "<RegOpt>JoinExcl</RegOpt>"), 3083, (("RegOpt", "JoinExcl"),)),
     ("6.7.7-3083-Local-in-ReqUpdate", psc(REQ + "<RegOpt>Local</RegOpt>"), 3083, (("RegOpt", "Local"),)),
     ("6.7.7-3083-Anon-is-for-MQRFH", psc(REG + "<RegOpt>Anon</RegOpt>"), 3083, (("RegOpt", "Anon"),)),
-    ("6.7.7-3083-no-number", psc(REG + "<RegOpt>33</RegOpt>"), 3083, (("RegOpt", "33"),)),
+    ("6.7.7-3083-unknown-bit", psc(REG + "<RegOpt>4194305</RegOpt>"), 3083, (("RegOpt", "4194305"),)),
+    ("6.7.7-3083-sum-with-DeregAll", psc(REG + "<RegOpt>65</RegOpt>"), 3083, (("RegOpt", "65"),)),
+    ("6.7.7-3083-sum-of-JoinExcl", psc(DEREG + "<RegOpt>262144</RegOpt>"), 3083, (("RegOpt", "262144"),)),
+    ("6.7.7-3083-negative", psc(REG + "<RegOpt>-1</RegOpt>"), 3083, (("RegOpt", "-1"),)),
+    ("6.7.7-3083-two-sums-in-one", psc(REG + "<RegOpt>1 4</RegOpt>"), 3083, (("RegOpt", "1 4"),)),
+    ("6.7.7-3083-endless", psc(REG + f"<RegOpt>{'1' * 99}</RegOpt>"), 3083, (("RegOpt", "1" * 99),)),
+    ("6.7.7-3083-other-digits", psc(REG + "<RegOpt>\u0661</RegOpt>"), 3083, (("RegOpt", "\u0661"),)),
+    ("6.7.7-3084-unknown-bit", psc(PUB + "<PubOpt>64</PubOpt>"), 3084, (("PubOpt", "64"),)),
+    ("6.7.7-3087-unknown-bit", psc(DEL + "<DelOpt>1</DelOpt>"), 3087, (("DelOpt", "1"),)),
     ("6.7.4-3083-AddName-without-SubName", psc(REG + "<RegOpt>AddName</RegOpt>"), 3083, (("RegOpt", "AddName"),)),
     (
         "6.7.2-3083-LeaveOnly-without-SubIdentity",
@@ -335,6 +343,7 @@ def test_broken_text_is_a_decode_error_at_its_place(text: str, offset: int, code
     assert (caught.value.offset, caught.value.code, caught.value.reason) == (offset, code, reason)
 
 
+# docs/conformance.md: HDR-4
 def test_a_message_without_mqrfh2_holds_no_command() -> None:
     with pytest.raises(DecodeError) as caught:
         parse(decode(b"hello", Mqmd(format="MQSTR")))

@@ -112,7 +112,7 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
         after("MQPSCommand RegSub MQPSTopic a")("MQPSCommand ReqUpdate MQPSTopic a"),
         A,
     ),
-    (3078, "name-of-another-user", puts(NAMED, before=NAMED), (("MQPSSubName", "S"),)),
+    (3078, "name-of-another-user", puts(NAMED, before=NAMED), (("MQPSSubName", "S"), ("MQPSUserId", "app2"))),
     (3079, "queue", puts("MQPSCommand RegSub MQPSTopic a", queue=SPORT), (("MQPSCommand", "RegSub"),)),
     (
         3080,
@@ -171,10 +171,10 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
         after(JOINED + "JoinExcl")(f"{NAMED} MQPSSubIdentity me MQPSRegOpts JoinShared"),
         (("MQPSSubIdentity", "me"),),
     ),
-    (3157, "joined", after(JOINED + "JoinExcl")(JOINED + "JoinExcl"), (("MQPSSubIdentity", "other"),)),
 ]
 
 
+# docs/conformance.md: OLD-15
 @pytest.mark.parametrize(
     ("reason", "provoke", "details"),
     [(reason, provoke, details) for reason, _, provoke, details in REASONS],
@@ -182,6 +182,16 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
 )
 def test_reason(reason: int, provoke: Provoke, details: Pairs) -> None:
     rfh1_refused(provoke(OlderScenario()), reason, *details)
+
+
+def test_3157_is_a_warning() -> None:
+    result = after(JOINED + "JoinExcl")(JOINED + "JoinExcl MQPSRegOpts FullResp")
+    (group,) = rfh1_groups(result(OlderScenario()).response)
+    assert (group.comp_code, group.reason) == (1, 3157)
+    assert [detail for detail in group.details if detail[0] in ("MQPSTopic", "MQPSSubIdentity")] == [
+        ("MQPSSubIdentity", "other"),
+        ("MQPSTopic", "a"),
+    ]
 
 
 def test_every_reason_has_its_constant_as_text() -> None:
@@ -196,7 +206,7 @@ def test_3078_version_6_ties_an_identity_to_its_user() -> None:
     world = OlderScenario("v6")
     rfh1_done(world.rfh1("MQPSCommand RegSub MQPSTopic a", user="app2"))
     result = world.rfh1("MQPSCommand RegSub MQPSTopic b")
-    assert [(group.comp_code, group.reason) for group in rfh1_groups(result.response)] == [(2, 3078)]
+    rfh1_refused(result, 3078, ("MQPSUserId", "app2"))
 
 
 def test_3070_what_a_deleted_broker_leaves_is_a_dead_letter() -> None:

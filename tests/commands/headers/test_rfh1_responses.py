@@ -130,7 +130,7 @@ def test_a_value_that_the_programs_code_page_lacks_is_told_with_question_marks(w
     name = "прогноз"
     world.register("a", tags=[("SubName", name)], user="app2")
     result = world.rfh1(f"MQPSCommand RegSub MQPSTopic a MQPSSubName {name}", codec="utf-8", coded_char_set_id=1208)
-    rfh1_refused(result, 3078, ("MQPSSubName", name))
+    rfh1_refused(result, 3078, ("MQPSSubName", name), ("MQPSUserId", "app2"))
     world.rfh1("MQPSCommand RegSub MQPSTopic b MQPSQName B")
     world.register("b", tags=[("QName", "B"), ("SubUserData", name)])
     response = world.rfh1("MQPSCommand RegSub MQPSTopic b MQPSQName B MQPSRegOpts FullResp").response

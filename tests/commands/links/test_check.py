@@ -12,6 +12,10 @@ from click.testing import CliRunner, Result
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.links.checking.mq import MqCheck
+from commands.links.engine.config import QueuesConfig
+from commands.links.engine.urls import Address
+from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto
@@ -150,3 +154,27 @@ def test_an_mqtt_broker_that_is_not_there(tmp_path: Path) -> None:
     result, found = _check(tmp_path, "--topics", "mqtt://127.0.0.1:1", "--config", str(config))
     assert result.exit_code == 1
     assert "does not answer" in found["connection to mqtt://127.0.0.1:1"]["what"]
+
+
+@needs_mqi
+@pytest.mark.parametrize(
+    ("reason", "ok", "mend"),
+    [
+        (2035, False, ("setmqaut -m QM1 -t qmgr -p bridge +inq",)),
+        (2067, True, ()),  # a queue manager that has no PSMODE has no queued interface; no authority is missing
+        (2009, False, ()),
+    ],
+    ids=["not-authorized", "selector-error", "connection-broken"],
+)
+def test_what_mends_a_psmode_that_cannot_be_asked_for(
+    reason: int, ok: bool, mend: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        def inquire_qmgr(self, selectors: list[int]) -> dict[int, int]:
+            raise MqError("MQINQ of the queue manager", reason, "")
+
+    address = Address("ibmmq", "127.0.0.1", 1414, "bridge", "QM1", "APP")
+    check = MqCheck(address, QueuesConfig(), "bridge")
+    monkeypatch.setattr(check, "_connection", Refusing())
+    found = check._psmode()
+    assert (found.ok, found.mend) == (ok, mend)

@@ -1,4 +1,4 @@
-"""docs/live-brokers.md says what the code does: abilities, every key of the file, every line that check prints."""
+"""docs/live-brokers.md says what the code does: every key of the file, every line that check prints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from click.testing import CliRunner
 from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.links.engine.config import QueuesConfig, TopicsConfig
-from commands.links.ibmmq.abilities import CAPABILITIES as OF_IBM_MQ
-from commands.links.mqtt.abilities import CAPABILITIES as OF_MQTT
-from commands.qmgr.link_port import Capability, Feature
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mqi.harness import (
     CONTROL,
@@ -30,17 +27,6 @@ from tests.commands.links.mqi.harness import (
 
 DOC = (Path(__file__).parents[3] / "docs" / "live-brokers.md").read_text()
 URL = "ibmmq://qpubsub@127.0.0.1:1414/QM1?channel=C"
-BOTH = [pytest.param(OF_MQTT, "MQTT 5", id="MQTT 5"), pytest.param(OF_IBM_MQ, "IBM MQ", id="IBM MQ")]
-
-
-@pytest.mark.parametrize(("capabilities", "title"), BOTH)
-def test_the_table_of_abilities_is_the_one_that_the_adapter_declares(
-    capabilities: tuple[Capability, ...], title: str
-) -> None:
-    section = DOC.split(f"### {title}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
-    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
-    assert rows == [f"| {each.feature} | {each.how} | {each.note} |" for each in capabilities]
-    assert [each.feature for each in capabilities] == list(Feature), "one row a feature"
 
 
 @pytest.mark.parametrize(("table", "title"), [(TopicsConfig, "`[topics]`"), (QueuesConfig, "`[queues]`")])

@@ -104,6 +104,7 @@ def native(broker: Mosquitto) -> Iterator[Native]:
     client.close()
 
 
+# docs/conformance.md: QM-9
 def test_a_legacy_publication_reaches_native_subscribers(bridge: Bridge, native: Native) -> None:
     options = "<PubOpt>RetainPub</PubOpt>"
     stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"

@@ -19,11 +19,13 @@ import pytest
 
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.message_for_tree import publishing
+from commands.links.engine.outbound_pump import OutboundPump
 from commands.links.engine.urls import parse_address
+from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.outbound_pump import Outflow
 from commands.links.mqtt.packets import MqttPublication
+from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
 from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd, decode
@@ -404,7 +406,7 @@ def test_a_broker_without_retained_publications_and_qos_1_is_not_asked_for_them(
             until(lambda: bridge.depth(OUTGOING) == 0)
             native.publish("in/x", "heard", qos=0)
             until(lambda: bridge.depth("S") == 1)
-            assert bridge.link._client.connection == 1, "the broker had no reason to hang up"
+            assert bridge.link.adapter.mqtt.connection == 1, "the broker had no reason to hang up"
         native.close()
     assert _said(caplog, "takes nothing at QoS 1: publications may be lost") == 1
     assert _said(caplog, "topic out/x: the MQTT broker retains nothing") == 1
@@ -460,8 +462,9 @@ def test_no_more_is_on_its_way_than_the_broker_takes_at_once(receive_maximum: in
     """MQTT 5, 3.3.4: it would hang up with 0x93, and again when all is sent again."""
     broker: Any = _Broker(receive_maximum)
     spool: Any = _Spool(50)
-    outflow = Outflow(broker, TopicsConfig(), lambda: spool, threading.Event())
-    assert outflow._one_batch(spool) == 50
+    adapter: Any = MqttAdapter
+    pump: OutboundPump[str, MqttPublication] = OutboundPump(adapter, None, 500, threading.Event())  # type: ignore[arg-type]
+    assert pump.one_batch(spool, MqttSender(broker, TopicsConfig(), threading.Event())) == 50
     assert broker.most == min(receive_maximum, 50)
     assert broker.order == [str(n).encode() for n in range(50)]
 

@@ -18,7 +18,7 @@ from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
-from commands.links.engine.inbound_writer import Putter
+from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import usable
 from commands.links.mqtt.escaping import MAX_BYTES, escaped, unescaped, why_not_text
@@ -194,7 +194,7 @@ def test_a_publication_over_which_the_conversion_fails_is_a_dead_letter(monkeypa
 
     monkeypatch.setattr("commands.links.engine.inbound_writer.command_for", fails)
     unit: Any = _Unit()
-    Putter("QM1", "native", DEAD).put(unit, NativePublication("a", b"data"))
+    CommandPutter("QM1", "native", DEAD).put(unit, NativePublication("a", b"data"))
     assert unit.put_to == [DEAD]
 
 
@@ -226,7 +226,7 @@ def test_a_topic_that_the_broker_does_not_bear_is_a_dead_letter_and_what_is_behi
         assert [m.headers[0].reason for m in bridge.browse(DEAD)] == [reason for *_, reason in HOSTILE]  # type: ignore[attr-defined]
         assert bridge.depth("S") == 2 * len(HOSTILE), "legacy subscribers get all of them"
         until(lambda: bridge.link.state.connected)
-        assert bridge.link._client.connection <= 4, "one connection for each break, and the first"
+        assert bridge.link.adapter.mqtt.connection <= 4, "one connection for each break, and the first"
     native.close()
 
 
@@ -244,7 +244,7 @@ def test_control_characters_in_properties_are_carried_and_come_back(tmp_path: Pa
         until(lambda: two.depth("S") == 2 and len(native.messages) == 2, what="the publications")
         first, second = two.browse("S")
         assert one.depth(DEAD) == two.depth(DEAD) == 0
-        assert one.link._client.connection == 1
+        assert one.link.adapter.mqtt.connection == 1
     assert first.rfh2 is not None
     assert second.rfh2 is not None
     assert dict(first.rfh2.folder("usr").pairs()) == {"Note": note, "Plain": "a\\b"}  # type: ignore[union-attr]
@@ -284,7 +284,7 @@ def test_a_subscription_over_which_the_broker_hangs_up_is_not_asked_for_again(
         until(lambda: bridge.link.is_idle, what="the others")
         native.publish("in/x", "heard")
         until(lambda: bridge.data("S") == [b"heard"])
-        assert bridge.link._client.connection <= 4, "one for each break, and the first"
+        assert bridge.link.adapter.mqtt.connection <= 4, "one for each break, and the first"
     native.close()
 
 
@@ -371,9 +371,9 @@ def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker
 
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     broken = {
-        "inward": "commands.links.mqtt.link.MqttLink._next_arrivals",
-        "outward": "commands.links.mqtt.outbound_pump.Outflow._one_batch",
-        "keeper": "commands.links.mqtt.link.MqttLink._tidy",
+        "inward": "commands.links.engine.inbound_pump.InboundPump._one_batch",
+        "outward": "commands.links.engine.outbound_pump.OutboundPump.one_batch",
+        "keeper": "commands.links.engine.keeper.Keeper.one_round",
     }[thread]
     module, owner, name = broken.rsplit(".", 2)
     program = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
-from commands.links.engine.retained import as_operation, differences
+from commands.links.engine.retained import TreeRetained, as_operation, differences
 from commands.links.mqtt.filters import Filters, FilterTree
 from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, selects, why_not_topic
@@ -251,7 +251,7 @@ DIFFERENCES = [
 def test_differences(
     there: list[NativePublication], topics: set[str], known: list[RetainedPublication], news: list[tuple[str, bytes]]
 ) -> None:
-    assert [(n.topic, n.payload) for n in differences(there, topics, known)] == news
+    assert [(n.topic, n.payload) for n in differences(TreeRetained(tuple(there), frozenset(topics)), known)] == news
 
 
 def test_news_as_operations() -> None:

@@ -32,6 +32,7 @@ from commands.mqsc import (
     parse,
     run_setup,
 )
+from commands.qmgr.store.port import Counting
 from rfh2 import decode
 from rfh2.errors import QPubSubError
 from streams import (
@@ -61,6 +62,7 @@ class Shelf:
     """Queues that hold so many messages."""
 
     messages: dict[str, int] = field(default_factory=dict)
+    counters: Counting | None = None
 
     def depth(self, name: str) -> int:
         return self.messages.get(name, 0)
@@ -208,6 +210,7 @@ ANSWERS = [
 ]
 
 
+# docs/conformance.md: DEREG-26
 @pytest.mark.parametrize(("before", "command", "amq"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
 def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str | None) -> None:
     desk.must(before)
@@ -476,6 +479,7 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
         {
             "QMNAME": "QM1",
             "DESCR": "d",
+            "CUSTOM": "",
             "DEADQ": "MY.DLQ",
             "PARENT": "HQ",
             "PSMODE": "DISABLED",
@@ -531,6 +535,26 @@ def test_what_the_guide_asks_to_check_is_noted(desk: Desk, before: str, command:
 
 
 # Subscriptions
+
+
+def test_custom_has_the_switch_for_tags_of_publish(desk: Desk) -> None:
+    for custom, strict in (
+        ("pscTags(strict)", True),
+        ("PSCTAGS(ANY)", False),
+        ("OTHER(1)  PSCTAGS(STRICT)", True),
+        ("", False),
+    ):
+        desk.must(f"ALTER QMGR CUSTOM('{custom}')")
+        assert desk.objects.qmgr.strict_tags is strict
+        assert desk.show("DISPLAY QMGR CUSTOM")[0]["CUSTOM"] == " ".join(custom.split())
+
+
+@pytest.mark.parametrize("custom", ["PSCTAGS(SOMETIMES)", "PSCTAGS", "PSCTAGS(STRICT"])
+def test_custom_takes_pairs_and_psctags_two_values(desk: Desk, custom: str) -> None:
+    refused = desk.ask(f"ALTER QMGR CUSTOM('{custom}')")
+    assert not refused.ok
+    assert "AMQ8405" in refused.lines[0]
+    assert desk.objects.qmgr.custom == ""
 
 
 def _sub(desk: Desk, name: str = "S") -> Subscription:
@@ -751,7 +775,7 @@ def test_where(desk: Desk, condition: str, expected: list[str]) -> None:
         "DEFINE TOPIC(A) TOPICSTR('a') DESCR('x1')\n"
         "DEFINE TOPIC(B) TOPICSTR('b') DESCR('x2') DEFPRTY(5)\n"
         "DEFINE TOPIC(C) TOPICSTR('c') DEFPRTY(3)\n"
-        "DELETE TOPIC(SYSTEM.BASE.TOPIC)"
+        "DELETE TOPIC(SYSTEM.BASE.TOPIC)\n" + "\n".join(f"DELETE TOPIC({name})" for name, _ in SYSTEM_TOPICS)
     )
     named = _named(desk, f"DISPLAY TOPIC(*) WHERE({condition})", "TOPIC")
     assert [name for name in named if not name.startswith("SYSTEM.")] == expected
@@ -837,6 +861,7 @@ def test_defaults_that_finding_them_is_for(desk: Desk) -> None:
 
 
 def test_a_subscription_delivers_to_no_queue_of_a_program(desk: Desk) -> None:
+    """Guide 6.7.4: a temporary dynamic queue goes with its program, and DEFINE SUB is durable."""
     desk.objects.put(LocalQueue("AMQ.1", definition_type="TEMPDYN"))
     desk.objects.put(LocalQueue("PERM.1", definition_type="PERMDYN"))
     desk.must("DEFINE QALIAS(TO.IT) TARGET(AMQ.1)\nDEFINE SUB(S) TOPICSTR('t') DEST(PERM.1)")
@@ -911,17 +936,13 @@ def test_clear_topicstr_does_not_heed_block(desk: Desk) -> None:
 
 
 def test_2_5_3_1_unused_topics_are_not_in_the_tree(desk: Desk) -> None:
-    """A wildcard subscription keeps no topic that was merely published on: TREELIFE has nothing to do."""
+    """A wildcard subscription keeps no topic that was merely published on; where nothing is counted, nothing does."""
     desk.must("DEFINE SUB(AUDIT) TOPICSTR('Session/#') DEST(Q)")
     before = desk.show("DISPLAY PUBSUB ALL")
     for session in range(1000):
         desk.publish(f"Session/{session}")
     assert desk.show("DISPLAY PUBSUB ALL") == before
     assert [row["TOPICSTR"] for row in desk.show("DISPLAY TPSTATUS('#') TYPE(TOPIC)")] == ["Session", "Session/#"]
-    [answer] = desk.must("ALTER QMGR TREELIFE(900)")
-    assert answer.notes == (
-        "topics at which nothing is take no room here, and leave the tree at once, whatever TREELIFE says",
-    )
 
 
 def test_display_pubsub_counts(desk: Desk) -> None:
@@ -1082,3 +1103,51 @@ def test_an_answer_as_json(desk: Desk) -> None:
         "notes": [],
     }
     assert desk.ask("DELETE NL(X)").as_json()["text"] == "WebSphere MQ object X not found."
+
+
+SYSTEM_TOPICS = [
+    ("SYSTEM.DEFAULT.TOPIC", "ASPARENT"),
+    ("SYSTEM.BROKER.DEFAULT.STREAM", "ASPARENT"),
+    ("SYSTEM.BROKER.ADMIN.STREAM", "ENABLED"),
+    ("SYSTEM.BROKER.DEFAULT.SUBPOINT", "ASPARENT"),
+]
+
+
+@pytest.mark.parametrize(("name", "pub"), SYSTEM_TOPICS, ids=[name for name, _ in SYSTEM_TOPICS])
+def test_topic_objects_that_a_queue_manager_has(name: str, pub: str) -> None:
+    desk = Desk()
+    (shown,) = desk.ask(f"DISPLAY TOPIC({name}) TOPICSTR PUB").objects
+    assert (shown["TOPICSTR"], shown["PUB"]) == ("", pub)
+
+
+# docs/conformance.md: PS-18
+def test_define_topic_takes_what_it_does_not_give_from_the_default_topic() -> None:
+    desk = Desk()
+    desk.ask("ALTER TOPIC(SYSTEM.DEFAULT.TOPIC) DURSUB(NO)")
+    desk.ask("DEFINE TOPIC(T) TOPICSTR('t')")
+    (shown,) = desk.ask("DISPLAY TOPIC(T) TOPICSTR DURSUB").objects
+    assert (shown["TOPICSTR"], shown["DURSUB"]) == ("t", "NO")
+
+
+def test_an_empty_topicstr_is_the_root_and_said_to_be() -> None:
+    desk = Desk()
+    assert desk.ask("DEFINE TOPIC(T) TOPICSTR('')").notes == (
+        "T has no TOPICSTR: its topics are at the root. IBM MQ refuses an empty TOPICSTR",
+    )
+    assert desk.ask("DEFINE TOPIC(U) TOPICSTR('u')").notes == ()
+
+
+FOLDED = [
+    ("SET AUTHREC PROFILE(SYSTEM.BASE.TOPIC) OBJTYPE(TOPIC) PRINCIPAL(app1) AUTHADD(PUB)", "PRINCIPAL(APP1)"),
+    ("SET AUTHREC PROFILE(SYSTEM.BASE.TOPIC) OBJTYPE(TOPIC) GROUP(apps) AUTHADD(PUB)", "GROUP(APPS)"),
+    ("DEFINE SUB(S) TOPICSTR('t') DEST(Q) SUBUSER(app1)", "SUBUSER(APP1)"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), FOLDED, ids=[said for _, said in FOLDED])
+def test_a_user_that_is_folded_to_capitals_is_said(text: str, said: str) -> None:
+    note = f"{said}: without quotes it was read in capitals. Quotes keep small letters"
+    assert note in Desk().ask(text).notes
+    name = said.split("(")[1].rstrip(")").lower()
+    assert not any("capitals" in each for each in Desk().ask(text.replace(f"({name})", f"('{name}')")).notes)
+    assert not any("capitals" in each for each in Desk().ask(text.replace(name, name.upper())).notes)

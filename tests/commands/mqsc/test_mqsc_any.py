@@ -11,6 +11,7 @@ from commands.broker.objects import Objects, QueueManager, kind_of
 from commands.mqsc import Administration, Answer, DefinitionDeleted, DefinitionStored, execute, parse
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
 from commands.mqsc.values import Choice, Name, Names, Number
+from commands.qmgr.store.port import Counting
 from streams import (
     RetainedCleared,
     Subscription,
@@ -95,6 +96,8 @@ def commands(draw: st.DrawFn) -> str:
 
 
 class Shelf:
+    counters: Counting | None = None
+
     def __init__(self) -> None:
         self.messages = {"A": 2, "B": 1}
 

@@ -11,7 +11,9 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.cli import main
+from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.administration import Administration
+from commands.mqsc.broker import Broker
 from commands.mqsc.execute import execute
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.parser import parse
@@ -203,3 +205,12 @@ def test_where_no_more_can_be_owed_the_command_fails(
     with pytest.raises(UndeliverableError):
         _kept_with(store, backlog)
     assert (_names(store), _owed(store)) == (["S"], {"Q": 1})
+
+
+@pytest.mark.parametrize(
+    ("queue", "priority"), [("DEFINE QLOCAL(TO) DEFPRTY(7)", 7), ("DEFINE QLOCAL(TO)", 0), ("", 0)]
+)
+def test_pubprty_asqdef_is_the_priority_of_the_subscribers_queue(queue: str, priority: int) -> None:
+    broker = Broker("QM1", f"{queue}\nDEFINE SUB(S) TOPICSTR(a) DEST(TO) PUBPRTY(ASQDEF)\n".lstrip())
+    (put,) = broker.handle(command_message(CommandSpec("Publish", ("A",), mqmd=Mqmd(priority=3))))
+    assert Mqmd.decode(bytes.fromhex(put.md_hex)).priority == priority

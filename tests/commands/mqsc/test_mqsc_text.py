@@ -102,7 +102,7 @@ PARSED = [
             "TOPIC",
             Value("Sport", quoted=True),
             (
-                Keyword("TOPICSTR", (Value("SPORT", quoted=False),)),
+                Keyword("TOPICSTR", (Value("SPORT", quoted=False, folded=True),)),
                 Keyword("DESCR", (Value("It's", quoted=True),)),
             ),
         ),

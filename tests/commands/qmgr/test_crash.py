@@ -19,6 +19,7 @@ from tests.reliability.workload import SEED, clock, create, drain, everything
 KILLS = 300
 
 
+# docs/conformance.md: QM-4
 @pytest.mark.slow
 def test_killed_hundreds_of_times_the_state_equals_the_uninterrupted_run(tmp_path: Path) -> None:
     table = of_the_processor(tmp_path, Size(KILLS, 20_000), SEED)

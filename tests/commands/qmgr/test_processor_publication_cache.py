@@ -23,7 +23,7 @@ from streams.operations import SubscriptionAdded
 from streams.topic_space import TopicSpace
 from tests.commands.qmgr.test_processor import CONTROL, DEAD, NOW, STREAM, _command, _publish, _register
 
-Left = dict[str, list[tuple[int, bytes, bytes]]]
+Left = dict[str, Any]
 
 
 class Manager:
@@ -52,10 +52,13 @@ class Manager:
         self.now = now
         self.processor.drain()
 
-    def left(self) -> tuple[Left, Any, Any]:
+    def left(self) -> Left:
         objects, subscriptions, retained = self.store.load_state()
         queues = {name: [(m.seq, m.md, m.body) for m in self.store.browse(name)] for name in objects.queues}
-        return queues, subscriptions, retained
+        with self.store.unit_of_work() as unit:
+            counters = unit.counters
+            counts = counters.subscriptions(), counters.topics(), counters.queues()
+        return {"queues": queues, "subscriptions": subscriptions, "retained": retained, "counts": counts}
 
 
 @pytest.fixture
@@ -97,6 +100,13 @@ def test_every_queue_is_left_as_by_the_whole_way(
             manager.put(some)
             manager.drain(now)
     assert short.left() == whole.left()
+    of_subscriptions, of_topics, of_queues = short.left()["counts"]
+    assert sum(each.publications for each in of_topics.values()) > 500
+    sent = sum(each.delivered + each.dead_letters for each in of_subscriptions.values())
+    assert sent > whole.processor.tally.publications / 2
+    assert sum(each.dead_letters for each in of_subscriptions.values()) > 0
+    assert any(each.filtered for each in of_subscriptions.values())
+    assert sum(each.gets for each in of_queues.values()) == whole.processor.tally.commands
     assert short.processor.tally == whole.processor.tally
     assert len(again) > least
 

@@ -19,6 +19,7 @@ from rfh2.mqmd import Mqmd
 
 NOW = datetime(2009, 1, 28, 11, 43, 54, 180_000, tzinfo=UTC)
 FULL = Mqmd(
+    coded_char_set_id=819,
     priority=4,
     persistence=1,
     msg_id=b"\1" * 24,
@@ -50,6 +51,8 @@ ARRIVALS = [
     ("priority-above-highest-is-kept", {"priority": 12}, {"priority": 12}),
     ("persistence-as-queue", {"persistence": 2}, {"persistence": 1}),
     ("persistence-given", {"persistence": 0}, {"persistence": 0}),
+    ("ccsid-embedded-is-the-programs", {"coded_char_set_id": -1}, {"coded_char_set_id": -1}),
+    ("ccsid-given", {"coded_char_set_id": 819}, {"coded_char_set_id": 819}),
     ("backout-count-starts-again", {"backout_count": 3}, {"backout_count": 0}),
     ("msgid-made", {"msg_id": bytes(24)}, {"msg_id": b"AMQ QM1         \x80\0\0\0\0\0\1\2"}),
     ("reply-to-own-qmgr", {"reply_to_q": "R"}, {"reply_to_qmgr": "QM1"}),
@@ -79,6 +82,15 @@ def test_arrival_completes_the_descriptor(
     before = replace(FULL, **given, **layout)
 
     assert Mqmd.decode(arrived(before).md) == replace(before, **expected)
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize(("charset", "own"), [("latin-1", 1208), ("cp500", 500)])
+@pytest.mark.parametrize("ccsid", [0, -2])
+def test_ccsids_that_stand_for_the_queue_managers_become_it(ccsid: int, charset: str, own: int, order: Any) -> None:
+    """MQCCSI_Q_MGR and MQCCSI_INHERIT; MQGET never returns either."""
+    before = replace(FULL, coded_char_set_id=ccsid, charset=charset, order=order)
+    assert Mqmd.decode(arrived(before).md) == replace(before, coded_char_set_id=own)
 
 
 def test_a_complete_descriptor_stays_byte_for_byte() -> None:
@@ -170,7 +182,7 @@ def test_only_the_named_fields_change(size: int, data: st.DataObject) -> None:
 
     kept = arrived(md).md
 
-    named = {"MsgId", "BackoutCount", "ReplyToQMgr", "UserIdentifier"}
+    named = {"CodedCharSetId", "MsgId", "BackoutCount", "ReplyToQMgr", "UserIdentifier"}
     named |= {"PutApplType", "PutApplName", "PutDate", "PutTime"}
     for name, offset, length in MQMD1.spans():
         if name not in named:
@@ -186,6 +198,7 @@ PUTS = st.tuples(
             "correl_id": st.sampled_from([bytes(24), b"\1" * 24]),
             "priority": st.sampled_from([-1, 0, 12]),
             "persistence": st.sampled_from([0, 1, 2]),
+            "coded_char_set_id": st.sampled_from([-2, -1, 0, 819]),
             "expiry": st.sampled_from([-1, 5]),
             "user_identifier": st.sampled_from(["", "app"]),
             "put_appl_name": st.sampled_from(["", "app"]),

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, DEFAULT_TOPICS, LocalQueue, state_of
+from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, LocalQueue, state_of
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
+from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.lock import exclusive
 from rfh2 import encode
 from streams.operations import RetainedCleared
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "databases"
 PUBLISHED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -132,10 +135,26 @@ def test_the_default_objects_of_now_are_there(tmp_path: Path, version: int) -> N
         models = {model.name for model in DEFAULT_MODELS}
         assert set(objects.models) == models - {taken.name}
         assert {queue.name for queue in DEFAULT_QUEUES} < set(objects.queues)
-        assert all(objects.topics.get(topic.name) is not None for topic in DEFAULT_TOPICS)
+        assert all(objects.topics.get(topic.name) is not None for topic in DEFAULT_TOPIC_OBJECTS)
         with store.unit_of_work() as unit:
             unit.delete_definition("qmodel", "SYSTEM.DEFAULT.MODEL.QUEUE")
     with reopen(tmp_path) as store:
         assert "SYSTEM.DEFAULT.MODEL.QUEUE" not in store.load_state()[0].models
         with store.connect() as program:
             assert program.open("SYSTEM.JMS.TEMPQ.MODEL").made
+
+
+def test_schema_2_everything_stays_and_counting_begins(tmp_path: Path) -> None:
+    old(tmp_path, 2)
+    with reopen(tmp_path) as store:
+        subscriptions = store.load_state()[1]
+        assert sorted((s.name, s.topic_string, s.dest_queue) for s in subscriptions if s.name) == [
+            ("score", "sport/a", "SCORES")
+        ]
+        assert [store.depth(queue) for queue in ("BOARD", "SCORES")] == [2, 1]
+        assert store.counts() == ({}, {})
+        Processor(store, lambda: PUBLISHED).drain()
+        of_subscriptions, of_topics = store.counts()
+        by_queue = {s.dest_queue: of_subscriptions.get(s.sub_id) for s in subscriptions}
+        assert by_queue == {"BOARD": SubscriptionCounts(1, PUBLISHED), "SCORES": None}
+        assert of_topics == {"sport/b": TopicCounts(1, PUBLISHED)}

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from commands.broker.objects import (
     DEFAULT_MODELS,
     DEFAULT_QUEUES,
-    DEFAULT_TOPICS,
     SYSTEM_QUEUES,
     AliasQueue,
     AuthorityRecord,
@@ -54,7 +53,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.subscriptions import DeliveryPersistence, Subscription, SubscriptionOptions, WildcardScheme
-from streams.topic_objects import BASE_TOPIC, TopicObject
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject
 
 START = datetime(2009, 1, 28, 11, 43, 0, tzinfo=UTC)
 
@@ -345,7 +344,7 @@ def test_a_stored_message_as_a_captured_one(store: QueueManagerStore, clock: Clo
         "user": "app1",
         "body_hex": "00ff",
     }
-    assert captured.descriptor() == replace(Mqmd.decode(md), priority=0, user_identifier="app1")
+    assert captured.descriptor() == replace(Mqmd.decode(md), coded_char_set_id=1208, priority=0, user_identifier="app1")
 
 
 def test_the_queues_defaults_count(store: QueueManagerStore) -> None:
@@ -693,7 +692,7 @@ def test_a_new_queue_manager_has_the_default_objects(store: QueueManagerStore) -
         {*SYSTEM_QUEUES, *(queue.name for queue in DEFAULT_QUEUES)},
     )
     assert set(objects.models) == {model.name for model in DEFAULT_MODELS}
-    assert {topic.name for topic in objects.topics} == {BASE_TOPIC, *(topic.name for topic in DEFAULT_TOPICS)}
+    assert {topic.name for topic in objects.topics} == {topic.name for topic in DEFAULT_TOPIC_OBJECTS}
 
 
 def test_definitions_survive_and_deleted_defaults_stay_deleted(store: QueueManagerStore, clock: Clock) -> None:

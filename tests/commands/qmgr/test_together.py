@@ -89,6 +89,7 @@ def _is_idle(home: Path) -> bool:
         return store.depth(STREAM) == store.depth(SPORT) == 0
 
 
+# docs/conformance.md: APP-3, QM-13
 def test_nothing_is_lost_or_doubled_and_each_queue_keeps_the_order(tmp_path: Path) -> None:
     _prepared(tmp_path)
     over = tmp_path / "over"

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from commands.links.engine.threads import LinkState
+from commands.qmgr.link_port import LinkState
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
 from commands.terminal.console import Console

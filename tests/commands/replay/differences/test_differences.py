@@ -32,7 +32,7 @@ from tests.commands.replay.spark.worlds import SETUP, captures
 
 DOCS = Path(__file__).parents[4] / "docs/differences.md"
 NEWS = "NEWS"
-NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "")
+NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "DEFINE QLOCAL(UNLISTED)\n")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = Mqmd(user_identifier="ann", reply_to_q="Q1", msg_type=MQMT_REQUEST)
 
@@ -44,9 +44,8 @@ def reg(*topics: str, options: tuple[str, ...] = (), user: str = "ann", q: str =
 
 
 def pub(*topics: str, options: tuple[str, ...] = (), queue: str = DEFAULT_STREAM, **more: Any) -> CommandSpec:
-    return CommandSpec(
-        "Publish", topics, options, more.pop("tags", {}), data=more.pop("data", "x"), queue=queue, **more
-    )
+    word = more.pop("word", "Publish")
+    return CommandSpec(word, topics, options, more.pop("tags", {}), data=more.pop("data", "x"), queue=queue, **more)
 
 
 def capture(*wanted: CommandSpec) -> list[CapturedMessage]:
@@ -117,6 +116,29 @@ CASES: list[tuple[str, list[CommandSpec], list[tuple[int, str, int | None, Chang
             reg("u", rfh1=True, SubName="n", StreamName=NEWS, word="ReqUpdate"),
         ],
         [(3, "D15", None, G), (3, "D15", None, A)],
+    ),
+    (
+        "D33",
+        [
+            pub("t", options=("RetainPub",), rfh1=True),
+            pub("t", word="DeletePub", options=("Local",), rfh1=True, data=""),
+            reg("t", rfh1=True),
+        ],
+        [(3, "D33", None, L)],
+    ),
+    (
+        "D33-not-of-MQRFH2",
+        [pub("t", options=("RetainPub",)), pub("t", word="DeletePub", options=("Local",), data=""), reg("t")],
+        [],
+    ),
+    (
+        "D34",
+        [
+            reg("t", rfh1=True, StreamName="UNLISTED"),
+            pub("t", queue="UNLISTED", rfh1=True),
+            pub("t", word="DeletePub", queue="UNLISTED", rfh1=True),
+        ],
+        [(1, "D34", None, A), (2, "D34", 1, L)],
     ),
     (
         "D20",

@@ -106,6 +106,12 @@ PREMISES: Final[dict[str, Callable[[Sequence[Said]], bool]]] = {
     ),
     "D21": lambda so_far: any(s.point not in (None, "USD") for s in so_far),
     "D22": lambda so_far: any(s.point is not None for s in so_far),
+    "D33": lambda so_far: any(
+        (isinstance(s.command, DeletePublication) and s.command.header is not PublicationFormat.RFH2)
+        or s.queue == "NEWS"
+        for s in so_far
+    ),
+    "D34": lambda so_far: any(s.queue == "UNLISTED" or s.command.stream_name == "UNLISTED" for s in so_far),
     "D23": lambda so_far: any(
         isinstance(s.command, Publish | DeletePublication)
         and s.command.header is PublicationFormat.RFH2

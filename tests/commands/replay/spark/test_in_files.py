@@ -28,7 +28,9 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
+from rfh2.folders import Folder
 from rfh2.message import decode
+from rfh2.rfh2 import Rfh2
 from tests.commands.replay.spark.test_twopass import QUICK, as_rows, difference, frame
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, SETUP, START, captures, local_puts, messages
 
@@ -190,7 +192,41 @@ def test_a_message_without_a_time_comes_when_the_last_one_of_its_queue_manager_c
     assert filled(_batch(given_rows), {}).to_pylist() == [None, None, START, None, START]
 
 
+def _publish(tags: bytes) -> bytes:
+    text = b"<psc><Command>Publish</Command>" + tags + b"<Topic>a</Topic></psc>"
+    return Rfh2((Folder(text + b" " * (-len(text) % 4)),)).encode()
+
+
+# (what a Publish says beside its topic, whether its bytes alone show that nothing is retained)
+OPTIONS = [
+    (b"", True),
+    (b"<PubOpt>None</PubOpt>", True),  # as JMS clients put it
+    (b"<PubOpt>Local</PubOpt><PubOpt>OtherSubsOnly</PubOpt>", True),
+    (b"<UNIQUE_CONNECTION_ID>41</UNIQUE_CONNECTION_ID>", True),
+    (b"<PubOpt>RetainPub</PubOpt>", False),
+    (b"<PubOpt>2</PubOpt>", False),
+    (b"<PubOpt>0002</PubOpt>", False),
+    (b"<PubOpt>None</PubOpt><PubOpt>3</PubOpt>", False),
+    (b"<x>\xff\xfe</x><PubOpt>2</PubOpt>", False),
+    (b"<x>\r\n</x><PubOpt>\r\n2</PubOpt>", False),
+    (b"<PubOpt><![CDATA[2]]></PubOpt>", False),
+    (b"<PubOpt><!-- -->2</PubOpt>", False),
+    (b'<PubOpt dt="string">2</PubOpt>', False),
+    (b"<PubOpt\n>2</PubOpt>", False),
+    (b"<PubOpt>0</PubOpt>", False),
+]
+
+
+@pytest.mark.parametrize(("tags", "plain"), OPTIONS)
+def test_what_is_plain(tags: bytes, plain: bool) -> None:
+    body = _publish(tags)
+    assert are_plain(pa.array([body], pa.binary())).to_pylist() == [plain]
+    if plain:
+        assert Roles().of("SYSTEM.BROKER.DEFAULT.STREAM", None, body) is FirstPassRole.NONE
+
+
 bodies = st.one_of(
+    st.lists(st.sampled_from([_publish(tags) for tags, _ in OPTIONS]), max_size=5),
     messages(None).map(lambda found: [message.body for message in found]),
     st.lists(st.binary(max_size=90), max_size=5),
 )

@@ -174,6 +174,8 @@ def messages(draw: st.DrawFn, qmgr: str | None) -> list[CapturedMessage]:
             body = body.replace(b"</psc>", b"</psd>")
         elif damage in (2, 3):
             body = _entity(body)
+        elif damage in (5, 6):
+            body = body.replace(b"RetainPub", b"000000002")  # as long as the word
         md = None if damage == 4 else made.md_hex
         found.append(made.model_copy(update={"time": time, "qmgr": qmgr, "body_hex": body.hex(), "md_hex": md}))
     return found

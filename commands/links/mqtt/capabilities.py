@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.qmgr.link_port import Capability, Feature, How
 
-CAPABILITIES: Final = (
+CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(Feature.SUBSCRIBE, How.DOES, "SUBSCRIBE at QoS 1 before the response; one filter for all that share it"),
     Capability(Feature.ALTER, How.EMULATED, "a subscription more and one less; options are the bridge's"),
     Capability(Feature.PUBLISH, How.DOES, "PUBLISH, at least once, in order"),
@@ -29,11 +29,12 @@ CAPABILITIES: Final = (
     Capability(
         Feature.SCOPE,
         How.EMULATED,
-        "local = share: the broker is told as any tree; keep: it is not told",
+        "local = share: published at the broker as any other; keep: not published there",
     ),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; No Local keeps it from coming back"
     ),
     Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
     Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.EMULATED, "each publication is answered for, and goes off the queue then"),
 )

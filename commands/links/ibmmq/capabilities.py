@@ -6,7 +6,7 @@ from typing import Final
 
 from commands.qmgr.link_port import Capability, Feature, How
 
-CAPABILITIES: Final = (
+CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(
         Feature.SUBSCRIBE, How.DOES, "a durable subscription by MQSUB before the response; one for all that share it"
     ),
@@ -26,10 +26,11 @@ CAPABILITIES: Final = (
     Capability(Feature.PROPERTIES, How.DOES, "message properties, folder usr; types (dt) become text"),
     Capability(Feature.HEADERS, How.NOT_CARRIED, "folders other than usr and mqpse, and headers before the MQRFH2"),
     Capability(Feature.SELECTORS, How.EMULATED, "the bridge evaluates them on what comes"),
-    Capability(Feature.SCOPE, How.DOES, "local = share: MQPMO_SCOPE_QMGR; keep: the tree is not told"),
+    Capability(Feature.SCOPE, How.DOES, "local = share: MQPMO_SCOPE_QMGR; keep: not published in the tree"),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; a selector keeps it from coming back"
     ),
     Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
     Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.DOES, "MQPUT under syncpoint, with the get where the queues are IBM MQ's too"),
 )

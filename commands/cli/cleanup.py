@@ -1,0 +1,135 @@
+"""``qpubsub cleanup``: what JMS subscribers that ended abnormally have left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from commands.cli.options.queue_manager import queue_manager
+from commands.explain.command_text import is_response
+from commands.headers.registry import is_command
+from commands.qmgr.jms_cleaner import Identify, JmsCleaner
+from commands.qmgr.jms_cleanup import CleanupItem, Level, MessageKind
+from commands.qmgr.jms_queues import ADMIN_QUEUE
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.port import StoredMessage
+from commands.terminal.console import Console, ExitCode
+from rfh2.errors import QPubSubError
+from rfh2.message import decode
+from rfh2.mqmd import name_of
+from rfh2.terminal_escape import visible
+
+_EPILOG: Final = """\b
+Examples:
+  qpubsub cleanup -m QM1 --rehearse
+  qpubsub cleanup -m QM1 --level STRONG --json
+
+\b
+Exit codes: 0 done, 1 done and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read, 2 nothing was changed.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@queue_manager
+@click.option(
+    "--level",
+    type=click.Choice([level.name for level in Level], case_sensitive=False),
+    default=Level.SAFE.name,
+    show_default=True,
+    help="How much goes; see above.",
+)
+@click.option("--rehearse", is_flag=True, help="Change nothing; the report says what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@click.pass_obj
+def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool, as_json: bool) -> ExitCode:
+    """Remove what JMS publish/subscribe programs left on SYSTEM.JMS.* queues when they ended without closing.
+
+    SAFE may run beside JMS programs: subscriptions whose dynamic queue is gone, and publications on SYSTEM.JMS.ND.*
+    queues that no subscription can be for. STRONG also removes other messages there, and messages on
+    SYSTEM.JMS.REPORT.QUEUE that are no responses. FORCE, with no JMS program active: everything on the report queue,
+    and messages and dynamic queues, SYSTEM.JMS.D.* too, that no subscription and no record names. NONDUR: all
+    non-durable subscriptions with their messages and dynamic queues, as before SUBSTORE is changed.
+
+    Durable subscriptions and their messages stay at every level. What is removed is committed as it goes; after an
+    interruption run it again.
+    """
+    with QueueManagerStore.open(home, qmgr) as store:
+        items, records = JmsCleaner(store, Level[level.upper()], identifier(store.name), rehearse).clean()
+    if as_json:
+        form = {
+            "qmgr": qmgr,
+            "level": level.upper(),
+            "rehearsed": rehearse,
+            "records": len(records.entries),
+            "unread_records": records.unread,
+            "items": [_form(item) for item in items],
+        }
+        console.data(json.dumps(form, ensure_ascii=False))
+    else:
+        for item in items:
+            console.data(visible(_line(item, rehearse)))
+    if records.unread:
+        console.warn(
+            f"{records.unread} of the messages on {ADMIN_QUEUE} cannot be read; messages on SYSTEM.JMS.D.* that no "
+            "subscription is for are left, because one of these records may be theirs. Look at them with qpubsub decode"
+        )
+    console.say(_summary(items, rehearse))
+    return ExitCode.PROBLEMS if records.unread else ExitCode.DONE
+
+
+def identifier(qmgr: str) -> Identify:
+    """Says what a message on a subscriber's or the report queue of *qmgr* is, by its headers.
+
+    The ReplyToQMgr of a publication is the queue manager whose broker sent it (guide 6.7.9).
+    """
+
+    def identify(message: StoredMessage) -> MessageKind:
+        try:
+            decoded = decode(message.body, message.md)
+            if is_response(decoded):
+                return MessageKind.RESPONSE
+            if not is_command(decoded):
+                return MessageKind.OTHER
+        except QPubSubError:
+            return MessageKind.OTHER
+        is_ours = name_of(decoded.mqmd.reply_to_qmgr) in ("", qmgr)
+        return MessageKind.PUBLICATION if is_ours else MessageKind.ELSEWHERE
+
+    return identify
+
+
+def _form(item: CleanupItem) -> dict[str, Any]:
+    return {
+        "action": "remove" if item.goes else "leave",
+        "what": item.what,
+        "queue": item.queue,
+        "subscription": item.subscription,
+        "correl_id": None if item.correl_id is None else item.correl_id.hex(),
+        "count": item.count,
+        "why": item.why,
+    }
+
+
+def _line(item: CleanupItem, rehearse: bool) -> str:
+    done = ("to remove" if rehearse else "removed") if item.goes else "left"
+    correl_id = "" if item.correl_id is None else f" with CorrelId {item.correl_id.hex().upper()}"
+    match item.what:
+        case "messages":
+            what = f"{item.count} {'message' if item.count == 1 else 'messages'} on {item.queue}{correl_id}"
+        case "subscription":
+            what = f"subscription {item.subscription} for {item.queue}{correl_id}"
+        case _:
+            what = f"queue {item.queue}"
+    return f"{done}: {what}: {item.why}"
+
+
+def _summary(items: list[CleanupItem], rehearse: bool) -> str:
+    counts = []
+    for what in ("subscription", "messages", "queue"):
+        count = sum(item.count for item in items if item.goes and item.what == what)
+        word = what.removesuffix("s")
+        counts.append(f"{count:,} {word if count == 1 else f'{word}s'}")
+    return f"{', '.join(counts)} {'would be removed; nothing was changed' if rehearse else 'removed'}"

@@ -1,0 +1,146 @@
+"""Keeps the tree's filters as the subscriptions are: after a connection is made, or a subscription changed.
+
+A filter that nobody needs any more is unsubscribed. One that is needed and not synced is subscribed to; then what the
+tree retains there is put as commands, like publications that come; then it is synced.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, TypeVar
+
+from commands.links.engine.adapter import Adapter, TreeClient, carries
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.filter_registry import FilterRegistry
+from commands.links.engine.link_stores import LinkStores
+from commands.links.engine.quiescence import IdleCounter
+from commands.links.engine.retained import differences, usable
+from commands.links.engine.silence import Silence
+from commands.links.engine.subscribing import Subscribing
+from commands.qmgr.link_port import Feature
+from rfh2.errors import StoreError
+
+F = TypeVar("F", bound=Hashable)
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
+_LOOK_S: Final = 1.0
+_NAP_S: Final = 0.05
+# What the tree refuses may be granted any time, and nobody says so: so often it is tried again.
+RETRY_REJECTED_S: Final = 300.0
+
+
+class Keeper(Generic[F]):
+    """A thread's work, until *stop* is set. ``wake`` has it look for work."""
+
+    def __init__(
+        self,
+        adapter: Adapter[F, Any],
+        registry: FilterRegistry[F],
+        stores: LinkStores,
+        silence: Silence,
+        native_user: str,
+        stop: threading.Event,
+    ) -> None:
+        self._adapter, self._registry, self._stores, self._silence = adapter, registry, stores, silence
+        self._native_user, self._stop = native_user, stop
+        self._subscribing = Subscribing(adapter, registry)
+        self._retains = carries(adapter.capabilities, Feature.RETAIN)
+        self._work = threading.Event()
+        self._busy = False
+        self.counter = IdleCounter()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._work.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has nothing to do, and is doing nothing."""
+        return not self._busy and not self._work.is_set() and not self._registry.unsynced()
+
+    def run(self) -> None:
+        """The thread's work."""
+        client = self._adapter.client()
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        retry_at = time.monotonic() + RETRY_REJECTED_S
+        while not self._stop.is_set():
+            self._work.wait(_LOOK_S)
+            if time.monotonic() >= retry_at:
+                retry_at += RETRY_REJECTED_S
+                if self._registry.retry_rejected():
+                    self.wake()
+            if not self._work.is_set() or self._is_down() or not self._registry.is_known:
+                self._stop.wait(_NAP_S)
+                continue
+            self._busy = True
+            self._work.clear()
+            try:
+                self.one_round(client)
+                self.counter.found(1)
+                backoff.reset()
+            except StoreError as error:
+                self.counter.failed(error)
+                pause_s = backoff.next()
+                if not self._is_down():
+                    text = "subscriptions at %s wait: %s; the next try is in %.1f seconds"
+                    self._adapter.log.warning(text, self._adapter.name, error, pause_s)
+                self._stop.wait(pause_s)
+                self.wake()
+            finally:
+                self._busy = False
+        client.close()
+
+    def _is_down(self) -> bool:
+        return self._adapter.is_up is False
+
+    def one_round(self, client: TreeClient[F]) -> None:
+        """Do all that there is to do. Raises StoreError: then it has to be done again."""
+        client.prepare()
+        self._drop_unwanted(client)
+        unsynced = self._registry.unsynced()
+        at_once = self._adapter.filters_at_once
+        for at in range(0, len(unsynced), at_once):
+            if self._stop.is_set():
+                return
+            self._catch_up(client, unsynced[at : at + at_once])
+        if self._silence.holds:
+            if client.answers():
+                self._silence.end()
+            else:
+                self.wake()
+        with self._registry.lock:
+            self._adapter.save()
+
+    def _drop_unwanted(self, client: TreeClient[F]) -> None:
+        with self._registry.lock:
+            unwanted = self._registry.drop_unwanted(self._adapter.held())
+        for topic_filter in unwanted:
+            # Under the lock, and only while nobody asks for it again: what is asked for is never taken back.
+            with self._registry.lock:
+                if not self._registry.is_wanted(topic_filter):
+                    client.unsubscribe(topic_filter)
+
+    def _catch_up(self, client: TreeClient[F], filters: Sequence[F]) -> None:
+        accepted = self._subscribing.subscribe(client, filters, urgent=False)
+        if accepted and self._retains:
+            self._learn(client, accepted)
+        with self._registry.lock:
+            self._adapter.synced([each for each in accepted if self._registry.sync(each)])
+
+    def _learn(self, client: TreeClient[F], filters: Sequence[F]) -> None:
+        """Have the queue manager know what the tree retains under *filters*."""
+        there = client.retained(filters)
+        matcher = self._adapter.matcher(filters)
+        with self._stores.retained() as kept:
+            here = [retained for retained in kept if matcher(retained.topic_string)]
+            news = differences(there, here)
+        learnt = usable(news, self._native_user, datetime.now(UTC))
+        if learnt:
+            writer = self._stores.writer()
+            try:
+                writer.put([native for native, _ in learnt])
+            finally:
+                writer.close()

@@ -1,0 +1,212 @@
+"""The link between a queue manager's topic space and a topic tree elsewhere (``ManagedLink``), whatever kind of tree.
+
+Three threads beside the processor's, and what an adapter has of its own:
+
+    inward    publications that have come ─> commands on the default stream's queue, then accepted   ``inbound_pump``
+    outward   the outgoing queue ─> the tree; taken off once it has answered for them                ``outbound_pump``
+    keeper    the tree's filters as the subscriptions are, and what it retains there                 ``keeper``
+
+A filter is *synced* when the tree has it and what it retained under it is known here, and that is committed. A RegSub
+syncs its filter itself, before its response (``lookups``); all else is the keeper's work.
+
+What the tree remembers is believed: after a restart of either side only the difference is subscribed and unsubscribed,
+and nothing at all until it is known which subscriptions there are (``load``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, Generic, TypeVar
+
+from commands.broker.puts import Outgoing
+from commands.links.engine.adapter import Adapter, Engine, carries
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.filter_registry import FilterRegistry
+from commands.links.engine.inbound_pump import InboundPump
+from commands.links.engine.keeper import Keeper
+from commands.links.engine.link_stores import LinkStores
+from commands.links.engine.lookups import Lookups
+from commands.links.engine.message_for_tree import clearing, publishing
+from commands.links.engine.outbound_pump import OutboundPump
+from commands.links.engine.quiescence import settled
+from commands.links.engine.silence import Silence
+from commands.links.engine.threads import Threads
+from commands.qmgr.link_port import Capability, Feature, LinkState
+from rfh2.errors import CommandError, StoreError
+from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
+from streams.patterns import parse_pattern
+from streams.port import TopicSpaceView
+from streams.subscriptions import Subscription
+
+F = TypeVar("F", bound=Hashable)
+P = TypeVar("P")
+
+# One thing may take several answers of a tree that is there, each of which is waited for.
+_ANSWERS: Final = 4
+_MOST_WARNED: Final = 10_000
+
+
+class Link(Generic[F, P]):
+    """The link; start it, use it from the processor's thread, stop it. stores: the queue manager's side."""
+
+    def __init__(self, adapter: Adapter[F, P], config: TopicsConfig, qmgr: str, stores: LinkStores) -> None:
+        self.adapter = adapter
+        self._config, self._qmgr = config, qmgr
+        self._keeps_local = config.local == "keep"
+        self._clears = carries(adapter.capabilities, Feature.CLEAR)
+        self._warned: set[str] = set()
+        self._stop = threading.Event()
+        self._registry: FilterRegistry[F] = FilterRegistry(self._filter_of, adapter.remembered())
+        adapter.attach(Engine(self._registry.lock, self._registry.wanted, self._connected))
+        # Where no connection is kept nobody says that the tree is there again: so it is tried.
+        self._silence = Silence(config.patience_s if adapter.is_up is None else None)
+        user = config.native_user
+        self._keeper = Keeper(adapter, self._registry, stores, self._silence, user, self._stop)
+        self._lookups = Lookups(adapter, self._registry, self._filter_of, self._silence, user, self._keeper.wake)
+        self._receiver = adapter.receiver()
+        self._inbound = InboundPump(self._receiver, stores, config.batch, adapter.log, self._stop)
+        self._outbound = OutboundPump(adapter, stores, config.batch, self._stop)
+        self._threads = Threads(adapter.log)
+
+    # The processor's thread
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        return self.adapter.capabilities
+
+    @property
+    def outgoing_queue(self) -> str:
+        return self._config.outgoing_queue
+
+    def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
+        return self._lookups.before(operation, space, now)
+
+    def prefetch(self, operation: Operation) -> None:
+        self._lookups.prefetch(operation)
+
+    def fetch(self) -> bool:
+        return self._lookups.fetch()
+
+    def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
+        self._registry.note(effects)
+        if isinstance(operation, PublishToTopic):
+            if operation.retain:
+                self._lookups.forget()
+            return self._publishing(operation)
+        if isinstance(operation, ClearRetained):
+            return self._clearing(operation, effects)
+        return ()
+
+    def expired(self, effects: Sequence[Effect]) -> None:
+        self._registry.note(effects)
+
+    def committed(self) -> None:
+        self._lookups.committed()
+        with self._registry.lock:
+            synced, changed = self._registry.committed()
+            self.adapter.synced(synced)
+        if synced or changed:
+            self._keeper.wake()
+
+    def load(self, subscriptions: Iterable[Subscription]) -> None:
+        self._registry.load(subscriptions)
+        self._keeper.wake()
+
+    # Its life
+
+    def start(self, ended: Callable[[], None] = lambda: None) -> None:
+        self.adapter.start()
+        self._threads.start(ended, inward=self._inbound.run, outward=self._outbound.run, keeper=self._keeper.run)
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._keeper.wake()
+        self._threads.join(self._config.patience_s + 5)
+        self._lookups.close()
+        self.adapter.stop()
+
+    def wait_up(self, timeout_s: float) -> bool:
+        return self.adapter.wait_up(timeout_s)
+
+    def settle(self, stop: threading.Event) -> bool:
+        counters = (self._inbound.counter, self._outbound.counter)
+        patience_s = self._config.patience_s * (_ANSWERS if self.adapter.is_up else 1)
+        while settled(counters, lambda: self.is_idle, patience_s, stop):
+            arrived = self._inbound.counter.done
+            # What the tree had sent by then has arrived by now.
+            with suppress(StoreError):
+                if self._lookups.answers() and self.is_idle and arrived == self._inbound.counter.done:
+                    return True
+        return False
+
+    @property
+    def trouble(self) -> str:
+        counters = (self._inbound.counter, self._outbound.counter, self._keeper.counter)
+        return self.adapter.trouble or next((each.trouble for each in counters if each.trouble), "")
+
+    @property
+    def fault(self) -> str:
+        return self._threads.fault
+
+    @property
+    def state(self) -> LinkState:
+        trouble, is_up = self.trouble, self.adapter.is_up
+        return LinkState(not trouble if is_up is None else is_up, trouble, self.adapter.next_try_s)
+
+    @property
+    def refused(self) -> int:
+        return self._outbound.counter.refused
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that has come waits here, and no filter waits to be synced."""
+        return self.adapter.is_up is not False and not self._receiver.is_waiting and self._keeper.is_idle
+
+    # Publications to the tree
+
+    def _publishing(self, operation: PublishToTopic) -> Sequence[Outgoing]:
+        if operation.publication.local and self._keeps_local:
+            return ()
+        why = self.adapter.why_stays(operation.topic_string)
+        if why is not None:
+            self._warn_once(operation.topic_string, f"publications on it stay here: {why}")
+            return ()
+        return (publishing(operation, self._qmgr, self.outgoing_queue),)
+
+    def _clearing(self, operation: ClearRetained, effects: Sequence[Effect]) -> Sequence[Outgoing]:
+        if not self._clears or (operation.local and self._keeps_local):
+            return ()
+        topics = [effect.topic_string for effect in effects if isinstance(effect, RetainedCleared)]
+        pattern = parse_pattern(operation.topic_string, operation.wildcard)
+        if not pattern.is_wild and pattern.literal not in topics:
+            topics.append(pattern.literal)
+        carried = [topic for topic in topics if self.adapter.why_not_carried(topic) is None]
+        return tuple(clearing(topic, self._qmgr, self.outgoing_queue, operation.local) for topic in carried)
+
+    # Filters
+
+    def _filter_of(self, subscription: Subscription) -> F | None:
+        if subscription.options.local and self._keeps_local:
+            return None
+        try:
+            found = self.adapter.filter_of(subscription.topic_string, subscription.wildcard)
+        except CommandError:
+            return None  # the topic space will say so
+        if found is None:
+            self._warn_once(subscription.topic_string, f"no {self.adapter.kind} topic can be selected by it")
+        return found
+
+    def _connected(self, remembered: bool) -> None:
+        if self._registry.connected(remembered):
+            text = "%s knows of no session of this bridge: what natives published meanwhile is lost"
+            self.adapter.log.warning(text, self.adapter.name)
+        self._silence.end()
+        self._keeper.wake()
+
+    def _warn_once(self, topic_string: str, what: str) -> None:
+        if topic_string not in self._warned and len(self._warned) < _MOST_WARNED:
+            self._warned.add(topic_string)
+            self.adapter.log.warning("topic %s: %s", topic_string, what)

@@ -1,0 +1,140 @@
+"""From the outgoing queue to the tree: in order, at least once, and gone from the queue once the tree has answered.
+
+A batch that is interrupted is taken again. What the tree has answered for is passed over then, and the rest is sent
+again; the end of the process makes it all sent again. Where the tree has units of work, all is sent again in any case:
+nothing of it has counted. What the tree refuses, or can never take, goes on the dead-letter queue.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Generic, TypeVar
+
+from commands.links.engine.adapter import (
+    Adapter,
+    NotCarriedError,
+    Sender,
+    TreeUnreachableError,
+    Waiting,
+    how,
+)
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.inbound_pump import FIRST_PAUSE_S, IDLE_S, LONGEST_PAUSE_S
+from commands.links.engine.link_stores import LinkStores
+from commands.links.engine.message_for_tree import for_tree, is_clearing
+from commands.links.engine.quiescence import IdleCounter
+from commands.links.engine.spool import Refused, Spool, message_key
+from commands.qmgr.link_port import Feature, How
+from commands.qmgr.store.port import StoredMessage
+from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
+from rfh2.errors import DecodeError, StoreError
+
+F = TypeVar("F")
+P = TypeVar("P")
+
+
+class OutboundPump(Generic[F, P]):
+    """A thread's work, until *stop* is set. batch: publications taken together, at most."""
+
+    def __init__(self, adapter: Adapter[F, P], stores: LinkStores, batch: int, stop: threading.Event) -> None:
+        self._adapter, self._stores, self._batch, self._stop = adapter, stores, batch, stop
+        self._log = adapter.log
+        self._in_unit_of_work = how(adapter.capabilities, Feature.UNIT_OF_WORK) is How.DOES
+        # Of what is on the outgoing queue still, by its key: the reason of the tree's refusal, None for what it has.
+        self._answers: dict[bytes, int | None] = {}
+        self.counter = IdleCounter()
+
+    def run(self) -> None:
+        """The thread's work."""
+        spool: Spool | None = None
+        sender: Sender[P] | None = None
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while not self._stop.is_set():
+            try:
+                if not self._adapter.wait_up(IDLE_S):
+                    continue
+                if spool is None:
+                    spool = self._stores.spool()
+                if sender is None:
+                    sender = self._adapter.sender(spool, self._stop)
+                if self.one_batch(spool, sender) == 0:
+                    spool.wait(IDLE_S)
+                backoff.reset()
+            except StoreError as error:
+                if spool is not None:
+                    spool.undo()
+                if isinstance(error, TreeUnreachableError) and self._adapter.is_up is not None:
+                    # The adapter says so itself, and when it tries again.
+                    self._stop.wait(FIRST_PAUSE_S)
+                    continue
+                self.counter.failed(error)
+                pause_s = backoff.next()
+                text = "publications wait for %s: %s; the next try is in %.1f s"
+                self._log.error(text, self._adapter.name, error, pause_s)
+                self._stop.wait(pause_s)
+        if spool is not None:
+            spool.close()
+        if sender is not None:
+            sender.close()
+
+    def one_batch(self, spool: Spool, sender: Sender[P]) -> int:
+        """Send what waits, some of it; how many that was. Raises StoreError: then what was taken has to be undone."""
+        messages = self._taken(spool)
+        if messages:
+            if self._in_unit_of_work:
+                self._answers.clear()
+            for sent in sender.send(self._waiting(messages, sender)):
+                if sent.reason is not None:
+                    self._log.error("%s: it is put on the dead-letter queue", sent.why)
+                self._answers[message_key(sent.message)] = sent.reason
+            refused = self._refused(messages)
+            spool.done(refused)
+            self.counter.refused += len(refused)
+            self._answers.clear()
+            sender.done()
+        self.counter.found(len(messages))
+        return len(messages)
+
+    def _taken(self, spool: Spool) -> list[StoredMessage]:
+        messages = spool.take(self._batch)
+        if not self._in_unit_of_work:
+            return messages
+        until = next((at for at, each in enumerate(messages) if is_clearing(each.md, each.body)), None)
+        if until is None:
+            return messages
+        # A clear is in no unit of work: what comes before the first one goes alone, or the clear does.
+        spool.undo()
+        return spool.take(max(until, 1))
+
+    def _waiting(self, messages: Sequence[StoredMessage], sender: Sender[P]) -> Iterator[Waiting[P]]:
+        """Those of *messages* that have to be sent; one after the other, for together they may be large."""
+        for message in messages:
+            key = message_key(message)
+            if key in self._answers:
+                continue
+            try:
+                wanted = for_tree(message.md, message.body)
+                prepared = sender.prepare(wanted)
+            except NotCarriedError as error:
+                self._log.error("%s: it is put on the dead-letter queue", error)
+                self._answers[key] = error.reason
+                continue
+            except Exception as error:
+                # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
+                expected = isinstance(error, DecodeError)
+                text = "message %d on %s is put on the dead-letter queue: %s"
+                about = (message.seq, message.queue, error)
+                self._log.error(text, *about, exc_info=None if expected else error)
+                self._answers[key] = MQRC_FORMAT_ERROR if expected else MQRCCF_COMMAND_FAILED
+                continue
+            if prepared is None:
+                continue
+            if prepared.lost:
+                lost = ", ".join(prepared.lost)
+                self._log.warning("topic %s: to %s without %s", wanted.topic, self._adapter.name, lost)
+            yield Waiting(message, wanted, prepared.item)
+
+    def _refused(self, messages: Sequence[StoredMessage]) -> list[Refused]:
+        answered = ((message, self._answers.get(message_key(message))) for message in messages)
+        return [Refused(message, reason) for message, reason in answered if reason is not None]

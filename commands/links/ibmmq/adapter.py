@@ -1,0 +1,193 @@
+"""IBM MQ's topic tree (``Adapter``).
+
+A filter is a topic string with its wildcard scheme: IBM MQ has both. Connections are made when they are needed. Where
+the queues are IBM MQ's too, what goes out is got and published in one unit of work, and so is what comes in: nothing is
+lost and nothing comes twice. Where they are embedded, either may come twice after a crash.
+
+IBM MQ notifies nobody that a retained publication was cleared. So what is retained there is looked up when a subscriber
+registers or asks (ReqUpdate), and not believed for longer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from commands.links.engine.adapter import Engine, FilterAnswer, Subscribed, TreeRefusedError
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.inbound_writer import CommandPutter
+from commands.links.engine.retained import TreeRetained
+from commands.links.engine.spool import Spool
+from commands.links.ibmmq.capabilities import CAPABILITIES
+from commands.links.ibmmq.manager import MqMessages
+from commands.links.ibmmq.reasons import MQRC_NOT_AUTHORIZED, ConnectionLostError, MqError
+from commands.links.ibmmq.receiver import MqReceiver
+from commands.links.ibmmq.sender import MqSender
+from commands.links.ibmmq.spool import MqSpool
+from commands.links.ibmmq.tree import Selection, Tree
+from streams.patterns import parse_pattern
+from streams.subscriptions import WildcardScheme
+
+_log = logging.getLogger("qpubsub.mq")
+
+
+class MqAdapter:
+    """The topic tree of one queue manager.
+
+    messages: makes a connection to it. together: whether the queues are the same queue manager's, and so one unit of
+    work does for both.
+    """
+
+    kind = "IBM MQ"
+    name = "IBM MQ"
+    log = _log
+    # Each costs calls of its own, and what goes wrong with one is not to keep others waiting.
+    filters_at_once = 1
+    capabilities = CAPABILITIES
+
+    def __init__(
+        self, messages: Callable[[], MqMessages], config: TopicsConfig, putter: CommandPutter, together: bool
+    ) -> None:
+        self._messages, self._config, self._putter, self._together = messages, config, putter, together
+        self._held: set[Selection] = set()
+
+    # Names
+
+    def filter_of(self, topic_string: str, wildcard: WildcardScheme) -> Selection:
+        parse_pattern(topic_string, wildcard)
+        return Selection(topic_string, wildcard)
+
+    def pattern_of(self, topic_filter: Selection) -> tuple[str, WildcardScheme]:
+        return topic_filter.topic_string, topic_filter.wildcard
+
+    def matcher(self, filters: Sequence[Selection]) -> Callable[[str], Sequence[Selection]]:
+        patterns = [(each, parse_pattern(each.topic_string, each.wildcard)) for each in filters]
+        return lambda topic_string: [each for each, pattern in patterns if pattern.matches(topic_string)]
+
+    def why_stays(self, topic_string: str) -> str | None:
+        """Nothing does: the topic strings are IBM MQ's own."""
+
+    def why_not_carried(self, topic_string: str) -> str | None:
+        """Nothing is not."""
+
+    # Its life
+
+    def attach(self, engine: Engine[Selection]) -> None:
+        self._engine = engine
+
+    def start(self) -> None:
+        """Nothing: no connection is kept."""
+
+    def stop(self) -> None:
+        """Nothing: each thread has given its connection back."""
+
+    @property
+    def is_up(self) -> bool | None:
+        return None
+
+    def wait_up(self, timeout_s: float) -> bool:
+        del timeout_s
+        return True
+
+    @property
+    def trouble(self) -> str:
+        return ""
+
+    @property
+    def next_try_s(self) -> float | None:
+        return None
+
+    # Filters
+
+    def remembered(self) -> Collection[Selection]:
+        return ()
+
+    def held(self) -> Collection[Selection]:
+        return self._held
+
+    def synced(self, filters: Iterable[Selection]) -> None:
+        """Nothing is written down: durable subscriptions are found again by their names."""
+
+    def save(self) -> None:
+        """Nothing is."""
+
+    # Calls
+
+    def client(self) -> MqCalls:
+        return MqCalls(Tree(self._messages(), self._config), self._engine, self._held)
+
+    def receiver(self) -> MqReceiver:
+        return MqReceiver(self._messages(), self._config, self._putter, self._together)
+
+    def sender(self, spool: Spool, stop: threading.Event) -> MqSender:
+        del stop  # no call waits for longer than the client library does
+        tree = Tree(self._messages(), self._config)
+        if self._together and isinstance(spool, MqSpool):
+            return MqSender(spool.messages, False, tree)
+        return MqSender(self._messages(), True, tree)
+
+
+class MqCalls:
+    """What one thread asks of the tree (``TreeClient``). held: all that the tree may have, of every thread."""
+
+    def __init__(self, tree: Tree, engine: Engine[Selection], held: set[Selection]) -> None:
+        self._tree, self._engine, self._held = tree, engine, held
+        self._looked = False
+
+    def prepare(self) -> None:
+        """End the subscriptions that an earlier run has left and that nobody wants any more."""
+        if self._looked:
+            return
+        try:
+            names = self._tree.existing()
+        except MqError as error:
+            if isinstance(error, ConnectionLostError):
+                raise
+            _log.warning("subscriptions of earlier runs cannot be listed: %s", error)
+            names = []
+        with self._engine.lock:
+            wanted = {selection.name(self._tree.qmgr) for selection in self._engine.wanted()}
+            for name in names:
+                if name not in wanted:
+                    self._tree.unsubscribe(name)
+                    _log.info("subscription %s of an earlier run is ended", name)
+        self._looked = True
+
+    def subscribe(self, filters: Sequence[Selection], urgent: bool) -> Iterator[Subscribed[Selection]]:
+        del urgent  # one is as fast as another
+        for selection in filters:
+            with self._engine.lock:
+                self._held.add(selection)
+            try:
+                self._tree.subscribe(selection)
+            except ConnectionLostError:
+                raise
+            except MqError as error:
+                answer = FilterAnswer.REJECTED if error.reason == MQRC_NOT_AUTHORIZED else FilterAnswer.LATER
+                yield Subscribed(selection, answer, str(error))
+            else:
+                yield Subscribed(selection)
+
+    def unsubscribe(self, topic_filter: Selection) -> None:
+        self._tree.unsubscribe(topic_filter.name(self._tree.qmgr))
+        self._held.discard(topic_filter)
+
+    def retained(self, filters: Sequence[Selection]) -> TreeRetained:
+        found = TreeRetained()
+        for selection in filters:
+            try:
+                there = self._tree.retained(selection)
+            except ConnectionLostError:
+                raise
+            except MqError as error:
+                raise TreeRefusedError(str(error), lasting=error.reason == MQRC_NOT_AUTHORIZED) from error
+            found = TreeRetained(found.natives + there.natives, found.topics | there.topics)
+        return found
+
+    def answers(self) -> bool:
+        self._tree.call()
+        return True
+
+    def close(self) -> None:
+        self._tree.close()

@@ -1,0 +1,190 @@
+"""An MQTT 5 broker as a topic tree (``Adapter``).
+
+A filter is an MQTT filter, with the prefix of all topics. The broker keeps a session, and it is believed: what it had
+when the last connection broke it has still, and what came meanwhile it sends.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from commands.links.engine.adapter import Engine, Subscribed
+from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.config import TopicsConfig
+from commands.links.engine.retained import TreeRetained
+from commands.links.engine.spool import Spool
+from commands.links.engine.urls import Address
+from commands.links.mqtt.answers import Granted, Received
+from commands.links.mqtt.capabilities import CAPABILITIES
+from commands.links.mqtt.client import MqttClient
+from commands.links.mqtt.filters import Filters, FilterTree
+from commands.links.mqtt.packets import MqttPublication
+from commands.links.mqtt.receiver import MqttReceiver
+from commands.links.mqtt.sender import MqttSender
+from commands.links.mqtt.snapshots import Snapshots
+from commands.links.mqtt.subscribing import Subscribing
+from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
+from streams.subscriptions import WildcardScheme
+
+_log = logging.getLogger("qpubsub.mqtt")
+
+
+class MqttAdapter:
+    """One broker. state: the directory for what the bridge remembers of its session. Raises ConfigError."""
+
+    kind = "MQTT"
+    name = "the MQTT broker"
+    log = _log
+    filters_at_once = 1_000
+    capabilities = CAPABILITIES
+
+    def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path) -> None:
+        self.client_id = config.client_id or f"qpubsub-{qmgr}"
+        self._config = config
+        self._filters = Filters(state / "mqtt.json")
+        self.mqtt = MqttClient(address, config, self.client_id, self._received, self._connected)
+        self._snapshots = Snapshots(address, config, self.client_id)
+
+    # Names
+
+    def filter_of(self, topic_string: str, wildcard: WildcardScheme) -> str | None:
+        found = filter_of(topic_string, wildcard)
+        return None if found is None else self._config.prefix + found
+
+    def pattern_of(self, topic_filter: str) -> tuple[str, WildcardScheme]:
+        return topic_filter.removeprefix(self._config.prefix), WildcardScheme.TOPIC
+
+    def matcher(self, filters: Sequence[str]) -> Callable[[str], Sequence[str]]:
+        tree, prefix = FilterTree(), self._config.prefix
+        for number, topic_filter in enumerate(filters):
+            tree.add(topic_filter, number)
+        return lambda topic_string: [filters[number] for number in tree.match(prefix + topic_string)]
+
+    def why_stays(self, topic_string: str) -> str | None:
+        return why_not_shared(self._config.prefix + topic_string)
+
+    def why_not_carried(self, topic_string: str) -> str | None:
+        return why_not_topic(self._config.prefix + topic_string)
+
+    # Its life
+
+    def attach(self, engine: Engine[str]) -> None:
+        self._engine = engine
+        self._subscribing = Subscribing(self.mqtt, self._filters, engine.lock, self._config.patience_s)
+        self._receiver = MqttReceiver(self.mqtt, self._config)
+
+    def start(self) -> None:
+        self.mqtt.start()
+
+    def stop(self) -> None:
+        self.mqtt.stop()
+        self._snapshots.stop()
+        with self._engine.lock:
+            self._filters.save()
+
+    @property
+    def is_up(self) -> bool | None:
+        return self.mqtt.is_up
+
+    def wait_up(self, timeout_s: float) -> bool:
+        return self.mqtt.wait_up(timeout_s)
+
+    @property
+    def trouble(self) -> str:
+        return self.mqtt.trouble
+
+    @property
+    def next_try_s(self) -> float | None:
+        return self.mqtt.next_try_s
+
+    # Filters
+
+    def remembered(self) -> Collection[str]:
+        return self._filters.acknowledged
+
+    def held(self) -> Collection[str]:
+        return self._filters.all()
+
+    def synced(self, filters: Iterable[str]) -> None:
+        for topic_filter in filters:
+            self._filters.acknowledge(topic_filter)
+
+    def save(self) -> None:
+        self._filters.save(only_changes=True)
+
+    # Calls
+
+    def client(self) -> MqttCalls:
+        return MqttCalls(self.mqtt, self._snapshots, self._subscribing, self._filters, self._receiver, self._config)
+
+    def receiver(self) -> MqttReceiver:
+        return self._receiver
+
+    def sender(self, spool: Spool, stop: threading.Event) -> MqttSender:
+        del spool  # queues are never the broker's
+        return MqttSender(self.mqtt, self._config, stop)
+
+    # paho's thread
+
+    def _connected(self, granted: Granted) -> None:
+        with self._engine.lock:
+            self._engine.connected(granted.session_present)
+            if not granted.session_present:
+                self._filters.forgotten()
+        if granted.session_present:
+            self._receiver.drop_unacknowledged()
+        if not granted.max_qos:
+            _log.warning("the MQTT broker takes nothing at QoS 1: publications may be lost")
+        _log.info("connected to the MQTT broker as %s", self.client_id)
+
+    def _received(self, received: Received) -> None:
+        with self._engine.lock:
+            takes = self._filters.takes(received.packet.topic, received.identifiers)
+        if takes:
+            self._receiver.put(received)
+        else:
+            self.mqtt.acknowledge(received)
+
+
+class MqttCalls:
+    """What the processor's thread and the keeper's ask of the broker (``TreeClient``): by the same connection."""
+
+    def __init__(
+        self,
+        client: MqttClient,
+        snapshots: Snapshots,
+        subscribing: Subscribing,
+        filters: Filters,
+        receiver: MqttReceiver,
+        config: TopicsConfig,
+    ) -> None:
+        self._client, self._snapshots, self._subscribing = client, snapshots, subscribing
+        self._filters, self._receiver, self._config = filters, receiver, config
+
+    def prepare(self) -> None:
+        """Connect for snapshots, so that the first RegSub need not."""
+        self._snapshots.prepare()
+
+    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
+        return self._subscribing.subscribe(filters, urgent)
+
+    def unsubscribe(self, topic_filter: str) -> None:
+        self._filters.remove(topic_filter)
+        self._client.unsubscribe(topic_filter)
+
+    def retained(self, filters: Sequence[str]) -> TreeRetained:
+        packets = self._snapshots.take(*filters)
+        natives = [native for native in map(self._receiver.read, packets) if isinstance(native, NativePublication)]
+        return TreeRetained(tuple(natives), frozenset(map(self._topic, packets)))
+
+    def answers(self) -> bool:
+        return self._client.round_trip(self._config.patience_s)
+
+    def close(self) -> None:
+        """Nothing is held: the adapter disconnects."""
+
+    def _topic(self, packet: MqttPublication) -> str:
+        return packet.topic.removeprefix(self._config.prefix)

@@ -1,0 +1,232 @@
+"""What JMS subscribers that ended without closing have left behind, and what of it may go: IBM's Cleanup utility.
+
+Decided from the broker's own subscriptions, the queues SYSTEM.JMS.* and the records of SUBSTORE(QUEUE), level by level;
+each level does what the ones before it do:
+
+* SAFE: beside programs that run. Subscriptions whose own queue is gone. On queues for non-durable subscribers the
+  publications that no subscription there can be for; their own dynamic queue with them.
+* STRONG: also what is on those queues and is no publication, and what is on the report queue and is no response.
+* FORCE: with no JMS publish/subscribe program active. Everything on the report queue; messages and dynamic queues of
+  subscribers, durable ones too, for which there is neither a subscription nor a record.
+* NONDUR: all non-durable subscriptions, their messages, and their dynamic queues.
+
+A durable subscription, its messages and its queue are never touched; neither is one that an administrator defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Final
+
+from commands.qmgr.jms_queues import (
+    DURABLE_PREFIX,
+    NONDURABLE_PREFIX,
+    REPORT_QUEUE,
+    SHARED_QUEUES,
+    is_for_durable,
+    is_for_nondurable,
+)
+from streams.subscriptions import MQCI_NONE, Subscription
+
+# As a queue manager makes the name of a dynamic queue: 16 hexadecimal digits in place of the asterisk.
+_DYNAMIC: Final = re.compile(r"SYSTEM\.JMS\.N?D\.(?:\S*\.)?[0-9A-F]{16}")
+
+
+class Level(IntEnum):
+    """How much goes. The names are those of IBM's utility."""
+
+    SAFE = 1
+    STRONG = 2
+    FORCE = 3
+    NONDUR = 4
+
+
+class MessageKind(Enum):
+    """What a message on a subscriber's or the report queue is."""
+
+    PUBLICATION = "publication"
+    ELSEWHERE = "publication of another queue manager's broker, whose subscriptions are not known here"
+    RESPONSE = "response"
+    OTHER = "message that is neither a publication nor a response"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something goes, and why, in words."""
+
+    goes: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What SYSTEM.JMS.ADMIN.QUEUE says. entries: queue and CorrelId of each subscription. unread: how many are not."""
+
+    entries: frozenset[tuple[str, bytes]] = frozenset()
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOwners:
+    """Whose the messages of one queue are. whole: a subscription takes all of them, whatever their CorrelId."""
+
+    correl_ids: frozenset[bytes] = frozenset()
+    whole: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no subscription names the queue."""
+        return not self.correl_ids and not self.whole
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One queue manager as it is, and what is wanted.
+
+    subscriptions: those for its own queues, without those that are removed. queues: the local queue behind each name
+    that they have, None for none.
+    """
+
+    level: Level
+    subscriptions: tuple[Subscription, ...]
+    queues: Mapping[str, str | None]
+    records: Records = field(default_factory=Records)
+
+    def owners(self, queue: str) -> QueueOwners:
+        """Whose the messages on local queue *queue* are."""
+        mine = [each for each in self.subscriptions if self.queues.get(each.dest_queue) == queue]
+        whole = any(each.correl_id == MQCI_NONE or each.keep_correl_id for each in mine)
+        return QueueOwners(frozenset(each.correl_id for each in mine), whole)
+
+
+def is_jms(queue: str) -> bool:
+    """Whether *queue* is a subscriber's or the report queue: those that are looked at."""
+    return queue == REPORT_QUEUE or queue.startswith((NONDURABLE_PREFIX, DURABLE_PREFIX))
+
+
+def is_dynamic(queue: str) -> bool:
+    """Whether *queue* has the name of a dynamic queue of one subscriber: such a one is deleted with what is on it."""
+    return queue not in SHARED_QUEUES and _DYNAMIC.fullmatch(queue) is not None
+
+
+def is_durable(subscription: Subscription) -> bool:
+    """Whether it outlives its program: it has a name or an identity set, or its queue is not one for others."""
+    s = subscription
+    return s.name is not None or bool(s.identities) or not is_for_nondurable(s.dest_queue)
+
+
+def subscription_verdict(subscription: Subscription, situation: Situation) -> Verdict | None:
+    """Of one subscription for a queue of non-durable subscribers; None for one that stays and is no case."""
+    s = subscription
+    if not is_for_nondurable(s.dest_queue):
+        return None
+    is_gone = situation.queues.get(s.dest_queue) is None and is_dynamic(s.dest_queue)
+    if s.admin:
+        return Verdict(False, "an administrator defined it") if is_gone or situation.level >= Level.NONDUR else None
+    if is_durable(s):
+        return Verdict(False, "it is durable") if is_gone or situation.level >= Level.NONDUR else None
+    if is_gone:
+        return Verdict(True, "its queue does not exist")
+    if situation.level >= Level.NONDUR:
+        return Verdict(True, "it is non-durable")
+    return None
+
+
+def _message_verdict(
+    queue: str, correl_id: bytes, kind: MessageKind, situation: Situation, owners: QueueOwners
+) -> Verdict | None:
+    level, records = situation.level, situation.records
+    if queue == REPORT_QUEUE:
+        if level >= Level.FORCE:
+            return Verdict(True, "level FORCE clears the report queue")
+        if kind is MessageKind.RESPONSE:
+            return None
+        return Verdict(level >= Level.STRONG, f"it is a {kind.value}: level STRONG removes it")
+    if owners.whole or correl_id in owners.correl_ids:
+        return None
+    no_subscription = "no subscription for this queue has its CorrelId"
+    if (queue, correl_id) in records.entries:
+        goes = level >= Level.FORCE and is_for_nondurable(queue)
+        return Verdict(goes, f"{no_subscription}, and a record of SUBSTORE(QUEUE) has it")
+    if kind is MessageKind.ELSEWHERE:
+        goes = level >= Level.FORCE and is_for_nondurable(queue)
+        return Verdict(goes, f"{no_subscription}; it is a {kind.value}")
+    if is_for_durable(queue):
+        if records.unread:
+            return Verdict(False, f"{no_subscription}, and {records.unread} records of SUBSTORE(QUEUE) cannot be read")
+        return Verdict(level >= Level.FORCE, f"{no_subscription}: level FORCE removes it")
+    if kind is MessageKind.PUBLICATION:
+        return Verdict(True, no_subscription)
+    return Verdict(level >= Level.STRONG, f"{no_subscription}; it is a {kind.value}: level STRONG removes it")
+
+
+class QueueCleaning:
+    """Decides message by message of one queue, and then of the queue."""
+
+    def __init__(self, queue: str, situation: Situation) -> None:
+        self._queue, self._situation = queue, situation
+        self._owners = situation.owners(queue)
+        self._answers: dict[tuple[bytes, MessageKind], Verdict | None] = {}
+
+    def is_somebodys(self, correl_id: bytes) -> bool:
+        """Whether a subscription takes messages with that CorrelId from the queue, whatever they are."""
+        return self._owners.whole or correl_id in self._owners.correl_ids
+
+    def message(self, correl_id: bytes, kind: MessageKind) -> Verdict | None:
+        """Of one message; None for one that is somebody's."""
+        key = (correl_id, kind)
+        if key not in self._answers:
+            self._answers[key] = _message_verdict(self._queue, correl_id, kind, self._situation, self._owners)
+        return self._answers[key]
+
+    def queue(self, had_messages: bool, is_owed_to: bool) -> Verdict | None:
+        """Of the queue itself, once nothing is on it. had_messages: whether some were just removed.
+
+        A dynamic queue that is empty and was so may be one whose program is about to register: it waits for FORCE.
+        """
+        if not is_dynamic(self._queue) or not self._owners.is_empty:
+            return None
+        if is_owed_to:
+            return Verdict(False, "messages wait to be put on it")
+        if any(queue == self._queue for queue, _ in self._situation.records.entries):
+            return Verdict(False, "a record of SUBSTORE(QUEUE) names it")
+        if is_for_durable(self._queue) and self._situation.records.unread:
+            return Verdict(False, f"{self._situation.records.unread} records of SUBSTORE(QUEUE) cannot be read")
+        if had_messages and is_for_nondurable(self._queue):
+            return Verdict(True, "no subscription names it, and its messages were removed")
+        return Verdict(self._situation.level >= Level.FORCE, "no subscription names it: level FORCE deletes it")
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupItem:
+    """One line of the report. what: ``subscription``, ``messages`` or ``queue``. goes: removed, or left.
+
+    count: of messages; 1 for others. correl_id: of messages.
+    """
+
+    what: str
+    goes: bool
+    queue: str
+    why: str
+    count: int = 1
+    subscription: str | None = None
+    correl_id: bytes | None = None
+
+
+def merged(items: Iterable[CleanupItem]) -> list[CleanupItem]:
+    """*items* in their order, those that differ in nothing but their count together."""
+    found: dict[tuple[object, ...], CleanupItem] = {}
+    for item in items:
+        key = (item.what, item.goes, item.queue, item.why, item.subscription, item.correl_id)
+        before = found.get(key)
+        count = item.count + (0 if before is None else before.count)
+        found[key] = CleanupItem(item.what, item.goes, item.queue, item.why, count, item.subscription, item.correl_id)
+    return list(found.values())
+
+
+def jms_queues(names: Collection[str]) -> list[str]:
+    """Those of *names* that are looked at, in alphabetical order."""
+    return sorted(name for name in names if is_jms(name))

@@ -1,0 +1,190 @@
+"""TransferLog, TransferStatus and agent status, from XML to rows.
+
+The elements are those of TransferLog.xsd, TransferStatus.xsd and fteutils.xsd, which IBM publishes. What a document has
+beside them (metadata, exits, calls of programs) is left alone; what it lacks is an empty column.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Final
+
+from lxml import etree
+
+from commands.replay.file_transfer.document import Document, attribute, child, children, local_name, text_of
+from commands.replay.file_transfer.rows import AgentRow, ItemRow, Rows, TransferRow
+
+TRANSACTION: Final = "transaction"
+PROPERTIES: Final = "properties"
+OTHER_LOGS: Final = frozenset({"monitorLog", "schedulelog"})
+"""What else is published on Log topics, and is about no transfer."""
+
+_SCHEMA: Final = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
+# IBM's examples have both spellings of the namespace.
+_SCHEMAS: Final = (_SCHEMA, _SCHEMA.replace("http:", "https:"))
+
+
+def schema_of(root: etree._Element) -> str:
+    """The schema that a document names, such as ``TransferLog.xsd``; empty where it names none."""
+    return next((str(found) for name in _SCHEMAS if (found := root.get(name)) is not None), "")
+
+
+def is_status(root: etree._Element) -> bool:
+    """Whether a ``transaction`` is a TransferStatus: by its schema, or where it names none, by its elements."""
+    return schema_of(root) == "TransferStatus.xsd" or child(child(root, "transferSet"), "stats") is not None
+
+
+def transfer_rows(document: Document, row: TransferRow) -> Rows:
+    """The rows of a ``transaction``. row: what is known of the message; the document's ID replaces its transfer_id."""
+    root = document.root
+    source, destination = child(root, "sourceAgent"), child(root, "destinationAgent")
+    originator, status, statistics = child(root, "originator"), child(root, "status"), child(root, "statistics")
+    found = replace(
+        row,
+        kind="status" if is_status(root) else "log",
+        transfer_id=(attribute(root, "ID") or "").lower() or row.transfer_id,
+        version=attribute(root, "version"),
+        agent_role=attribute(root, "agentRole"),
+        source_agent=attribute(source, "agent"),
+        source_qmgr=attribute(source, "QMgr"),
+        destination_agent=attribute(destination, "agent"),
+        destination_qmgr=attribute(destination, "QMgr"),
+        originator_host=text_of(child(originator, "hostName")),
+        originator_user=text_of(child(originator, "userID")),
+        mqmd_user=text_of(child(originator, "mqmdUserID")),
+        job=text_of(child(child(root, "job"), "name")),
+        schedule_id=attribute(child(root, "scheduleLog"), "ID"),
+        result_code=document.integer(status, "resultCode"),
+        supplement=text_of(child(status, "supplement")),
+        actual_start_time=document.moment(text_of(child(statistics, "actualStartTime")), "actualStartTime"),
+        retries=document.as_integer(text_of(child(statistics, "retryCount")), "retryCount"),
+        failures=document.as_integer(text_of(child(statistics, "numFileFailures")), "numFileFailures"),
+        warnings=document.as_integer(text_of(child(statistics, "numFileWarnings")), "numFileWarnings"),
+    )
+    found, items = (_status if found.kind == "status" else _log)(document, found)
+    if found.transfer_id is None:
+        document.problems.append("the transaction has no ID")
+    return Rows((replace(found, problem="; ".join(document.problems) or None),), tuple(items))
+
+
+def _log(document: Document, row: TransferRow) -> tuple[TransferRow, list[ItemRow]]:
+    action, transfers = child(document.root, "action"), child(document.root, "transferSet")
+    named = children(transfers, "item")
+    first = document.integer(transfers, "index")
+    row = replace(
+        row,
+        action=text_of(action),
+        action_time=document.moment(attribute(action, "time"), "action time"),
+        start_time=document.moment(attribute(transfers, "startTime"), "startTime"),
+        total=document.integer(transfers, "total"),
+        bytes_sent=document.integer(transfers, "bytesSent"),
+        first_item=first,
+        items=len(named),
+    )
+    if row.action is None:
+        document.problems.append("the transaction has no action")
+    items = []
+    for n, item in enumerate(named):
+        status = child(item, "status")
+        items.append(
+            replace(
+                _item(document, row, n, item),
+                index=None if first is None else first + n,
+                mode=attribute(item, "mode"),
+                result_code=document.integer(status, "resultCode"),
+                supplement=text_of(child(status, "supplement")),
+            )
+        )
+    return row, items
+
+
+def _status(document: Document, row: TransferRow) -> tuple[TransferRow, list[ItemRow]]:
+    transfers = child(document.root, "transferSet")
+    stats, current = child(transfers, "stats"), child(transfers, "current")
+    row = replace(
+        row,
+        action_time=document.moment(attribute(transfers, "time"), "time"),
+        bytes_sent=document.integer(stats, "bytes"),
+        seconds=document.decimal(stats, "seconds"),
+        current_item=document.integer(stats, "currentItem"),
+        total=document.integer(stats, "totalItems"),
+        items=0 if current is None else 1,
+    )
+    if current is None:
+        return row, []
+    item = replace(
+        _item(document, row, 0, current),
+        index=None if row.current_item is None else row.current_item - 1,
+        source_size=document.integer(current, "size"),
+        transferred=document.integer(current, "transferred"),
+    )
+    return row, [item]
+
+
+def _item(document: Document, row: TransferRow, n: int, element: etree._Element) -> ItemRow:
+    source, destination = child(element, "source"), child(element, "destination")
+    from_what, to_what = _resource(source), _resource(destination)
+    from_sum, to_sum = child(source, "checksum"), child(destination, "checksum")
+    return ItemRow(
+        seq=row.seq,
+        n=n,
+        time=row.time,
+        qmgr=row.qmgr,
+        kind=row.kind,
+        transfer_id=row.transfer_id,
+        source_type=_type(source, from_what),
+        source=text_of(from_what),
+        source_size=document.integer(from_what, "size"),
+        source_last_modified=document.moment(attribute(from_what, "last-modified"), "last-modified"),
+        source_checksum_method=attribute(from_sum, "method"),
+        source_checksum=text_of(from_sum),
+        source_disposition=attribute(source, "disposition"),
+        destination_type=_type(destination, to_what),
+        destination=text_of(to_what),
+        destination_size=document.integer(to_what, "size"),
+        destination_last_modified=document.moment(attribute(to_what, "last-modified"), "last-modified"),
+        destination_checksum_method=attribute(to_sum, "method"),
+        destination_checksum=text_of(to_sum),
+        destination_exist=attribute(destination, "exist"),
+    )
+
+
+def _resource(place: etree._Element | None) -> etree._Element | None:
+    """What a source or destination is: its child ``file``, ``queue`` or another, but for the checksum."""
+    if place is None:
+        return None
+    return next((each for each in place if local_name(each) not in ("", "checksum")), None)
+
+
+def _type(place: etree._Element | None, resource: etree._Element | None) -> str | None:
+    return attribute(place, "type") or (None if resource is None else local_name(resource))
+
+
+def agent_rows(document: Document, row: AgentRow) -> Rows:
+    """The row of a status: Java properties. row: what is known of the message; agentName replaces its agent."""
+    found = {attribute(entry, "key") or "": text_of(entry) for entry in children(document.root, "entry")}
+    if not found:
+        document.problems.append("the properties are empty")
+    row = replace(
+        row,
+        agent=found.get("agentName") or row.agent,
+        agent_qmgr=found.get("queueManager"),
+        description=found.get("agentDescription"),
+        version=found.get("agentVersion"),
+        operating_system=found.get("agentOsName"),
+        time_zone=found.get("agentTimeZone"),
+        type=found.get("agentType"),
+        max_source_transfers=document.as_integer(found.get("maxSourceTransfers"), "maxSourceTransfers"),
+        max_destination_transfers=document.as_integer(found.get("maxDestinationTransfers"), "maxDestinationTransfers"),
+        max_queued_transfers=document.as_integer(found.get("maxQueuedTransfers"), "maxQueuedTransfers"),
+        source_transfers=_states(found, "SourceTransferStates"),
+        destination_transfers=_states(found, "DestinationTransferStates"),
+        properties=json.dumps(found, ensure_ascii=False, sort_keys=True),
+    )
+    return Rows(agents=(replace(row, problem="; ".join(document.problems) or None),))
+
+
+def _states(found: dict[str, str | None], key: str) -> int | None:
+    """How many transfers a list of states (``id=state``, one after the other) names; None where there is no list."""
+    return len((found[key] or "").split()) if key in found else None
