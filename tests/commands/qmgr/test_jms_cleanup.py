@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -251,7 +252,7 @@ def cleanup(home: Path, *words: str) -> Ran:
 def beside_empty_defaults(depths: dict[str, int]) -> dict[str, int]:
     """*depths* without those queues that every queue manager has and that hold nothing."""
     defaults = {queue.name for queue in DEFAULT_QUEUES}
-    return {name: depth for name, depth in depths.items() if depth or name not in defaults}
+    return Counter({name: depth for name, depth in depths.items() if depth or name not in defaults})
 
 
 def held(home: Path) -> tuple[dict[str, int], list[str]]:
