@@ -213,7 +213,7 @@ NAMED_ALIKE = {
     "D-14b": {"migrate": "which tells of them"},
     "D-14c": {"note": "of a dialect", "replay": "which the row names", "sign": "which the row names"},
     "D-16": {"hierarchy": "the runbook, which the row names", "runbook": "which the row names"},
-    "D-17": {"capture": "what is replayed"},
+    "D-17": {"capture": "what is replayed", "dynamic": "queues of a queue manager; a replay has none"},
     "D-19": {"link": "the MQTT link, which the row names", "mqtt": "the MQTT link"},
     "D-22": {"capture": "what is replayed"},
     "MB-14": {"file": "that people load"},

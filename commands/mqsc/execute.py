@@ -39,8 +39,6 @@ _OTHER_OBJECTS: Final = frozenset(
         "POLICY",
         "PROCESS",
         "PSID",
-        "QMODEL",
-        "QM",
         "QREMOTE",
         "QR",
         "SERVICE",
@@ -123,7 +121,7 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
     "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
     | {
-        "QUEUE": _display(definitions.QLOCAL, definitions.QALIAS),
+        "QUEUE": _display(*definitions.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,
         "QSTATUS": queue_status.display,

@@ -12,6 +12,7 @@ VERB_SYNONYMS: Final = {"DEF": "DEFINE", "ALT": "ALTER", "DIS": "DISPLAY", "DISP
 OBJECT_SYNONYMS: Final = {
     "QL": "QLOCAL",
     "QA": "QALIAS",
+    "QM": "QMODEL",
     "Q": "QUEUE",
     "NL": "NAMELIST",
     "PS": "PUBSUB",

@@ -256,8 +256,18 @@ def _check_authority(made: Subscription, administration: Administration) -> None
 def _missing_queue(made: Subscription, administration: Administration) -> LocalQueue | None:
     """The queue that is to be made for a destination here that is not there; a strict queue manager makes none."""
     objects, name = administration.objects, made.dest_queue
-    if made.dest_qmgr != objects.qmgr.name or name in objects.queues:
+    if made.dest_qmgr != objects.qmgr.name:
         return None
+    found = objects.queue(name)
+    if found is not None and found.is_temporary:
+        why = f"{name} is a temporary dynamic queue; only a Register Subscriber command may name it (reason 2522)."
+        raise answers.failed(why)
+    if name in objects.queues:
+        return None
+    if name in objects.models:
+        raise answers.failed(
+            f"{name} is a model queue; publications are delivered to queues made from it (reason 2522)."
+        )
     alias = objects.aliases.get(name)
     if alias is not None:
         if alias.target_type == "TOPIC":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -21,6 +21,7 @@ from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+from streams.operations import Effect, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 
@@ -159,6 +160,32 @@ class Execution:
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
 
+    def end_subscriptions(self, unit: UnitOfWork) -> None:
+        """Take off the subscriptions whose temporary dynamic queue was deleted before *unit* began (guide 6.7.2)."""
+        sub_ids = unit.take_ended_subscriptions()
+        if sub_ids:
+            self._end(unit, self._loaded.of(unit), sub_ids)
+
+    def end_without_queue(self, unit: UnitOfWork) -> None:
+        """The same for those whose queue is found not to be there: what a restart of the queue manager does."""
+        broker = self._loaded.of(unit)
+        temporary = (s for s in broker.space.subscriptions() if s.temporary and s.dest_qmgr == broker.qmgr)
+        self._end(unit, broker, [s.sub_id for s in temporary if unit.find_queue(s.dest_queue) is None])
+
+    def _end(self, unit: UnitOfWork, broker: BrokerCore, sub_ids: Sequence[bytes]) -> None:
+        effects: list[Effect] = []
+        for sub_id in sub_ids:
+            subscription = broker.space.subscription(sub_id)
+            if subscription is not None:
+                effects += broker.space.apply(Unsubscribe(subscription), self._clock())
+                text = "subscription %s to %s has ended: its temporary dynamic queue %s is gone"
+                name, queue = subscription.name or sub_id.hex(), subscription.dest_queue
+                _log.info(text, name, subscription.topic_string, queue, extra={"queue": queue})
+        unit.save_effects(effects)
+        if self._loaded.tree is not None:
+            self._loaded.tree.ended(effects)
+        self._loaded.is_at(unit.state_version)
+
     def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
         deliverer = self._deliverer
         if deliverer is None or not deliverer.is_of(unit, broker.objects):
@@ -194,10 +221,13 @@ class Execution:
         """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
         deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
+        ended = deliverer.take_ended()
         outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, cause)
         batch.counter.processed(outcome, [put for _, put in done], arrival.now)
+        if ended:
+            self._end(unit, broker, ended)
         tally = batch.tally
         tally.commands += 1
         tally.linked += len(outgoing)

@@ -110,11 +110,23 @@ class Processor:
         self.tally = ProcessorTally()
 
     def start(self) -> None:
-        """What a queue manager's start does: non-persistent retained publications are gone (guide 8.5)."""
+        """What a queue manager's start does.
+
+        Non-persistent retained publications are gone (guide 8.5), and so are temporary dynamic queues, with their
+        subscriptions (guide 6.7.2), unless the program that made one still runs: it is connected to the database.
+        """
+        self._end_lost_connections()
         with self._store.unit_of_work() as unit:
             gone = unit.discard_nonpersistent_retained()
         if gone:
             _log.info("%d non-persistent retained publications did not outlive the restart", gone)
+        try:
+            with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
+                self._execution.end_without_queue(unit)
+        except BaseException:
+            self._loaded.forget()
+            raise
         self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
@@ -149,6 +161,7 @@ class Processor:
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
                     self._discard_expired()
+                    self._end_lost_connections()
                     self._forget_unused_topics()
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
@@ -167,6 +180,11 @@ class Processor:
             gone = unit.discard_expired()
         if gone:
             _log.info("%d expired messages were taken off their queues", gone)
+
+    def _end_lost_connections(self) -> None:
+        gone = self._store.end_lost_connections()
+        if gone:
+            _log.info("%d temporary dynamic queues are gone with the programs that made them", gone)
 
     def _forget_unused_topics(self) -> None:
         with self._store.unit_of_work() as unit:
@@ -200,6 +218,7 @@ class Processor:
         waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
                 queues = input_queues(self._loaded.of(unit))
                 queues += self._admin_queues
                 asks = False
@@ -281,6 +300,7 @@ class Processor:
         batch = Batch()
         try:
             with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
                 queues = input_queues(self._loaded.of(unit))
                 queues += self._admin_queues
                 if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:

@@ -188,6 +188,7 @@ def definitions_in(objects: Objects) -> list[Definition]:
         objects.qmgr,
         *objects.queues.values(),
         *objects.aliases.values(),
+        *objects.models.values(),
         *objects.namelists.values(),
         *objects.topics,
         *objects.authorities.values(),
