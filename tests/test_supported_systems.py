@@ -1,4 +1,4 @@
-"""What the README says of systems: without fcntl, grp, pwd and fork, as on Windows, all that needs no queue manager works."""
+"""The README's table of systems: without fcntl, grp, pwd and fork, as on Windows, what needs no queue manager works."""
 
 from __future__ import annotations
 
