@@ -2,7 +2,7 @@
 
 | where | value | becomes |
 |---|---|---|
-| descriptor | 0 (MQCCSI_Q_MGR), -2 (MQCCSI_INHERIT) | the queue manager's own CCSID |
+| descriptor | 0 (MQCCSI_Q_MGR), -2 (MQCCSI_INHERIT) | that of the queue manager; 819 where an MQRFH is no UTF-8 |
 | a header behind it | -2 (MQCCSI_INHERIT) | the CCSID in which the header itself is |
 | either | -1 (MQCCSI_EMBEDDED) and anything else | itself; a queue manager does not look at it |
 
@@ -16,12 +16,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.chain import Header, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
+from rfh2.rfh1 import Rfh1
 
 QMGR_CCSID: Final = 1208
 """CodedCharSetId of a queue manager here: that of one that was made in a UTF-8 locale."""
@@ -29,11 +30,21 @@ QMGR_CCSID: Final = 1208
 EBCDIC_QMGR_CCSID: Final = 500
 """The same for a descriptor in EBCDIC: its queue manager is on z/OS, where this is the default."""
 
+BYTES_CCSID: Final = 819
+"""What stands for the queue manager's CCSID where the string of an MQRFH is no UTF-8: each byte is a character in it.
+
+So nothing is refused for a CCSID that no program has named, and the bytes go out as they came.
+"""
+
 MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
 """In a descriptor: the queue manager's own."""
 
 _CCSID, _FORMAT = slice(16, 20), slice(20, 28)
 _INHERIT_BYTES: Final = (b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
+_UNRESOLVED_BYTES: Final = (bytes(4), *_INHERIT_BYTES)
+_MQRFH: Final = (b"RFH \x01\x00\x00\x00", b"RFH \x00\x00\x00\x01")
+_MQRFH_FIXED: Final = 32
+_MQRFH_LENGTH, _MD_CCSID = slice(8, 12), slice(28, 32)
 # A header follows a header where its Format begins so, and is not text.
 _OF_IBM: Final = ("MQ".encode(ASCII_FIELDS), "MQ".encode(EBCDIC_FIELDS))
 _TEXT: Final = ("MQSTR   ".encode(ASCII_FIELDS), "MQSTR   ".encode(EBCDIC_FIELDS))
@@ -42,6 +53,28 @@ _TEXT: Final = ("MQSTR   ".encode(ASCII_FIELDS), "MQSTR   ".encode(EBCDIC_FIELDS
 def qmgr_ccsid(ascii_fields: bool) -> int:
     """CodedCharSetId of the queue manager of a descriptor. ascii_fields: whether its characters are in ASCII."""
     return QMGR_CCSID if ascii_fields else EBCDIC_QMGR_CCSID
+
+
+def put_descriptor(md: bytes, body: bytes, given: bytes | None) -> bytes:
+    """*md*, the descriptor of what is put, with ``BYTES_CCSID`` where the string of an MQRFH in *body* needs it.
+
+    given: the descriptor that the program gave, from which *md* was made; None is the default one.
+    """
+    if body[:8] not in _MQRFH or (given is not None and given[_MD_CCSID] not in _UNRESOLVED_BYTES):
+        return md
+    order: ByteOrder = "little" if body[4] else "big"
+    if _is_utf8(body[_MQRFH_FIXED : int.from_bytes(body[_MQRFH_LENGTH], order)]):
+        return md
+    md_order: ByteOrder = "little" if md[4] else "big"
+    return md[: _MD_CCSID.start] + BYTES_CCSID.to_bytes(4, md_order) + md[_MD_CCSID.stop :]
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_resolved(message: Message) -> bool:
@@ -53,7 +86,7 @@ def is_resolved(message: Message) -> bool:
 
 def resolved(message: Message) -> Message:
     """*message* as a queue manager keeps it: without MQCCSI_Q_MGR and MQCCSI_INHERIT."""
-    mqmd = _resolved_descriptor(message.mqmd)
+    mqmd = _resolved_descriptor(message)
     ccsid = mqmd.coded_char_set_id
     headers: list[Header] = []
     for header in message.headers:
@@ -79,7 +112,12 @@ def resolved_body(body: bytes, md: bytes) -> bytes:
     return body if is_resolved(message) else encode(resolved(message))
 
 
-def _resolved_descriptor(mqmd: Mqmd) -> Mqmd:
+def _resolved_descriptor(message: Message) -> Mqmd:
+    mqmd = message.mqmd
     if mqmd.coded_char_set_id not in MQCCSI_OF_THE_QMGR:
         return mqmd
-    return replace(mqmd, coded_char_set_id=qmgr_ccsid(mqmd.charset == ASCII_FIELDS))
+    ascii_fields = mqmd.charset == ASCII_FIELDS
+    first = message.headers[0] if message.headers else None
+    if ascii_fields and isinstance(first, Rfh1) and not _is_utf8(first.data):
+        return replace(mqmd, coded_char_set_id=BYTES_CCSID)
+    return replace(mqmd, coded_char_set_id=qmgr_ccsid(ascii_fields))

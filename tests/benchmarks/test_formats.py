@@ -21,6 +21,7 @@ from commands.headers.registry import content_of, render
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message, encode
 from rfh2.pcf import Pcf
+from rfh2.pcf_names import MQCACF_STRING_DATA
 from rfh2.pcf_parameters import Cfin, Cfst
 from rfh2.rfh1 import Rfh1
 from streams.operations import Subscribe
@@ -68,7 +69,8 @@ def _floor_pcf() -> bytes:
     padded = text + bytes(-len(text) % 4)
     header = _CFH.pack(1, 36, 1, 63, 1, 1, 0, 0, 2)
     parameter = _STRING.pack(4, 20 + len(padded), 3031, 819, len(text)) + padded
-    return header + parameter + _INTEGER.pack(3, 16, 1079, int(NUMBER)) + BODY
+    number = _INTEGER.pack(3, 16, 1079, int(NUMBER))
+    return header + parameter + number + _STRING.pack(4, 20 + len(BODY), MQCACF_STRING_DATA, 819, len(BODY)) + BODY
 
 
 FLOORS: dict[PublicationFormat, Callable[[], bytes]] = {RFH2: _floor_rfh2, RFH1: _floor_rfh1, PCF: _floor_pcf}

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rfh2.ccsid import ByteOrder
 from rfh2.dlh import Dlh
-from rfh2.inherited_ccsids import is_resolved, resolved, resolved_body
+from rfh2.inherited_ccsids import is_resolved, put_descriptor, resolved, resolved_body
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
@@ -80,3 +81,17 @@ def test_nothing_but_ccsids_changes(ccsids: list[int], order: str) -> None:
     assert [header.length for header in again.headers] == [header.length for header in made.headers]
     assert INHERIT not in ccsids_of(again)
     assert again.body_ccsid == (made.body_ccsid if made.body_ccsid not in (0, INHERIT) else 1208)
+
+
+@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize(
+    ("ccsid", "string", "kept"),
+    [(0, "Zürich", 819), (-2, "Zürich", 819), (0, "Zurich", 1208), (1208, "Zürich", 1208), (850, "Zürich", 850)],
+)
+def test_an_mqrfh_that_is_no_utf_8_is_in_a_ccsid_of_bytes(order: ByteOrder, ccsid: int, string: str, kept: int) -> None:
+    header = Rfh1(f"MQPSCommand Publish MQPSTopic {string}".encode("latin-1"), order=order, format="MQSTR")
+    given_md = Mqmd(format="MQHRF", coded_char_set_id=ccsid, order=order)
+    made = Message(given_md, (header,), b"data")
+    assert resolved(made).mqmd.coded_char_set_id == kept
+    as_put = given_md.encode() if ccsid not in (0, -2) else replace(given_md, coded_char_set_id=1208).encode()
+    assert put_descriptor(as_put, encode(made), given_md.encode()) == resolved(made).mqmd.encode()

@@ -19,7 +19,7 @@ from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import LAST_US, to_microseconds
 from rfh2.constants import MQAT_BROKER
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.inherited_ccsids import resolved_body
+from rfh2.inherited_ccsids import put_descriptor, resolved_body
 from rfh2.mqmd import Mqmd
 
 
@@ -71,8 +71,9 @@ class Arrivals:
         else:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         rank = HIGHEST_PRIORITY - arrived.priority
-        body = resolved_body(body, arrived.md)
-        return (seq, queue.name, rank, time_us, arrived.user, arrived.persistent, end_us, arrived.md, body, 0)
+        descriptor = put_descriptor(arrived.md, body, md)
+        body = resolved_body(body, descriptor)
+        return (seq, queue.name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0)
 
 
 def publication(alias: str, topic: str, md: bytes, body: bytes) -> tuple[bytes, bytes]:

@@ -18,7 +18,7 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ByteOrder, text_codec
 from rfh2.chain import describing
 from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.folders import Folder
@@ -458,9 +458,18 @@ def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderSce
     assert at(result, "RFH1.Q").mqmd.coded_char_set_id == ccsid
 
 
-@pytest.mark.parametrize("ccsid", [0, -2, 1208])
-def test_a_string_that_is_not_in_the_queue_managers_code_page_is_no_command(world: OlderScenario, ccsid: int) -> None:
-    result = world.rfh1(b"MQPSCommand Publish MQPSTopic Z\x81rich", DEFAULT_STREAM, coded_char_set_id=ccsid)
+@pytest.mark.parametrize("ccsid", [0, -2])
+def test_a_string_in_no_ccsid_that_anybody_names_goes_out_byte_for_byte(world: OlderScenario, ccsid: int) -> None:
+    """The queue manager's CCSID is 1208 here; what is no UTF-8 was put where it is another one."""
+    text = b"MQPSCommand Publish MQPSTopic Z\xfcrich"
+    got = at(world.rfh1(text, DEFAULT_STREAM, coded_char_set_id=ccsid), "RFH1.Q")
+    assert got.message.rfh1 is not None
+    assert got.message.rfh1.data.rstrip(b"\0") == text
+    assert (got.mqmd.coded_char_set_id, got.put.topic) == (819, "Zürich")
+
+
+def test_a_string_that_is_not_in_its_ccsid_is_no_command(world: OlderScenario) -> None:
+    result = world.rfh1(b"MQPSCommand Publish MQPSTopic Z\x81rich", DEFAULT_STREAM, coded_char_set_id=1208)
     assert [(put.kind, put.reason) for put in result.outcome.puts] == [(PutKind.RESPONSE, MQRC_RFH_STRING_ERROR)]
 
 
@@ -612,6 +621,18 @@ def publications(draw: st.DrawFn) -> Message:
     return decode(body, replace(md, format="MQSTR"))
 
 
+def _for_pcf(content: Content) -> bytes:
+    """The data as a PCF parameter holds it: text in UTF-16, which a parameter cannot hold, is in UTF-8."""
+    frame = content.frame
+    codec = text_codec(frame.ccsid_behind, frame.encoding) or ""
+    if frame.format != "MQSTR" or not codec.startswith("utf-16"):
+        return frame.body
+    try:
+        return frame.body.decode(codec).encode()
+    except UnicodeDecodeError:
+        return frame.body
+
+
 @given(publications(), st.sampled_from(list(PublicationFormat)), st.text(min_size=1, max_size=5), st.booleans())
 def test_any_publication_can_be_told_in_any_format(
     message: Message, form: PublicationFormat, topic: str, is_retained: bool
@@ -624,7 +645,7 @@ def test_any_publication_can_be_told_in_any_format(
         assert again.body.endswith(content.frame.body)
     elif form is PCF:
         data = decode_pcf(again.body, again.body_ccsid).parameters[-1]
-        assert not content.frame.body or (isinstance(data, Cfst | Cfbs) and data.data.endswith(content.frame.body))
+        assert not content.frame.body or (isinstance(data, Cfst | Cfbs) and data.data.endswith(_for_pcf(content)))
     elif content.form is not PCF:
         assert again.body == message.body
     if form is RFH1:

@@ -7,7 +7,7 @@ stands ``Calls``, which opens, puts and gets on a queue manager here, and lets t
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -93,10 +93,10 @@ def pcf(peer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         # With the real clock: peers let their requests expire.
         desk.processor = Processor(store, lambda: datetime.now(UTC), command_server=PcfCommandServer)
         calls = Calls(desk)
-        for module in _with(peer, extension):
+        for names in _with(peer, extension):
             for name in ("MQCONN", "MQCONNX", "MQDISC", "MQCLOSE", "MQOPEN", "MQPUT", "MQGET"):
-                monkeypatch.setattr(getattr(module, extension), name, getattr(calls, name), raising=False)
-            monkeypatch.setattr(getattr(module, extension), "__strucversions__", {}, raising=False)
+                monkeypatch.setattr(names[extension], name, getattr(calls, name), raising=False)
+            monkeypatch.setattr(names[extension], "__strucversions__", {}, raising=False)
         manager = peer.QueueManager(None)
         manager.connect("QM1")
         execute = peer.PCFExecute(manager)
@@ -105,9 +105,12 @@ def pcf(peer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         manager.disconnect()
 
 
-def _with(peer: Any, extension: str) -> list[Any]:
-    """The peer's modules that call its C extension."""
-    return [module for module in list(sys.modules.values()) if module and extension in getattr(module, "__dict__", {})]
+def _with(peer: Any, extension: str) -> list[dict[str, Any]]:
+    """The namespaces of the peer's modules that call its C extension; other tests may have unloaded the modules."""
+    classes = [each for each in vars(peer).values() if inspect.isclass(each)]
+    functions = [each for one in classes for each in vars(one).values() if inspect.isfunction(each)]
+    namespaces = {id(each.__globals__): each.__globals__ for each in functions}
+    return [names for names in namespaces.values() if extension in names]
 
 
 def ids(peer: Any) -> tuple[Any, Any]:
