@@ -13,7 +13,8 @@ import click
 
 from commands.broker.context import not_read
 from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.verb import verb
 from commands.headers.registry import parse
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
 from commands.running import activity
@@ -37,19 +38,21 @@ _LOOKED_AT_BYTES: Final = 16_384
 _COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --subscriptions | grep BOARD\n"
-    "  qpubsub status -m QM1 --json | jq .input.oldest_s"
+@verb(
+    "qpubsub status -m QM1",
+    "qpubsub status -m QM1 --subscriptions | grep BOARD",
+    "qpubsub status -m QM1 --json | jq .input.oldest_s",
+    prints=True,
 )
-@queue_manager
-@click.option("--subscriptions", is_flag=True, help="List each subscription: what it was sent, and what it was not.")
-@click.option("--topics", is_flag=True, help="List each topic that was published on.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@queue_manager_to_read
+@click.option("--subscriptions", is_flag=True, help="List each subscription, with what was delivered to it.")
+@click.option("--topics", is_flag=True, help="List each topic on which a program published.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> ExitCode:
-    """Show how far the processor is, what waits on which queue, why dead letters are dead, and the last errors.
+    """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
-    Looking disturbs nobody, and is quick however much there is. Lists take longer the more there is in them.
+    status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
