@@ -75,7 +75,7 @@ def test_what_the_target_cannot_hold_is_told_and_the_rest_converted() -> None:
 def test_what_the_target_has_no_place_for_is_told() -> None:
     run = Run("--to", "mqmd", GOLDEN / "stock.qload", GOLDEN / "stock.pcap")
     assert run.code == ExitCode.DONE
-    assert "mqmd cannot hold: qmgr of 2 messages, queue of 2 messages, time of 1 messages\n" in run.err
+    assert "mqmd cannot hold: qmgr of 2 messages, queue of 2 messages, time of 1 message\n" in run.err
 
 
 def test_a_directory_may_be_converted_into_a_file_of_its_own(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ from commands.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    rooms = ("commands.cli.", "commands.running.", "commands.qmgr.", "commands.broker.")
+    rooms = ("commands.cli.", "commands.running.")
     print(sorted(m for m in sys.modules if m.startswith(rooms)))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
