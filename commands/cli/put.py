@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from commands.broker.objects import is_object_name
+from commands.broker.objects import TEMPORARY, is_object_name
 from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
@@ -27,6 +27,7 @@ from rfh2.mqmd import name_of
 _BATCH_MESSAGES: Final = 1_000
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _APPLICATION: Final = "qpubsub put"
+_DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at its end becomes unique."
 
 
 @verb(
@@ -42,6 +43,7 @@ _APPLICATION: Final = "qpubsub put"
     metavar="QMGR",
     help="Rename the queue manager of the capture to QMGR, in ReplyToQMgr and in QMgrName.",
 )
+@click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @json_option
 @click.argument("queue", required=False, metavar="QUEUE")
 @capture_files
@@ -56,6 +58,7 @@ def command(
     files: tuple[Path, ...],
     as_captured: bool,
     as_qmgr: str | None,
+    dynamic: str | None,
     as_json: bool,
 ) -> ExitCode:
     """Put the captured messages in each FILE, or on standard input, on QUEUE.
@@ -64,6 +67,9 @@ def command(
     put reports the messages that it cannot read or put, and puts the others. If messages name another queue manager,
     put puts them, warns, and ends with exit code 1: replies and publications for them go to a transmission queue.
     --as QMGR renames that queue manager.
+
+    With --dynamic, QUEUE is a model queue of permanent dynamic queues: put makes one, and prints its name on stderr. If
+    QUEUE is an alias of a topic object, put publishes the messages on its topic.
     """
     if as_qmgr is not None and not is_object_name(as_qmgr):
         raise click.UsageError(f"--as {as_qmgr}: no queue manager can have this name")
@@ -75,6 +81,10 @@ def command(
     default_queue = natural_queue if as_captured else ""
     captures = Captures(console, files, form, default_queue=default_queue)
     with QueueManagerStore.open(home, qmgr) as store:
+        if dynamic is not None:
+            if queue is None:
+                raise click.UsageError("--dynamic and --as-captured exclude each other")
+            queue = _made(console, store, queue, dynamic)
         putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put", captures.rows(), captures.share) as advance:
             try:
@@ -96,6 +106,18 @@ def command(
         if as_json:
             console.data(json.dumps(putting.counts()))
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
+
+
+def _made(console: Console, store: QueueManagerStore, model: str, name: str) -> str:
+    """The name of the queue that opening *model* makes, and that stays."""
+    found = store.load_state()[0].models.get(model)
+    if found is None or found.definition_type == TEMPORARY:
+        why = "it makes temporary queues, which would go with this command" if found else "it is not a model queue"
+        raise click.UsageError(f"--dynamic {name}: {model}: {why}")
+    with store.connect() as connection:
+        made = connection.open(model, name).name
+    console.say(f"dynamic queue {made}")
+    return made
 
 
 class _Putting:

@@ -21,6 +21,7 @@ from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
+from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
@@ -173,6 +174,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
+            command_server=PcfCommandServer if places.queues is None else None,
         )
         unsettled = False
         if link is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
-from commands.running.subscriber import Received, SubscribeError, Subscriber
+from commands.running.subscriber import Received, Subscriber
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -30,7 +29,7 @@ _FAREWELL_S: Final = 5
     prints=True,
     exit_codes={
         0: "ended by Ctrl-C, or after -C publications",
-        1: "--wait ended before that, or the subscription could not be removed",
+        1: "--wait ended before -C publications had arrived",
         2: "usage, or the queue manager refused the subscription",
     },
 )
@@ -61,40 +60,34 @@ def command(
 ) -> ExitCode:
     """Subscribe to each TOPIC, and print the publications, one line each: the topic, a tab, the data.
 
-    TOPIC may have wildcards: # is any number of levels, + is one level. sub registers with a RegSub command, on a queue
-    of its own, as a legacy program does; so qpubsub run must be running. At the end, sub deregisters and deletes the
-    queue. If sub is killed, the subscription expires after five minutes.
+    TOPIC may have wildcards: # is any number of levels, + is one level. sub registers with a RegSub command, on a
+    temporary dynamic queue, as a legacy program does; so qpubsub run must be running. When sub ends, the subscription
+    and the queue are deleted, even if it is killed.
     """
     stop = threading.Event()
     received = 0
-    with QueueManagerStore.open(home, qmgr) as store, stopping(stop):
+    with QueueManagerStore.open(home, qmgr) as store, store.connect() as connection, stopping(stop):
         if not store.has_processor():
             console.warn(f"no processor is running: publications arrive when qpubsub run -m {qmgr} is started")
         subscriber = Subscriber(
             store,
-            f"QPUBSUB.SUB.{os.getpid():X}.{time.time_ns():X}",
+            connection,
             topics,
             user=current_user(),
             application="qpubsub sub",
             selector=selector,
             retained=not new_only,
         )
-        try:
-            there = subscriber.register(_ANSWER_S, stop)
-            while not there and not stop.is_set():
-                there = subscriber.wait_for_answer(_ANSWER_S, stop)
-            if there:
-                console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
-                received = _receive(console, subscriber, stop, count, wait_s, as_json)
-        except SubscribeError:
-            subscriber.remove_queue()
-            raise
-        gone = subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
+        there = subscriber.register(_ANSWER_S, stop)
+        while not there and not stop.is_set():
+            there = subscriber.wait_for_answer(_ANSWER_S, stop)
+        if there:
+            console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
+            received = _receive(console, subscriber, stop, count, wait_s, as_json)
+        subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
     console.say(f"{counted(received, 'publication')} received")
-    if not gone:
-        console.warn("the processor did not answer: the subscription expires in five minutes, and its queue stays")
     missed = count is not None and received < count and not stop.is_set()
-    return ExitCode.PROBLEMS if missed or not gone else ExitCode.DONE
+    return ExitCode.PROBLEMS if missed else ExitCode.DONE
 
 
 def _receive(

@@ -1,7 +1,7 @@
 """A subscriber of ``qpubsub sub``: a legacy program in small, with a queue of its own that goes with it.
 
-It registers with RegSub on the control queue, as any program does, and the processor of ``qpubsub run`` serves it. The
-subscription expires after five minutes and is renewed before, so that it ends by itself where the program was killed.
+It registers with RegSub on the control queue, as any program does, and the processor of ``qpubsub run`` serves it. Its
+queue is a temporary dynamic one: where the program is killed, the queue goes, and the subscription with it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from commands.broker.objects import CONTROL_QUEUE, new_queue
+from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.command_text import is_response
 from commands.explain.reading import explained
 from commands.model import Publish, PubOpt
-from commands.qmgr.store import QueueManagerStore, StoredMessage
-from rfh2.constants import MQRO_NAN
+from commands.qmgr.store import ProgramConnection, QueueManagerStore, StoredMessage
 from rfh2.errors import QPubSubError
 from rfh2.explain.reasons import reason_text
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 
-_EXPIRY_TENTHS: Final = 5 * 60 * 10
-_RENEW_S: Final = 2 * 60
+_MODEL: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
+_NAME: Final = "QPUBSUB.SUB.*"
 _LOOK_S: Final = 0.5
 _BATCH: Final = 100
 _REQUEST: Final = 1
-_DATAGRAM: Final = 8
 
 
 class Stop(Protocol):
@@ -58,7 +56,7 @@ class Received:
 
 
 class Subscriber:
-    """A subscription to *topics* on the queue *queue*, which is made for it. user: who subscribes.
+    """A subscription to *topics* on a dynamic queue of *connection*, which lets it go. user: who subscribes.
 
     selector: a Filter. retained: whether the retained publications are wanted first.
     """
@@ -66,7 +64,7 @@ class Subscriber:
     def __init__(
         self,
         store: QueueManagerStore,
-        queue: str,
+        connection: ProgramConnection,
         topics: tuple[str, ...],
         *,
         user: str,
@@ -74,20 +72,19 @@ class Subscriber:
         selector: str | None = None,
         retained: bool = True,
     ) -> None:
-        self._store, self._queue, self._topics = store, queue, topics
+        self._store, self._topics = store, topics
+        self._queue = connection.open(_MODEL, _NAME).name
         self._user, self._application, self._selector = user, application, selector
         self._retained = retained
-        self._renew_at = 0.0
 
     def register(self, patience_s: float, stop: Stop) -> bool:
-        """Make the queue, and subscribe. Whether the answer has come; False where *stop* or the time was first.
+        """Subscribe. Whether the answer has come; False where *stop* or the time was first.
 
         Raises SubscribeError where the queue manager refuses the subscription.
         """
-        with self._store.unit_of_work() as unit:
-            unit.save_definition(new_queue(self._queue))
-        options = ("InformIfRet",) if self._retained else ("InformIfRet", "NewPubsOnly")
-        self._command("RegSub", options, request=True)
+        # A temporary dynamic queue takes no persistent messages (guide 6.7.4).
+        options = ("InformIfRet", "NonPers", *(() if self._retained else ("NewPubsOnly",)))
+        self._command("RegSub", options)
         return self.wait_for_answer(patience_s, stop)
 
     def wait_for_answer(self, patience_s: float, stop: Stop) -> bool:
@@ -107,10 +104,7 @@ class Subscriber:
         return False
 
     def take(self, show: Callable[[Received], None], flush: Callable[[], None], most: int | None) -> int:
-        """Hand what has arrived to *show*, at most *most*; how many. It is off the queue once *flush* has returned.
-
-        Raises SubscribeError where a renewal was refused.
-        """
+        """Hand what has arrived to *show*, at most *most*; how many. It is off the queue once *flush* has returned."""
         taken = 0
         with self._store.unit_of_work() as unit:
             while taken < (_BATCH if most is None else min(most, _BATCH)):
@@ -122,8 +116,6 @@ class Subscriber:
                 show(_received(message, self._store.name))
                 taken += 1
             flush()
-        if time.monotonic() >= self._renew_at:
-            self._command("RegSub", ("InformIfRet", "NewPubsOnly"))
         return taken
 
     def wait(self) -> None:
@@ -131,28 +123,14 @@ class Subscriber:
         self._store.wait_for_change(_LOOK_S)
 
     def deregister(self, patience_s: float, stop: Stop) -> bool:
-        """End the subscription, and delete the queue with what is left on it; whether the processor did its part.
+        """End the subscription; whether the processor did so. Where it did not, it ends with the queue."""
+        self._command("DeregSub", ("DeregAll",))
+        return self.wait_for_answer(patience_s, stop)
 
-        Where it did not, the subscription ends when it expires, and the queue stays.
-        """
-        self._command("DeregSub", ("DeregAll",), request=True)
-        if not self.wait_for_answer(patience_s, stop):
-            return False
-        self.remove_queue()
-        return True
-
-    def remove_queue(self) -> None:
-        """Delete the queue with what is on it."""
-        with self._store.unit_of_work() as unit:
-            unit.clear_queue(self._queue)
-            unit.delete_definition("qlocal", self._queue)
-
-    def _command(self, word: str, options: tuple[str, ...], *, request: bool = False) -> None:
+    def _command(self, word: str, options: tuple[str, ...]) -> None:
         dereg = word == "DeregSub"
         mqmd = Mqmd(
-            msg_type=_REQUEST if request else _DATAGRAM,
-            report=0 if request else MQRO_NAN,
-            expiry=-1 if dereg else _EXPIRY_TENTHS,
+            msg_type=_REQUEST,
             reply_to_q=self._queue,
             reply_to_qmgr=self._store.name,
             user_identifier=self._user,
@@ -162,7 +140,6 @@ class Subscriber:
         message = command_message(CommandSpec(word, () if dereg else self._topics, options, tags, mqmd=mqmd))
         with self._store.unit_of_work() as unit:
             unit.put(CONTROL_QUEUE, message.md, message.body, user=self._user, application=self._application)
-        self._renew_at = time.monotonic() + _RENEW_S
 
 
 def _is_answer(message: StoredMessage) -> bool:
