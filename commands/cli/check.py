@@ -20,10 +20,12 @@ from commands.links.engine.config import QueuesConfig, exposed_secrets, read_con
 from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
 from commands.qmgr.store.port import LoadedState
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from streams.namelists import QUEUE_NAMELIST
 
 
@@ -53,7 +55,7 @@ def command(
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
-        of_files = _of_files(store)
+        of_files = [*_of_files(store), *_of_transmission(store)]
     missing = 0
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
@@ -62,7 +64,7 @@ def command(
         else:
             _report(console, finding)
     if not as_json:
-        console.say("nothing is missing" if not missing else f"{missing} missing")
+        console.say("nothing is missing" if not missing else f"{missing:,} missing")
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
 
 
@@ -71,6 +73,16 @@ def _of_files(store: QueueManagerStore) -> list[CheckResult]:
         return []
     why = "any user of this machine can read or change messages in it"
     return [CheckResult(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
+
+
+def _of_transmission(store: QueueManagerStore) -> Iterator[CheckResult]:
+    """Queues that fill because messages name another queue manager."""
+    for queue in store.overview().queues:
+        if queue.depth and is_stranding(queue.definition):
+            name = queue.definition.name
+            why = f"it holds {counted(queue.depth, 'message')} for queue manager {name}: {STRANDED_HELP}"
+            mend = (f"qpubsub put -m {store.name} --as {store.name} --as-captured CAPTURE",)
+            yield CheckResult(f"transmission queue {name}", False, why, mend)
 
 
 def _report(console: Console, finding: CheckResult) -> None:

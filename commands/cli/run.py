@@ -22,6 +22,7 @@ from commands.cli.options.verb import json_option, verb
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
@@ -205,9 +206,21 @@ def command(
     if refused:
         console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
     if once and processor.owed:
-        console.say(f"{processor.owed} publications could not be delivered and are kept; qpubsub status shows for whom")
-    problems = processor.tally.dead_letters or refused or unsettled or (once and processor.owed)
+        owed = counted(processor.owed, "publication")
+        console.say(f"{owed} could not be delivered and are kept; qpubsub status shows for whom")
+    stranded = _stranded(console, places) if once and places.queues is None else False
+    problems = processor.tally.dead_letters or refused or unsettled or stranded or (once and processor.owed)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+
+def _stranded(console: Console, places: Places) -> bool:
+    """Whether messages are on transmission queues that no channel reads; it is said on which."""
+    with places.store() as store:
+        queues = [queue for queue in store.overview().queues if queue.depth and is_stranding(queue.definition)]
+    for queue in queues:
+        what = counted(queue.depth, "message")
+        console.warn(f"transmission queue {queue.definition.name} holds {what} for that queue manager: {STRANDED_HELP}")
+    return bool(queues)
 
 
 def _drained(processor: Processor, link: ManagedLink | None, stop: threading.Event) -> bool:

@@ -16,6 +16,7 @@ from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, 
 from commands.cli.options.queue_manager import queue_manager_to_read
 from commands.cli.options.verb import verb
 from commands.headers.registry import parse
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
 from commands.running import activity
 from commands.running.journal import last_status
@@ -118,6 +119,7 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
         "role": "transmission" if definition.transmission else _role(definition, objects),
+        "stranded": bool(queue.depth) and is_stranding(definition),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
         **activity.of_queue(queue.counts),
@@ -219,6 +221,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
 
 def _remarks(name: str, row: dict[str, Any]) -> str:
     remarks = [row["role"]] if row["role"] else []
+    remarks += [f"for queue manager {name}: {STRANDED_HELP}"] * row["stranded"]
     if row["max_depth"] is not None:
         state = "full" if row["depth"] >= row["max_depth"] else "nearly full"
         nearly = row["depth"] >= _NEARLY_FULL * row["max_depth"]
