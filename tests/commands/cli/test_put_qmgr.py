@@ -92,9 +92,9 @@ def test_with_as_the_answers_come_here(home: Path) -> None:
 def test_without_it_they_go_to_a_transmission_queue(home: Path) -> None:
     message = psc(f"{REGISTER}<QMgrName>PROD</QMgrName>")
     qpubsub(home, "put", "-m", "QM1", CONTROL, "--format", "jsonl", stdin=lines(message))
-    assert qpubsub(home, "run", "-m", "QM1", "--once").exit_code == 0
+    assert qpubsub(home, "run", "-m", "QM1", "--once").exit_code == 1
     status = json.loads(qpubsub(home, "status", "-m", "QM1", "--json").stdout)
-    assert status["queues"]["PROD"]["depth"] == 1
+    assert (status["queues"]["PROD"]["depth"], status["queues"]["PROD"]["stranded"]) == (1, True)
 
 
 @pytest.mark.parametrize("ccsid", [1208, 1200])
