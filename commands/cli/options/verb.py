@@ -22,7 +22,7 @@ _NARROWEST, _WIDEST = 60, 120
 EXIT_CODES: Final[Mapping[int, str]] = {0: "done", 2: "usage, or something is missing or in use"}
 """Those of a verb that says nothing else. 70 (a fault in qpubsub), 130 (Ctrl-C) and 141 (closed pipe) are common."""
 
-_COMMON: Final = ("quiet", "debug", "colour", "output_to")
+COMMON_OPTIONS: Final = ("quiet", "debug", "colour", "output_to")
 
 
 def _set_quiet(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
@@ -146,7 +146,7 @@ class Verb(click.Command):
                 continue
             record = parameter.get_help_record(ctx)
             if record is not None:
-                (common if parameter.name in (*_COMMON, "help") else own).append(record)
+                (common if parameter.name in (*COMMON_OPTIONS, "help") else own).append(record)
         for title, records in (("Options", own), ("Common options", common)):
             if records:
                 with formatter.section(title):
