@@ -36,7 +36,7 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
 
 
 @verb(
-    "qpubsub decode capture.jsonl",
+    "qpubsub decode capture.dat",
     "qpubsub decode --json capture.jsonl | jq -r '.problems[].code'",
     "qpubsub decode --explain --setup streams.mqsc capture.jsonl",
     "qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief",

@@ -26,8 +26,8 @@ _BATCH: Final = 100
 
 @verb(
     "qpubsub pub -m QM1 Sport/Soccer '1 0'",
-    "qpubsub pub -m QM1 --retain News/Today - < news.txt",
-    "tail -f app.log | qpubsub pub -m QM1 --lines Log/App",
+    "echo Sunny | qpubsub pub -m QM1 --retain News/Weather -",
+    "qpubsub pub -m QM1 --lines Log/App < browse.txt",
 )
 @queue_manager
 @click.option("--retain", is_flag=True, help="Retain the publication: later subscribers receive it, too.")
