@@ -194,15 +194,20 @@ SUBJECTS = frozenset(
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.
 NAMED_ALIKE = {
     "PS-19": {"attribute": "of a topic object"},
-    "DIS-1": {"transmission": "which PUB-17 is about"},
+    "DIS-1": {"pub": "the verb", "transmission": "which PUB-17 is about"},
     "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
     "DIS-4": {"hierarchy": "a runbook for IBM MQ's"},
     "DIS-6": {"space": "of one queue manager"},
     "DIS-8": {"connection": "to a topic tree", "tree": "elsewhere, which the row names"},
-    "APP-1": {"call": "of the MQI, in captures", "mqi": "the dialect", "translate": "which the row names"},
+    "APP-1": {
+        "call": "of the MQI, in captures",
+        "mqi": "the dialect",
+        "translate": "which the row names",
+        "verb": "what all of them share",
+    },
     "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},
-    "PUB-3": {"transmission": "what waits for another queue manager"},
+    "PUB-3": {"pub": "the verb", "transmission": "what waits for another queue manager"},
     "REG-29": {"metatopic": "read by the migration"},
     "SP-5": {"difference": "between versions"},
     "QM-5": {"hierarchy": "a runbook for IBM MQ's"},

@@ -12,18 +12,20 @@ from typing import Final
 
 import click
 
+from commands.cli.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 
 SHOWN: Final = (
     ("decode", "capture.dat"),
-    ("replay", "--input", "capture.jsonl", "--output", "puts.jsonl", "--transcript"),
+    ("replay", "capture.jsonl", "--output", "puts.jsonl", "--transcript"),
 )
 """The commands that the demo runs, without ``qpubsub``."""
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub demo\n  qpubsub demo --copy first-hour\n\n"
-    "\b\nExit codes: 0 done, 2 the directory exists and is not empty, or it cannot be written."
+@verb(
+    "qpubsub demo",
+    "qpubsub demo --copy first-hour",
+    exit_codes={2: "the directory exists and is not empty, or it cannot be written"},
 )
 @click.option(
     "--copy",
@@ -49,11 +51,11 @@ def command(ctx: click.Context, directory: Path | None) -> ExitCode:
     with demo_files() as shipped, tempfile.TemporaryDirectory() as scratch:
         work = copytree(shipped, Path(scratch) / "demo")
         with chdir(work):
-            for verb, *arguments in SHOWN:
-                console.data(f"$ qpubsub {' '.join((verb, *arguments))}")
-                shown = verbs.get_command(ctx, verb)
+            for name, *arguments in SHOWN:
+                console.data(f"$ qpubsub {' '.join((name, *arguments))}")
+                shown = verbs.get_command(ctx, name)
                 assert shown is not None
-                shown.main(arguments, f"qpubsub {verb}", standalone_mode=False, obj=console, parent=ctx)
+                shown.main(arguments, f"qpubsub {name}", standalone_mode=False, obj=console, parent=ctx)
                 console.data("")
                 console.stdout.flush()
     console.say("Next: qpubsub demo --copy DIRECTORY writes these captures and more; every VERB --help has examples.")

@@ -13,13 +13,16 @@ import click
 
 from commands.broker.context import not_read
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
-from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.verb import verb
 from commands.headers.registry import parse
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
 from commands.running import activity
 from commands.running.journal import last_status
 from commands.running.work_page import being_worked_on
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
@@ -34,22 +37,28 @@ _LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
 # A command's header is far shorter, and data may be cut off.
 _LOOKED_AT_BYTES: Final = 16_384
-_COUNTED: Final = {"linked": "publications for the topic tree"}
+_COUNTED: Final[dict[str, tuple[str, ...]]] = {
+    "errors": ("command in error", "commands in error"),
+    "linked": ("publication for the topic tree", "publications for the topic tree"),
+    "discarded": ("discarded", "discarded"),
+}
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --subscriptions | grep BOARD\n"
-    "  qpubsub status -m QM1 --json | jq .input.oldest_s"
+@verb(
+    "qpubsub status -m QM1",
+    "qpubsub status -m QM1 --subscriptions | grep BOARD",
+    "qpubsub status -m QM1 --json | jq .input.oldest_s",
+    prints=True,
 )
-@queue_manager
-@click.option("--subscriptions", is_flag=True, help="List each subscription: what it was sent, and what it was not.")
-@click.option("--topics", is_flag=True, help="List each topic that was published on.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@queue_manager_to_read
+@click.option("--subscriptions", is_flag=True, help="List each subscription, with what was delivered to it.")
+@click.option("--topics", is_flag=True, help="List each topic on which a program published.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> ExitCode:
-    """Show how far the processor is, what waits on which queue, why dead letters are dead, and the last errors.
+    """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
-    Looking disturbs nobody, and is quick however much there is. Lists take longer the more there is in them.
+    status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
@@ -115,6 +124,7 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
         "role": "transmission" if definition.transmission else _role(definition, objects),
+        "stranded": bool(queue.depth) and is_stranding(definition),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
         **activity.of_queue(queue.counts),
@@ -168,15 +178,16 @@ def _dead_letters(store: QueueManagerStore, queue: str) -> dict[str, Any]:
             reasons[None, None] += 1
         else:
             reasons[header.reason, header.dest_q_name] += 1
-    counted = [{"reason": reason, "for": name, "count": count} for (reason, name), count in reasons.most_common()]
-    return {"queue": queue, "looked_into": reasons.total(), "reasons": counted}
+    each = [{"reason": reason, "for": name, "count": count} for (reason, name), count in reasons.most_common()]
+    return {"queue": queue, "looked_into": reasons.total(), "reasons": each}
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:
     checked = "authority is checked" if status["authority_checked"] else "authority is not checked"
     yield (
-        f"Queue manager {status['qmgr']}, PSMODE({status['psmode']}): {status['subscriptions']:,} subscriptions, "
-        f"{status['retained']:,} retained publications; {checked}"
+        f"Queue manager {status['qmgr']}, PSMODE({status['psmode']}): "
+        f"{counted(status['subscriptions'], 'subscription')}, "
+        f"{counted(status['retained'], 'retained publication')}; {checked}"
     )
     processor, waiting = status["processor"], status["input"]
     yield from activity.summary_lines(status["activity"], status["subscriptions"])
@@ -189,7 +200,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         what = f"message {work['seq']} on {work['queue']}, {work['size_bytes']:,} bytes, MsgId {work['msg_id']}"
         yield f"Working on {what}, for {_duration(work['for_s'])}"
     if waiting["waiting"]:
-        yield f"{waiting['waiting']:,} commands wait, the first for {_duration(waiting['oldest_s'])}"
+        one = waiting["waiting"] == 1
+        wait = f"{counted(waiting['waiting'], 'command')} {'waits' if one else 'wait'}"
+        yield f"{wait}, the first for {_duration(waiting['oldest_s'])}"
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
@@ -216,6 +229,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
 
 def _remarks(name: str, row: dict[str, Any]) -> str:
     remarks = [row["role"]] if row["role"] else []
+    remarks += [f"for queue manager {name}: {STRANDED_HELP}"] * row["stranded"]
     if row["max_depth"] is not None:
         state = "full" if row["depth"] >= row["max_depth"] else "nearly full"
         nearly = row["depth"] >= _NEARLY_FULL * row["max_depth"]
@@ -243,16 +257,14 @@ def _why_dead(row: dict[str, Any]) -> str:
 
 def _processor_line(processor: dict[str, Any]) -> str:
     done = processor.get("done") or {}
-    names = {name: _COUNTED.get(name, name.replace("_", " ")) for name in done}
-    counted = ", ".join(f"{count:,} {names[name]}" for name, count in done.items() if count)
+    names = {name: _COUNTED.get(name, (name.replace("_", " ").removesuffix("s"),)) for name in done}
+    did = ", ".join(counted(count, *names[name]) for name, count in done.items() if count)
     if not processor["running"]:
-        return (
-            f"No processor is running; the last one did {counted or 'nothing'}" if done else "No processor is running"
-        )
+        return f"No processor is running; the last one did {did or 'nothing'}" if done else "No processor is running"
     rates = processor.get("per_second") or {}
     speed = f", now {rates['commands']:,g} commands/s" if rates.get("commands") else ""
     who = f"Processor {processor.get('pid', '?')} since {processor.get('started', '?')}"
-    return f"{who}: {counted or 'nothing yet'}{speed}"
+    return f"{who}: {did or 'nothing yet'}{speed}"
 
 
 def _link_line(link: dict[str, Any]) -> str:

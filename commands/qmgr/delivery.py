@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
-from commands.broker.objects import Objects
+from commands.broker.objects import LocalQueue, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog
@@ -38,7 +38,14 @@ _STRANDED: Final = (
 )
 # MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED
 _GONE: Final = frozenset({2085, 2052})
+STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
+"""What a person is told of such a queue."""
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
+
+
+def is_stranding(queue: LocalQueue) -> bool:
+    """Whether *queue* is a transmission queue that nobody defined: no channel takes its messages."""
+    return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
 class UndeliverableError(StoreError):

@@ -69,19 +69,20 @@ def _paragraphs(text: str) -> Iterator[str]:
         lines = [line for line in block.replace("\b\n", "\b").splitlines() if line]
         if not lines:
             continue
+        if lines[0].startswith("Exit codes:"):
+            codes = " ".join(line.strip() for line in lines).removeprefix("Exit codes:")
+            yield from ("## Exit codes", "", escape(codes.strip()), "")
+            continue
         if not lines[0].startswith("\b"):
             yield from (escape(" ".join(line.strip() for line in lines)), "")
             continue
         lines[0] = lines[0].removeprefix("\b")
-        shown = [line for line in lines if not line.startswith("Exit codes:")]
-        if shown and shown[0].rstrip(":") in ("Example", "Examples"):
+        shown = lines
+        if shown[0].rstrip(":") in ("Example", "Examples"):
             yield from ("## Examples", "")
             shown = [line.strip() for line in shown[1:]]
         if shown:
             yield from _literal("\n".join(shown))
-        for line in lines:
-            if line.startswith("Exit codes:"):
-                yield from ("## Exit codes", "", escape(line.removeprefix("Exit codes:").strip()), "")
 
 
 def _literal(text: str) -> Iterator[str]:

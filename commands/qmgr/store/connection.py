@@ -11,7 +11,6 @@ ending its connection is found out by the lock that it held (``QueueManagerStore
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,9 @@ from commands.qmgr.store.errors import MQRC_HOBJ_ERROR, MQRC_Q_DELETED, QueueErr
 from commands.qmgr.store.permissions import private
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
+
+with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
+    import fcntl
 
 DYNAMIC_NAME: Final = "AMQ.*"
 _LOCK: Final = "connection-{}.lock"

@@ -74,7 +74,7 @@ def test_the_line_of_the_readme_is_a_script(shell: str, program: Path) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_verb(shell: str, program: Path) -> None:
-    assert completed(program, shell, ["qpubsub", "de"]) == ["decode"]
+    assert completed(program, shell, ["qpubsub", "dec"]) == ["decode"]
 
 
 def offered(*words: str) -> list[str]:

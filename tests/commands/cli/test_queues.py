@@ -88,7 +88,7 @@ def test_what_is_put_comes_out_with_its_descriptor(home: Path) -> None:
     put = qpubsub(home, "put", "-m", "QM1", "TO", stdin=line())
     (message,) = messages(qpubsub(home, "browse", "-m", "QM1", "TO"))
 
-    assert (put.exit_code, put.stdout, put.stderr) == (0, "", "1 messages put on TO\n")
+    assert (put.exit_code, put.stdout, put.stderr) == (0, "", "1 message put on TO\n")
     assert (message.seq, message.qmgr, message.queue, message.user) == (1, "QM1", "TO", "app1")
     assert (message.body_hex, message.descriptor()) == ("0001", MD)
     assert message.time is not None

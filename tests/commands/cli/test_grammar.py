@@ -1,0 +1,343 @@
+"""One grammar for all verbs: the same options mean the same on each, and stand before the verb or behind it.
+
+What a verb does is tested with the verb. Here are tables over all of them: what each accepts, and what each help says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from commands.cli import VERBS, main
+from commands.cli.options.verb import Verb
+from commands.terminal.console import ExitCode
+from tests.commands.cli_runs import Ran, run
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
+
+READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
+PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
+PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse"]
+LOOKS = ["browse", "status", "topics"]
+
+
+def verb(name: str) -> Verb:
+    command = main.get_command(click.Context(main), name)
+    assert isinstance(command, Verb)
+    return command
+
+
+def options(name: str) -> set[str]:
+    return {word for parameter in verb(name).params for word in parameter.opts}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QPUBSUB_HOME", str(tmp_path / "qmgrs"))
+    monkeypatch.delenv("QPUBSUB_QMGR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert run("create", "QM1").code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_the_common_options(name: str) -> None:
+    assert {"-q", "--quiet", "--debug", "--color"} <= options(name)
+
+
+@pytest.mark.parametrize("name", [name for name in VERBS if name != "demo"])
+def test_every_verb_has_json(name: str) -> None:
+    """The demo prints what others print."""
+    assert "--json" in options(name)
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_what_prints_has_o_and_output(name: str) -> None:
+    assert {"-o", "--output"} <= options(name)
+
+
+@pytest.mark.parametrize("name", READS_FILES)
+def test_captures_are_arguments_and_a_dash_is_stdin(name: str) -> None:
+    (files,) = [each for each in verb(name).params if each.name == "files"]
+    assert isinstance(files, click.Argument)
+    assert (files.nargs, files.make_metavar(click.Context(main))) == (-1, "[FILE|-]...")
+    assert isinstance(files.type, click.Path)
+    assert files.type.allow_dash
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_help_says_the_exit_codes_and_has_an_example(name: str) -> None:
+    ran = run_help(name)
+    assert re.search(r"Exit codes: 0 \w+", ran)
+    assert f"  qpubsub {name}" in ran or "| qpubsub " + name in ran
+
+
+def run_help(name: str) -> str:
+    with click.Context(main, info_name="qpubsub") as parent:
+        return verb(name).get_help(click.Context(verb(name), info_name=name, parent=parent))
+
+
+def example_lines() -> list[tuple[str, str]]:
+    found = []
+    for name in VERBS:
+        block = (verb(name).epilog or "").split("Exit codes:")[0]
+        text = block.replace("\\\n", " ")
+        found += [(name, line.strip()) for line in text.splitlines() if "qpubsub" in line]
+    return found
+
+
+@pytest.mark.parametrize(("name", "line"), example_lines())
+def test_every_example_is_a_command_line_that_its_verb_accepts(name: str, line: str) -> None:
+    """Each ``qpubsub ...`` of the line parses: its options exist, and its arguments are enough."""
+    for part in re.split(r" [|] | < ", line):
+        words = shlex.split(part)
+        if words[0] != "qpubsub":
+            continue
+        command = verb(words[1])
+        parser = command.make_parser(click.Context(command))
+        _, rest, _ = parser.parse_args(words[2:])
+        assert rest == [], line
+
+
+COMMON = [("-q",), ("--quiet",), ("--debug",), ("--color", "never"), ("--color=always",)]
+
+
+@pytest.mark.parametrize("given", COMMON, ids=" ".join)
+@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
+def test_common_options_stand_on_either_side(home: Path, given: tuple[str, ...], before: bool) -> None:
+    words = (*given, "decode", "--brief", str(CAPTURE)) if before else ("decode", "--brief", str(CAPTURE), *given)
+    ran = run(*words)
+    assert ran.code == run("decode", "--brief", str(CAPTURE)).code
+    assert (ran.talk == "") is bool({"-q", "--quiet"} & set(given))
+    assert ("\x1b[" in ran.out) is ("--color=always" in given)
+
+
+COLOURS = [
+    ("terminal", True, {}, (), True),
+    ("pipe", False, {}, (), False),
+    ("no-color", True, {"NO_COLOR": "1"}, (), False),
+    ("empty-no-color", True, {"NO_COLOR": ""}, (), True),
+    ("force", False, {"FORCE_COLOR": "1"}, (), True),
+    ("no-color-wins", False, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, (), False),
+    ("option-over-no-color", False, {"NO_COLOR": "1"}, ("--color", "always"), True),
+    ("option-over-force", True, {"FORCE_COLOR": "1"}, ("--color", "never"), False),
+    ("auto", False, {}, ("--color", "auto"), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "variables", "given", "coloured"), [c[1:] for c in COLOURS], ids=[c[0] for c in COLOURS]
+)
+def test_colours(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str], given: tuple[str, ...], coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    ran = run("decode", str(CAPTURE), *given, terminal=terminal)
+    assert ("\x1b[" in ran.out) is coloured
+
+
+TYPOS = [
+    ("decod", "Did you mean decode"),
+    ("stauts", "Did you mean status"),
+    ("strmqbkr", "Did you mean strmqbrk"),
+    ("zzz", "qpubsub --help lists the commands"),
+]
+
+
+@pytest.mark.parametrize(("typed", "said"), TYPOS, ids=[typed for typed, _ in TYPOS])
+def test_an_unknown_verb_gets_a_suggestion(typed: str, said: str) -> None:
+    ran = run(typed)
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert f"No such command '{typed}'" in ran.talk
+    assert said in ran.talk
+
+
+def test_analyze_is_analyse() -> None:
+    given = (str(CAPTURE), "--json")
+    assert run("analyze", *given).out == run("analyse", *given).out != ""
+
+
+WORDS = [(("help",), ("--help",)), (("help", "decode"), ("decode", "--help")), (("version",), ("--version",))]
+
+
+@pytest.mark.parametrize(("words", "options_"), WORDS, ids=[" ".join(words) for words, _ in WORDS])
+def test_help_and_version_are_words_too(
+    words: tuple[str, ...], options_: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = []
+    for given in (words, options_):
+        assert run(*given).code == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != ""
+
+
+FORMER = [
+    (("replay", str(CAPTURE), "--tell"), "--tell is now --transcript"),
+    (("generate", "--messages", "3", "--to", "jsonl", "--setup", "s.mqsc"), "--setup is now --write-setup"),
+]
+
+
+@pytest.mark.parametrize(("words", "note"), FORMER, ids=[note for _, note in FORMER])
+def test_a_former_spelling_works_with_a_note(home: Path, words: tuple[str, ...], note: str) -> None:
+    ran = run(*words)
+    assert ran.code == 0
+    assert ran.talk.startswith(f"{note}; the former name still works\n")
+
+
+# Output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("decode", "--json"), ("translate",), ("convert", "--to", "hex"), ("replay",)],
+    ids=" ".join,
+)
+def test_o_writes_what_stdout_would_get(home: Path, words: tuple[str, ...]) -> None:
+    printed = run(*words, str(CAPTURE))
+    to_file = run(*words, str(CAPTURE), "-o", "out.jsonl")
+    assert (to_file.code, to_file.out) == (printed.code, "")
+    assert (home / "out.jsonl").read_text() == printed.out != ""
+    assert run(*words, str(CAPTURE), "-o", "-").out == printed.out
+    assert [path.name for path in home.iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_a_verb_that_failed_had_written_stays_under_another_name(home: Path) -> None:
+    (home / "out.json").write_text("before")
+    ran = run("decode", "--json", str(CAPTURE), str(home), "no-such-file", "-o", "out.json")
+    assert (ran.code, (home / "out.json").read_text()) == (ExitCode.USAGE, "before")
+    assert [path.name for path in home.iterdir() if path.name.startswith(".")] == []
+
+
+def test_messages_that_were_got_are_not_lost_with_their_file(home: Path) -> None:
+    """A partial file of a killed ``get -o`` is not written over."""
+    (home / ".out.jsonl.partial").write_text("of a killed get")
+    assert run("put", "-m", "QM1", "A", str(CAPTURE)).code == 0
+    assert run("get", "-m", "QM1", "A", "-o", "out.jsonl").code == 0
+    assert (home / ".out.jsonl.partial").read_text() == "of a killed get"
+    assert len((home / "out.jsonl").read_text().splitlines()) == 26
+
+
+# Input
+
+
+@pytest.mark.parametrize("words", [("replay",), ("analyse", "--json"), ("differences", "--json")], ids=" ".join)
+def test_a_capture_is_an_argument_an_input_or_stdin(words: tuple[str, ...]) -> None:
+    ran = run(*words, str(CAPTURE))
+    assert ran.out
+    assert run(*words, "--input", str(CAPTURE)).out == ran.out
+    assert run(*words, "-", stdin=CAPTURE.read_bytes()).out == ran.out
+    assert run(*words, stdin=CAPTURE.read_bytes()).out == ran.out
+
+
+def test_stdin_that_is_out_of_order_is_sorted(tmp_path: Path) -> None:
+    lines = CAPTURE.read_text().splitlines(keepends=True)
+    assert run("replay", "-", stdin="".join(reversed(lines))).out == run("replay", str(CAPTURE)).out
+
+
+def test_several_files_are_one_capture(tmp_path: Path) -> None:
+    lines = CAPTURE.read_text().splitlines(keepends=True)
+    (tmp_path / "a.jsonl").write_text("".join(lines[:9]))
+    (tmp_path / "b.jsonl").write_text("".join(lines[9:]))
+    whole = run("replay", str(CAPTURE)).out
+    assert run("replay", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")).out == whole
+    assert run("replay", str(tmp_path / "b.jsonl"), "--input", str(tmp_path / "a.jsonl")).out == whole
+
+
+SPARK = [(("a", "b"), "reads one FILE"), (("-",), "reads one FILE"), (("a",), "needs --output FILE")]
+
+
+@pytest.mark.parametrize(("files", "said"), SPARK, ids=[" ".join(files) for files, _ in SPARK])
+def test_spark_takes_one_path_and_writes_a_directory(files: tuple[str, ...], said: str) -> None:
+    ran = run("replay", "--engine", "spark", *files)
+    assert ran.code == ExitCode.USAGE
+    assert said in ran.talk
+
+
+# The queue manager
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_the_only_queue_manager_is_taken_and_said_where_nothing_is_changed(home: Path, name: str) -> None:
+    words = (name, *(["SYSTEM.BROKER.CONTROL.QUEUE"] if name == "browse" else []))
+    ran = run(*words)
+    assert ran.code == 0
+    assert "queue manager QM1, the only one in " in ran.talk
+    assert run("create", "QM2").code == 0
+    two = run(*words)
+    assert (two.code, "holds QM1, QM2" in two.talk) == (ExitCode.USAGE, True)
+
+
+CHANGES = [("put", "Q", str(CAPTURE)), ("get", "Q"), ("run", "--once"), ("pub", "a", "b"), ("sub", "a"), ("cleanup",)]
+
+
+@pytest.mark.parametrize("words", CHANGES, ids=[words[0] for words in CHANGES])
+def test_what_changes_something_asks_for_it(home: Path, words: tuple[str, ...]) -> None:
+    ran = run(*words)
+    assert (ran.code, "Missing option '--qmgr' / '-m'" in ran.talk) == (ExitCode.USAGE, True)
+
+
+def test_the_environment_names_it_for_every_verb(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QPUBSUB_QMGR", "QM1")
+    assert run("pub", "a", "b").code == 0
+    assert run("run", "--once").code == 0
+    assert run("status").talk == ""
+
+
+DISPLAYS = [("DISPLAY QMGR\n", 0), ("dis qmgr\n* note\nDISPLAY TOPIC(*)\n", 0), ("DEFINE QLOCAL(A)\n", 2), ("", 0)]
+
+
+@pytest.mark.parametrize(("script", "code"), DISPLAYS)
+def test_a_script_of_display_commands_needs_none(home: Path, script: str, code: int) -> None:
+    ran = run("mqsc", stdin=script)
+    assert ran.code == code
+    assert ("the only one in" in ran.talk) is (code == 0)
+
+
+# JSON
+
+
+def only_json(ran: Ran) -> dict[str, object]:
+    found = json.loads(ran.out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_json_of_what_changes_something(home: Path) -> None:
+    assert only_json(run("create", "QM2", "--json"))["qmgr"] == "QM2"
+    put = only_json(run("put", "-m", "QM1", "Q", str(CAPTURE), "--json"))
+    assert (put["put"], put["queues"]) == (26, {"Q": 26})
+    replay = only_json(run("replay", str(CAPTURE), "-o", "puts.jsonl", "--json"))
+    assert (replay["messages"], replay["output"]) == (26, "puts.jsonl")
+    assert only_json(run("generate", "--messages", "9", "-o", "g.jsonl", "--json"))["messages"] == 9
+    assert only_json(run("pub", "-m", "QM1", "a", "b", "--json"))["processor"] is False
+    assert only_json(run("run", "-m", "QM1", "--once", "--json"))["commands"] == 1
+
+
+def test_json_of_the_topics_is_an_object_a_topic(home: Path) -> None:
+    script = "DEFINE TOPIC(SPORT) TOPICSTR('Sport')\nDEFINE SUB(S) TOPICSTR('Sport/Soccer') DEST(Q)\n"
+    assert run("mqsc", "-m", "QM1", stdin=script).code == 0
+    rows = {row["topic"]: row for row in map(json.loads, run("topics", "-m", "QM1", "--json").lines)}
+    assert rows["Sport"]["topic_objects"] == ["SPORT"]
+    assert rows["Sport/Soccer"]["subscriptions"] == [{"name": "S", "queue": "Q", "qmgr": "QM1"}]
+
+
+# Files that are written
+
+
+def test_generate_does_not_replace_a_setup_that_is_there(home: Path) -> None:
+    words = ("generate", "--messages", "3", "--to", "jsonl", "--write-setup", "s.mqsc")
+    assert run(*words).code == 0
+    assert run(*words).code == 0, "the same script is left as it is"
+    (home / "s.mqsc").write_text("mine\n")
+    ran = run(*words)
+    assert (ran.code, ran.out, (home / "s.mqsc").read_text()) == (ExitCode.USAGE, "", "mine\n")
+    assert "s.mqsc: the file exists and is not replaced" in ran.talk
