@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,11 @@ def test_every_attribute_of_an_object_has_its_row(word: str) -> None:
     assert all(row[1] for row in rows)
 
 
+def test_every_kind_of_object_has_its_table() -> None:
+    page = (ROOT / "docs/reference/mqsc.md").read_text()
+    assert [word for word in mqsc.KINDS if f"mqsc-attributes {word}\n" not in page] == []
+
+
 def test_an_attribute_says_what_it_takes_and_how_it_begins() -> None:
     rows = {row[0]: row[1:] for row in mqsc.attribute_table("TOPIC").rows}
     assert rows["`WILDCARD`"] == ("`PASSTHRU`, `BLOCK`", "`PASSTHRU`")
@@ -115,6 +121,13 @@ def test_a_heading_of_the_index_is_a_part_of_the_contents() -> None:
 )
 def test_links_out_of_docs_have_a_place_in_the_site(written: str, in_the_site: str) -> None:
     assert contents.linked_in_the_site(written) == in_the_site
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "docs/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs(notebook: Path) -> None:
+    cells = json.loads(notebook.read_text())["cells"]
+    kept = [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
+    assert (len(cells) > 5, kept) == (True, [])
 
 
 BAD = [
