@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -62,6 +64,13 @@ def test_every_reason_code_has_its_row() -> None:
 def test_an_option_has_its_bit_constant_and_commands(tag: str, option: str, row: tuple[str, ...]) -> None:
     (found,) = (one for one in options.table(tag).rows if one[0] == f"`{option}`")
     assert found[1:] == row
+
+
+@pytest.mark.parametrize("package", ["rfh2", "commands", "migrate"])
+def test_every_exported_name_is_in_the_python_reference(package: str) -> None:
+    page = (ROOT / "docs/reference/python.md").read_text()
+    shown = {name.rpartition(".")[2] for name in re.findall(r"^\.\. auto\w+:: (\S+)$", page, re.MULTILINE)}
+    assert sorted(set(import_module(package).__all__) - shown) == []
 
 
 def test_mqsc_commands_are_those_of_the_parser() -> None:
