@@ -27,7 +27,8 @@ highlight_language = "none"
 
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 60
+nb_execution_timeout = 120
+nb_execution_in_temp = True
 # Nothing is loaded while somebody reads: no widgets, whose script has another host.
 nb_ipywidgets_js = {}
 

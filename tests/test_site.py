@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -63,6 +66,13 @@ def test_an_option_has_its_bit_constant_and_commands(tag: str, option: str, row:
     assert found[1:] == row
 
 
+@pytest.mark.parametrize("package", ["rfh2", "commands", "migrate"])
+def test_every_exported_name_is_in_the_python_reference(package: str) -> None:
+    page = (ROOT / "docs/reference/python.md").read_text()
+    shown = {name.rpartition(".")[2] for name in re.findall(r"^\.\. auto\w+:: (\S+)$", page, re.MULTILINE)}
+    assert sorted(set(import_module(package).__all__) - shown) == []
+
+
 def test_mqsc_commands_are_those_of_the_parser() -> None:
     assert sorted(row[0].strip("`") for row in mqsc.commands().rows) == sorted(MQSC_VERBS)
 
@@ -73,6 +83,11 @@ def test_every_attribute_of_an_object_has_its_row(word: str) -> None:
     rows = mqsc.attribute_table(word).rows
     assert [row[0].strip("`").split(",")[0] for row in rows[:-1]] == [one.keyword for one in kind.attributes]
     assert all(row[1] for row in rows)
+
+
+def test_every_kind_of_object_has_its_table() -> None:
+    page = (ROOT / "docs/reference/mqsc.md").read_text()
+    assert [word for word in mqsc.KINDS if f"mqsc-attributes {word}\n" not in page] == []
 
 
 def test_an_attribute_says_what_it_takes_and_how_it_begins() -> None:
@@ -115,6 +130,13 @@ def test_a_heading_of_the_index_is_a_part_of_the_contents() -> None:
 )
 def test_links_out_of_docs_have_a_place_in_the_site(written: str, in_the_site: str) -> None:
     assert contents.linked_in_the_site(written) == in_the_site
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "docs/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs(notebook: Path) -> None:
+    cells = json.loads(notebook.read_text())["cells"]
+    kept = [cell["id"] for cell in cells if cell.get("outputs") or cell.get("execution_count")]
+    assert (len(cells) > 5, kept) == (True, [])
 
 
 BAD = [

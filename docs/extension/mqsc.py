@@ -24,17 +24,10 @@ from commands.mqsc.values import (
 from extension.markdown import Table, code
 
 KINDS: dict[str, ObjectKind] = {
-    kind.word: kind
-    for kind in (
-        attributes.TOPIC,
-        attributes.SUB,
-        attributes.QLOCAL,
-        attributes.QALIAS,
-        attributes.NAMELIST,
-        attributes.QMGR,
-    )
+    **{word: family.kind for word, family in definitions.FAMILIES.items()},
+    "SUB": attributes.SUB,
+    "QMGR": attributes.QMGR,
 }
-
 _MAKERS: dict[str, Callable[[str], object]] = {
     "QMGR": QueueManager,
     **{word: family.make for word, family in definitions.FAMILIES.items()},
