@@ -84,7 +84,7 @@ class Folder:
         try:
             data = text.encode(charset)
         except UnicodeEncodeError as error:
-            raise EncodeError(f"folder: {text[error.start : error.end]!r} has no form in {charset}") from error
+            raise EncodeError(f"folder: {text[error.start : error.end]!r} cannot be written in {charset}") from error
         if missing := -len(data) % 4:
             data += (" " * missing).encode(charset)[:missing]
         return _make(data, charset, 0)

@@ -110,7 +110,7 @@ class Rfh1:
         try:
             data = (text + "\0").encode(self.string_charset)
         except UnicodeEncodeError as error:
-            raise EncodeError(f"NameValueString: {text!r} has no form in {self.string_charset}") from error
+            raise EncodeError(f"NameValueString: {text!r} cannot be written in {self.string_charset}") from error
         return replace(self, data=data + bytes(-len(data) % 4))
 
     def encode(self) -> bytes:

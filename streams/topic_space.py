@@ -379,7 +379,7 @@ class TopicSpace:
     def _current(self, subscription: Subscription) -> Subscription:
         current = self._subscriptions.get(subscription.sub_id)
         if current is None:
-            raise CommandError(MQRCCF_NOT_REGISTERED, subscription.topic_string, "there is no such subscription")
+            raise CommandError(MQRCCF_NOT_REGISTERED, subscription.topic_string, "the subscription does not exist")
         return current
 
     def _check_new(self, subscription: Subscription) -> None:

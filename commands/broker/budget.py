@@ -34,7 +34,7 @@ class OverBudgetError(QPubSubError):
         self.what = what
 
     def __str__(self) -> str:
-        return f"the command takes too much: {self.what}"
+        return f"the command needs too much: {self.what}"
 
 
 class Meter:

@@ -292,7 +292,8 @@ class BrokerCore:
             work.filtered += self.space.filtered
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
-                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
+                why = "the topic has no retained publication"
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), why)
             if self._meter is not None:
                 self._meter.changed(len(effects))
             for effect in effects:

@@ -96,7 +96,8 @@ def _joined(before: Members, command: RegisterSubscriber) -> Members:
             raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
         return Members((identity,), exclusive=True)
     if not member:
-        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, "not a member, and no join option")
+        why = "the identity is not in the set, and the command has no join option"
+        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, why)
     return before
 
 

@@ -71,7 +71,7 @@ def translate(command: Command, context: Context) -> CommandPlan:
     wanted = InputQueueKind.CONTROL if command.on_control_queue else InputQueueKind.STREAM
     if context.place is not wanted:
         place = "the control queue" if wanted is InputQueueKind.CONTROL else "a stream queue"
-        why = f"{command.word} belongs on {place}, not on {context.queue}"
+        why = f"{command.word} must be put to {place}, not to {context.queue}"
         raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
     if isinstance(command, Publish):
         return _publish(command, context)
@@ -109,7 +109,7 @@ def _publish(command: Publish, context: Context) -> CommandPlan:
     refused: list[Warned] = []
     for topic in command.topics:
         if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
-            why = "a publication is to a topic, not to a pattern"
+            why = "a publication needs a topic without wildcards"
             raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
         full = full_topic(prefix, topic, check_publication_topic)
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
@@ -168,7 +168,7 @@ def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, lis
         matching = addressed(context, name, replace(wanted, topic=topic, selector=None))
         if matching:
             return [(topic, None, matching[0])], []
-    raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
+    raise CommandError(MQRCCF_NOT_REGISTERED, why="the subscription does not exist", tags=(("SubName", name),))
 
 
 def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
@@ -234,9 +234,7 @@ def _damage(selector: str | None) -> CommandError | None:
 
 def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
     tags = (("SubPoint", sub_point),) if sub_point else ()
-    return _about(
-        CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered", tags), topic, selector
-    )
+    return _about(CommandError(MQRCCF_NOT_REGISTERED, topic, "no matching registration exists", tags), topic, selector)
 
 
 def _about(error: CommandError, topic: str | None, selector: str | None) -> CommandError:

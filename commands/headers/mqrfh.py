@@ -91,7 +91,7 @@ def _given(pair: NameValue) -> Given:
     where = (("ParmId", pair.name), *_place(pair.position))
     if known is None:
         reason = MQRC_RFH_DUPLICATE_PARM if pair.name == MQPS_COMMAND else MQRC_RFH_PARM_ERROR
-        raise CommandError(reason, why=f"{pair.name} cannot stand here", tags=where)
+        raise CommandError(reason, why=f"{pair.name} is not allowed here", tags=where)
     options = known.options.read([pair.value]) if known.options is not None else None
     text = pair.value.rstrip(" ") if known.padded else pair.value
     return Given(known.tag, text, where if options is None else _place(pair.position), options)

@@ -31,7 +31,7 @@ def expanded_bytes() -> int:
     if text is None:
         return DEFAULT_BYTES
     if not (text.isascii() and text.isdecimal() and 0 < len(text) < 19 and int(text)):
-        raise CaptureError(VARIABLE, None, f"{text!r} is no number of bytes")
+        raise CaptureError(VARIABLE, None, f"{text!r} is not a number of bytes")
     return int(text)
 
 

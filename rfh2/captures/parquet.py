@@ -100,7 +100,7 @@ def _beyond(about: Any, names: list[str], bound: int) -> str | None:
     held = sum(max(0, column.total_compressed_size) for column in columns)
     claimed = sum(max(0, column.total_uncompressed_size) for column in columns)
     allowed = max(_GROUP_TIMES * bound, _TIMES * held)
-    return beyond("what they come to", allowed) if claimed > allowed else None
+    return beyond("their data, expanded,", allowed) if claimed > allowed else None
 
 
 def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:

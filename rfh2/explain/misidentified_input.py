@@ -68,7 +68,7 @@ def _archive(data: bytes) -> str | None:
 def _hex(data: bytes) -> str | None:
     if _HEX.fullmatch(data.strip()) is None:
         return None
-    return "hex text, encoded once more than is undone: xxd -r -p FILE | qpubsub decode"
+    return "hex text of other hex text; decode it once: xxd -r -p FILE | qpubsub decode"
 
 
 def _base64(data: bytes) -> str | None:

@@ -234,7 +234,7 @@ def _encoded(text: str, ccsid: int, encoding: int) -> bytes:
     try:
         return text.encode(codec)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"body: {text[error.start]!r} has no form in CCSID {ccsid} ({codec})") from error
+        raise EncodeError(f"body: {text[error.start]!r} cannot be written in CCSID {ccsid} ({codec})") from error
 
 
 def _decoded(data: bytes, ccsid: int, encoding: int) -> str | None:

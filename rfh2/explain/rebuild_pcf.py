@@ -217,4 +217,4 @@ def _encoded(text: str, charset: str, number: int) -> bytes:
         return text.encode(charset)
     except (LookupError, UnicodeEncodeError) as error:
         why = charset or "a CCSID that is not known"
-        raise EncodeError(f"PCF parameter {number}: {text!r} has no form in {why}") from error
+        raise EncodeError(f"PCF parameter {number}: {text!r} cannot be written in {why}") from error

@@ -43,7 +43,7 @@ REFUSED = [
     ("syntax-operator-missing", "a 1", 3, "not expected"),
     ("syntax-operand-missing", "a = = 1", 5, "not expected"),
     ("syntax-double-equals", "a == 1", 4, "not expected"),
-    ("syntax-exclamation", "a != 1", 3, "not equal is written <>"),
+    ("syntax-exclamation", "a != 1", 3, "write <> for not equal"),
     ("syntax-ampersand", "a = 1 && b = 1", 7, "write AND"),
     ("syntax-bar", "a = 1 || b = 1", 7, "write OR"),
     ("syntax-range", "20 < b < 30", 8, "not expected"),

@@ -82,7 +82,7 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     done = _earlier(work, mark)
     if done:
         messages = sum(written.messages for written in done.values())
-        say(f"going on with the replay in {work}: {messages:,} messages are done")
+        say(f"continuing the replay in {work}: {messages:,} messages are done")
         advance(messages)
     work.mkdir(parents=True, exist_ok=True)
     _write(work / "order.json", mark)

@@ -97,20 +97,20 @@ class Following:
         if mine is None:
             if _holds_anything(self.target):
                 raise FollowError(
-                    f"{self.target} has something in it already, and {self.checkpoint} nothing: "
-                    "a replay that begins needs an output of its own"
+                    f"{self.target} is not empty, but {self.checkpoint} is: a new replay needs a new output"
                 )
             if _holds_anything(self.checkpoint):
-                raise FollowError(f"{self.checkpoint} is not empty, and no checkpoint of a replay")
+                raise FollowError(f"{self.checkpoint} is not empty, and is not the checkpoint of a replay")
             return {"id": uuid.uuid4().hex, **self._parameters()}
         for name, value in self._parameters().items():
             if mine.get(name) != value:
-                raise FollowError(f"{self.checkpoint} {_WHY[name]}: start as it was, or with another checkpoint")
+                why = f"{self.checkpoint} {_WHY[name]}"
+                raise FollowError(f"{why}: use what it was started with, or another checkpoint")
         begun = any((self.checkpoint / "commits").glob("[0-9]*"))
         if theirs is None and (begun or _holds_anything(self.target)):
             raise FollowError(f"{self.target} is not the output that {self.checkpoint} belongs to")
         if theirs is not None and theirs.get("id") != mine["id"]:
-            raise FollowError(f"{self.target} is the output of another replay than {self.checkpoint} belongs to")
+            raise FollowError(f"{self.target} is the output of a replay other than that of {self.checkpoint}")
         return mine
 
     def claim(self) -> None:
@@ -143,7 +143,7 @@ class Following:
         FollowError where another process has the checkpoint; ValueError for once with idle_s.
         """
         if once and self._has_timers:
-            raise ValueError("a replay with idle_s does not end by itself")
+            raise ValueError("a replay with idle_s never ends")
         with ExitStack() as stack:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
             try:

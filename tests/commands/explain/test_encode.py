@@ -223,7 +223,7 @@ def test_every_command_can_be_made_and_read(word: str) -> None:
         ),
         pytest.param(("--command", "RegSub", "--ccsid", "4711"), "CCSID 4711 is not known", id="no-such-ccsid"),
         pytest.param(
-            ("--command", "RegSub", "--data", "€", "--ccsid", "819"), "has no form in CCSID 819", id="not-in-ccsid"
+            ("--command", "RegSub", "--data", "€", "--ccsid", "819"), "cannot be written in CCSID 819", id="not-in-it"
         ),
         pytest.param(("--command", "RegSub", "--reply-to-q", "x" * 49), "longer than 48 bytes", id="too-long-a-name"),
     ],
