@@ -165,4 +165,4 @@ def _data(wanted: CommandSpec) -> bytes:
     try:
         return wanted.data.encode(codec)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"{wanted.data[error.start]!r} has no form in CCSID {wanted.ccsid}") from error
+        raise EncodeError(f"{wanted.data[error.start]!r} cannot be written in CCSID {wanted.ccsid}") from error

@@ -174,7 +174,7 @@ def test_a_publication_as_pcf() -> None:
     [
         pytest.param(("--pcf", "--filter", "a=1"), "Filter does not exist in PCF", id="tag"),
         pytest.param(("--pcf", "--usr", "a=1"), "PCF has no usr folder", id="folder"),
-        pytest.param(("--pcf", "--option", "Odd"), "Odd is no option", id="option"),
+        pytest.param(("--pcf", "--option", "Odd"), "Odd is not an option", id="option"),
         pytest.param(("--pcf", "--seq-num", "x"), "SeqNum: 'x' is not a number", id="number"),
         pytest.param(("--rfh1", "--jms", "a=1"), "an MQRFH has no jms folder", id="jms"),
         pytest.param(("--rfh1", "--pcf"), "exclude each other", id="both"),
