@@ -1,7 +1,7 @@
 """NameValueData: the XML-like folders of an MQRFH2 (guide 6.6.2; wire formats 3.2 and 3.3).
 
 A folder is kept as the bytes it came in; its text is read only when somebody asks. The syntax is XML's with what the
-field adds: prefixes that nobody declares (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&``
+field adds: prefixes without a declaration (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&``
 that is not escaped. It lacks what XML has beyond elements, attributes, the five entities and character references: a
 DTD, a processing instruction, a comment or another entity is refused, so that nothing can be made to grow.
 
@@ -27,7 +27,7 @@ from rfh2.frozen import maker, quick
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
 
-# Deeper than any real folder; a bound, so that no text can exhaust the stack of whoever walks the result.
+# Deeper than any real folder; the limit keeps a program that walks the result from exhausting its stack.
 MAX_DEPTH = 64
 
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
@@ -304,7 +304,7 @@ def attributes(element: etree._Element) -> list[tuple[str, str]]:
 
 
 def _tag(element: etree._Element) -> str:
-    """The tag as it is written: a prefix stays, whoever declared it or did not."""
+    """The tag as it is written: a prefix stays, declared or not."""
     tag = str(element.tag)
     if tag[0] != "{":
         return tag

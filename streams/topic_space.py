@@ -260,7 +260,7 @@ class TopicSpace:
             self._retained.store(publication)
 
     def retain(self, retained: RetainedPublication) -> None:
-        """Hold this one for its topic, whoever was sent it: for an edge that keeps what is retained elsewhere.
+        """Hold this one for its topic and send it to no one: for an edge that keeps retained publications elsewhere.
 
         The processor hands in what it has just stored once more, as the store keeps it: without its message.
         """

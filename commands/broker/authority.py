@@ -24,7 +24,7 @@ _ADMINISTRATOR = "mqm"
 
 
 class Action(StrEnum):
-    """What is to be done to a topic; RESUME is what ReqUpdate needs, and whoever may subscribe may do it."""
+    """What a user wants to do with a topic. ReqUpdate needs RESUME; every user with SUB has it."""
 
     PUBLISH = "PUB"
     SUBSCRIBE = "SUB"
@@ -42,7 +42,7 @@ class Authority(Protocol):
 
 
 def no_groups(_user: str) -> Collection[str]:
-    """For where nobody is known to be in a group: a replay."""
+    """For a replay, in which the groups of a user are not known."""
     return ()
 
 

@@ -81,7 +81,7 @@ class Context:
 
     @property
     def place(self) -> InputQueueKind:
-        """Which kind of queue the command came to; nobody reads OTHER (guide 6.5.4; 6.7.7, 3079)."""
+        """Which kind of queue the command was put to; a broker does not read OTHER (guide 6.5.4; 6.7.7, 3079)."""
         if self.queue == CONTROL_QUEUE:
             return InputQueueKind.CONTROL
         return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER

@@ -83,7 +83,7 @@ def _size(key: _HeaderKey, made: bytes) -> int:
 
 
 class Forwarder:
-    """Makes the messages that the deliveries of one command come to.
+    """Makes the messages for the deliveries of one command.
 
     command: the one that is being processed. headers: what is known from commands before. lost: what of the
     publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).

@@ -33,7 +33,7 @@ def stream_of(command: QueuedCommand, context: Context) -> str | None:
 
 
 def check_stream(command: Publish | DeletePublication, context: Context) -> None:
-    """Raises CommandError 3071 or 3075 where a command names another stream than that of the queue it came to."""
+    """Raises CommandError 3071 or 3075 where a command names another stream than that of the queue it was put to."""
     name = command.stream_name
     if name is None:
         return

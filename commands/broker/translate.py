@@ -128,7 +128,7 @@ def _delete(command: DeletePublication, context: Context) -> CommandPlan:
     operations = []
     refused: list[Warned] = []
     scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
-    # Version 6's own broker told the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
+    # Version 6's own broker kept the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
     of_scope = context.semantics is Semantics.V6 and command.header is not PublicationFormat.RFH2
     for topic in command.topics:
         full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
@@ -223,7 +223,7 @@ _MOST_COMBINED: Final = 10_000_000
 
 
 def _damage(selector: str | None) -> CommandError | None:
-    """3150 where the filter is none at all, which nobody can have registered."""
+    """3150 where the filter is not valid, so that no subscription can have it."""
     if selector:
         try:
             compile_selector(selector)
@@ -246,7 +246,7 @@ def _about(error: CommandError, topic: str | None, selector: str | None) -> Comm
 
 
 def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubscribe | AlterSubscription:
-    """What deregistering one subscription comes to: its identity set may keep it (guide 6.7.2, SubIdentity)."""
+    """The result of deregistering one subscription: its identity set may keep it (guide 6.7.2, SubIdentity)."""
     identity = command.sub_identity
     if identity is None:
         return Unsubscribe(subscription)

@@ -118,7 +118,7 @@ class Content:
     form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
     subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
     in an MQRFH. user_tags: of a psc folder, those that are the program's own. folders: those of an MQRFH2 other than
-    psc. put_options: MQPMO_* that the publisher's options come to.
+    psc. put_options: MQPMO_* that are equal to the publisher's options.
     """
 
     form: PublicationFormat | None

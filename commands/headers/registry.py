@@ -119,7 +119,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     return RENDERERS[_PCF if keep else form.format](content, form)
 
 
-# MQPMO_* of the put that a Publish command comes to (guide 7.2.4, 7.2.5).
+# MQPMO_* of the put that replaces a Publish command (guide 7.2.4, 7.2.5).
 _PUT_OPTIONS: Final = {
     PubOpt.RETAIN_PUB: 0x0020_0000,
     PubOpt.OTHER_SUBS_ONLY: 0x1000_0000,

@@ -1,4 +1,4 @@
-"""A replay in words: what each command was, what it came to, and who received what."""
+"""A replay in words: each command, its result, and who received what."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ written                     means                                     canonical
 ==========================  ========================================  =======================
 
 A name that can mean nothing is refused and not taken for a property that no message has: such a filter would let
-nothing through, and nobody would notice.
+nothing through, without notice.
 """
 
 from __future__ import annotations

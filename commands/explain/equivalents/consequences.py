@@ -26,7 +26,7 @@ _QMGR: Final = "QM1"
 
 
 def consequences(captured: CapturedMessage, setup: str = "") -> TracedMessage:
-    """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs.
+    """The result of *captured*. If its queue is not known, it is put to the queue where it belongs.
 
     setup: MQSC text, run first. Raises QPubSubError where it fails.
     """

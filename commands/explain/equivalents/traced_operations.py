@@ -49,7 +49,7 @@ class OperationInContext:
 
 @dataclass(frozen=True, slots=True)
 class TracedMessage:
-    """One captured message and what it came to. command: None where it carries none that can be parsed."""
+    """One captured message and its result. command: None where the message has no command that can be parsed."""
 
     captured: CapturedMessage
     message: Message

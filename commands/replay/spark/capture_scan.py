@@ -2,7 +2,7 @@
 
 A task looks at one range, column by column. It finds out what expires and how the clock goes, and writes out the
 messages that the first pass is about, those of the control plane and those that leave something retained, so that
-nobody has to go through the rest again before the second pass.
+the rest is not read again before the second pass.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """What a replay came to.
+    """The result of a replay.
 
     problems: records that could not be read. undecodable: messages that could not be decoded. problem_texts: the
     first of either, in words.
@@ -131,7 +131,7 @@ def _ranges(place: Path, wanted: int) -> int:
 
 
 def _write(place: Path, what: object) -> None:
-    """It is renamed into being, so that it is whole or not there."""
+    """It is written under another name and renamed, so that it is complete or missing."""
     partial = place.with_name(f".{place.name}")
     partial.write_text(json.dumps(what))
     partial.replace(place)

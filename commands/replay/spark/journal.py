@@ -38,7 +38,7 @@ BEFORE_ALL: Final = -1
 class Lookup:
     """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub.
 
-    clears: what the DeletePub came to.
+    clears: the result of the DeletePub.
     """
 
     seq: int
@@ -50,7 +50,7 @@ class Lookup:
 
 @dataclass
 class SubscriptionJournal:
-    """What the control plane of one queue manager came to. after, until, states: of the intervals, in any order.
+    """The result of the control plane of one queue manager. after, until, states: of the intervals, in any order.
 
     lookups: in the order of seq.
     """
@@ -122,7 +122,7 @@ class Replica:
         return self._broker.space
 
     def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | CachedPuts:
-        """What the message comes to, at its place.
+        """The result of the message, at its place.
 
         retained: what it finds retained; None for a message that does not look.
         """

@@ -40,6 +40,6 @@ def _pack(archive: zipfile.ZipFile, directory: Traversable, name: str) -> None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Hand the package to the executors of a session, those that are still to come too."""
+    """Send the package to the executors of a session, including those that start later."""
     # The driver gives it to every executor that starts, however late.
     spark.sparkContext.addPyFile(str(packed(private_directory() / "qpubsub.zip")))
