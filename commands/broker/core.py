@@ -1,7 +1,7 @@
 """The broker's core: one command message in; effects on the topic space and puts out. No I/O, no clock.
 
-The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with
-the arrival: the time, the arrival number that identifiers are made from, the user.
+The processor, the local replay and embedding programs all run this code. The arrival contains all outside information:
+the time, the arrival number from which identifiers are made, and the user.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """MQPSStreamName: which stream an MQRFH or PCF command means (guide 6.1, 7.2; wire formats 2.5).
 
-A subscriber's stream decides where in the topic space its topics lie. A publisher's was decided by the queue that it
-put to; a name that says otherwise is an error.
+The stream of a subscriber determines the prefix of its topics. The queue to which a publisher puts determines its
+stream; a different stream name in the command is an error.
 """
 
 from __future__ import annotations

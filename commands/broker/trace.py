@@ -1,8 +1,8 @@
-"""The trace of one arrival: which operations it led to, whom each reached or passed over, and what was put of it.
+"""The trace of one arrival: its operations, the subscriptions that each reached or passed over, and the puts.
 
-An outcome has one where it was asked for. Whoever wants to know more of an arrival than its puts reads it here: the
-publication cache, the control plane on Spark, the analysis, the comparison of versions, the equivalents in other
-dialects, and the link to a topic tree elsewhere. No reader repeats a decision of the broker.
+An outcome has a trace if the caller asked for one. These readers need more than the puts: the publication cache, the
+control plane on Spark, the analysis, the comparison of versions, the equivalents in other dialects, and the link to
+another topic tree. No reader repeats a decision of the broker.
 """
 
 from __future__ import annotations

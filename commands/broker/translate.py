@@ -1,7 +1,7 @@
-"""From a command to operations: what the queued interface's rules make of it (guide 6.7; the table in 7.2).
+"""From a command to operations, by the rules of the queued interface (guide 6.7; the table in 7.2).
 
-``translate`` only reads. It ends in a plan, or in the CommandError that answers the command, with nothing done.
-Warnings belong to single topics; the rest of the command stands.
+``translate`` only reads. It returns a plan, or raises the CommandError for the response, and changes nothing.
+A warning is about a single topic; the rest of the command is carried out.
 """
 
 from __future__ import annotations

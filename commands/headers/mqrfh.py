@@ -1,7 +1,7 @@
 """MQRFH, the header of version 1: commands, responses and publications as names and values (wire formats, section 2).
 
-Names that begin with ``MQ`` are IBM's; of these MQPSCommand comes first. Others are the program's own: in a publication
-they are part of it, elsewhere they mean nothing.
+Names that begin with ``MQ`` are IBM's; MQPSCommand must be the first of them. Other names belong to the program. They
+are part of a publication, and are ignored in other commands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
 
-A PCF message is a body. What a PCF publisher puts behind the last parameter is data that no field describes; it stays
-there. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
+A PCF message is a body. Data that a PCF publisher puts behind the last parameter stays there; no field describes it. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
 longer than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
 
 A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter,

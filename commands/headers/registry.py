@@ -1,4 +1,4 @@
-"""Which family a message belongs to, and what each family does: the one place that knows them all."""
+"""Which family a message belongs to, and what each family does. Only this module knows all families."""
 
 from __future__ import annotations
 
