@@ -14,8 +14,8 @@ those that are there is looked up. A pattern too short to be filed (``*``, ``?a*
 a pattern the first that leads to few other patterns is taken, else the one that leads to the fewest.
 
 Each pattern that is found is tried: first, whether its two longest stretches are in the topic; then, whether it
-matches. Nothing is compiled or rebuilt, so the cost of adding and removing is proportional to the length of the pattern.
-The order in which patterns are added affects speed only, never the result.
+matches. Nothing is compiled or rebuilt, so the cost of adding and removing is proportional to the length of the
+pattern. The order in which patterns are added affects speed only, never the result.
 
 The worst cost of a match, for any patterns and topic: each piece of the topic is looked up once, each stretch that has
 it is looked for once, and each pattern is tried at most once. So a topic costs no more than trying its patterns one by

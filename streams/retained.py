@@ -1,9 +1,9 @@
 """Retained publications: at most one a topic, found again under either wildcard scheme (guide 2.3.2, 4.8.2).
 
 They are in a tree of levels. A node without content and without children is removed. A look-up visits only nodes that
-the pattern can select: a literal level leads to one child, ``+`` to all children, ``#`` to the whole subtree. A character
-pattern follows its whole literal levels, then the children that begin like the level with the wildcard, and is tried on
-everything below. Answers are in ascending order of topic string.
+the pattern can select: a literal level leads to one child, ``+`` to all children, ``#`` to the whole subtree. A
+character pattern follows its whole literal levels, then the children that begin like the level with the wildcard, and
+is tried on everything below. Answers are in ascending order of topic string.
 
 A retained publication is not found after it has expired, even if expire() has not removed it yet.
 """

@@ -4,8 +4,8 @@ publications change.
 In memory and deterministic: the time is an argument, and equal operations give equal effects. An operation is checked
 before anything changes; one that raises has changed nothing.
 
-No answer contains anything that has expired. expire() removes it and returns effects, for callers that keep state. A name
-is free again only after expire(), so a processor calls it before each command.
+No answer contains anything that has expired. expire() removes it and returns effects, for callers that keep state. A
+name is free again only after expire(), so a processor calls it before each command.
 """
 
 from __future__ import annotations

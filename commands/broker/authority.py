@@ -1,9 +1,9 @@
 """Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
 
-Nothing is checked until the first record is set. After that, everything that no record allows is refused. Authorities on
-topics are those of topic objects and apply to all topics below: what the object at a topic, or any object above it up to
-SYSTEM.BASE.TOPIC, grants is granted, and no object below can revoke it. If several records of one user or group match
-an object's name, only the one with the most specific profile applies, even if it grants less
+Nothing is checked until the first record is set. After that, everything that no record allows is refused. Authorities
+on topics are those of topic objects and apply to all topics below: what the object at a topic, or any object above it
+up to SYSTEM.BASE.TOPIC, grants is granted, and no object below can revoke it. If several records of one user or group
+match an object's name, only the one with the most specific profile applies, even if it grants less
 (``commands.broker.profiles``). A user has what his own record, those of his groups and that of group ``nobody``, which
 everybody is in, grant between them; ``mqm``, as user or group, may do everything.
 """

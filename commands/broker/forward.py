@@ -1,8 +1,8 @@
 """Publications on their way to subscribers: rendered in each one's format, with the descriptor of guide 6.7.9.
 
-Subscribers that get the same form share the bytes: ``Forwarder`` makes them once for each publication and form. Programs
-often put the same header with different data. ``RenderedHeaders`` keeps the forwarded form of such headers between
-commands.
+Subscribers that get the same form share the bytes: ``Forwarder`` makes them once for each publication and form.
+Programs often put the same header with different data. ``RenderedHeaders`` keeps the forwarded form of such headers
+between commands.
 """
 
 from __future__ import annotations

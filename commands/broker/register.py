@@ -1,9 +1,9 @@
 """RegSub: makes a subscription, or finds the one that the command refers to and changes it (guide 6.7.4).
 
-A registration is found by SubName, or else by traditional identity, topic, subscription point and filter (``identity``).
-The command alters it: attributes in the command replace the existing ones, omitted options stay, and ``None`` resets
-them. In each case, the expiry starts again. Version 7 refuses to alter what MQSUB cannot alter: topic (2510) and filter
-(2524) of a named subscription (guide 7.5, 8.5).
+A registration is found by SubName, or else by traditional identity, topic, subscription point and filter
+(``identity``). The command alters it: attributes in the command replace the existing ones, omitted options stay, and
+``None`` resets them. In each case, the expiry starts again. Version 7 refuses to alter what MQSUB cannot alter: topic
+(2510) and filter (2524) of a named subscription (guide 7.5, 8.5).
 
 With NoAlter, the name is enough: if the subscription exists, topic and queue of the command are ignored, and FullResp
 reports the real ones. A JMS client unsubscribes in this way, because it knows only the name.

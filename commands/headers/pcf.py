@@ -1,7 +1,8 @@
 """PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
 
-A PCF message is a body. Data that a PCF publisher puts behind the last parameter stays there; no field describes it. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
-longer than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
+A PCF message is a body. Data that a PCF publisher puts behind the last parameter stays there; no field describes it.
+Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is longer than
+its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
 
 A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter,
 an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.

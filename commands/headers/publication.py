@@ -1,8 +1,8 @@
 """The content of a publication, independent of its header, and the place of the header in the message.
 
 A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). Each family therefore reads its
-header into ``Content``, and writes a header from a ``Content`` and a ``DeliveryForm``. ``RenderedPublication.lost`` names
-what the format cannot hold.
+header into ``Content``, and writes a header from a ``Content`` and a ``DeliveryForm``. ``RenderedPublication.lost``
+names what the format cannot hold.
 
                 MQRFH2                        MQRFH                          PCF
     user pairs  folder usr                    as they are                    lost
