@@ -5,7 +5,7 @@
 
 It shares its StrucId with the MQRFH2. Integers and characters, those of the string too, are in the Encoding and CCSID
 of the *preceding* header; this header's own describe what follows. The string is kept as the bytes that StrucLength
-leaves for it; its text is read only when somebody asks.
+leaves for it; its text is read only when it is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The character-based wildcard scheme (guide 2.5.1.1.2): what MQRFH commands use, and all that WebSphere MQ 6 knew.
+"""The character-based wildcard scheme (guide 2.5.1.1.2): MQRFH and PCF commands, and WebSphere MQ 6, use it.
 
 ``*`` stands for zero or more characters, ``?`` for exactly one (one Unicode code point); neither stops at a ``/``.
 ``%`` makes the ``*``, ``?`` or ``%`` after it literal. Before anything else, or at the end, ``%`` is an error: the

@@ -1,4 +1,4 @@
-"""The pairs of tag and text that a command is made of, each with its offset: what problems with a command point at."""
+"""The pairs of tag and text in a command, each with its offset, for the problems that point to them."""
 
 from __future__ import annotations
 

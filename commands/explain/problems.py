@@ -1,9 +1,8 @@
-"""What is wrong with a message as a command: everything for which a queue manager would refuse it.
+"""The problems of a command: everything for which a queue manager would refuse it.
 
-The parser stops at the first fault. Here the pair that it blames is left out and the rest is parsed again, until
-nothing is blamed any more; then the command is translated against a queue manager on which nothing was done yet. What
-depends on what is registered there (3073, 3077), or on streams and subscription points that it may have, is no problem
-of the message.
+The parser stops at the first fault. This module removes the pair with the fault and parses the rest again, until the
+parser finds no more faults. Then it translates the command for a new queue manager. Anything that depends on the state
+of a queue manager is not a problem of the message: registrations (3073, 3077), streams and subscription points.
 """
 
 from __future__ import annotations

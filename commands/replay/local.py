@@ -1,7 +1,7 @@
 """The local replay: one broker for each queue manager in the capture, all in this process, in the order of ``seq``.
 
-What it gives is the measure for every other engine: the same capture gives the same puts, byte for byte, wherever and
-however often it is replayed.
+Every other engine must give the same result: the same capture gives the same puts, byte for byte, on every machine and
+in every replay.
 """
 
 from __future__ import annotations

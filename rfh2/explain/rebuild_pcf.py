@@ -1,4 +1,4 @@
-"""PCF, rebuilt from its JSON form: what was edited, with all else as it came.
+"""PCF, rebuilt from its JSON form: the edited parts, and everything else unchanged.
 
 A parameter is found again by its Type and its number, the first of them first; one whose value was not edited keeps its
 bytes. One that is new is what its Type says, or, where it has none, what its value looks like.

@@ -1,7 +1,7 @@
 """The tables of an analysis, declared once: this process and Spark count by the same declaration.
 
-A row has a key, sums, the least ``seq`` that it was met with, the earliest and the latest moment, and words that belong
-to that least ``seq``: an example, or what a subscription says. All of that can be put together from parts in any order.
+A row has a key, sums, its lowest ``seq``, its first and last time, and texts of the message with that ``seq``: an
+example, or the attributes of a subscription. Rows can be combined from parts in any order.
 """
 
 from __future__ import annotations

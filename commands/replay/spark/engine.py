@@ -1,8 +1,8 @@
 """The replay of a capture on Spark, file to file, range by range: what ``qpubsub replay --engine spark`` does.
 
-The output is a directory. Until it is whole it stands beside its place, with ``.partial`` behind its name, and holds
-what is done so far: the capture in order, and each finished range. A replay that was interrupted goes on there, where
-input, setup and version are the same; else it begins anew.
+The output is a directory. Until it is complete, its name ends in ``.partial``. It then holds the finished work: the
+capture in order, and each finished range. An interrupted replay continues there if input, setup and version are the
+same; otherwise it starts again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The journal: what the control plane leaves for the data plane, for each queue manager.
 
-An interval is one value of one subscription, and the messages that find it so: those with ``seq`` after *after*, up to
-and including *until*. The message that changes or removes the subscription still finds it as it was.
+An interval is one value of one subscription with the messages for which it is valid: those with ``seq`` after *after*,
+up to and including *until*. For the message that changes or removes the subscription, the old value is valid.
 
-A replica is a broker brought to any place in the order of ``seq``. Where the next message follows what the replica has
-processed itself, nothing is done; else the subscriptions of that place are put in, at the cost of all of them.
+A replica is a broker with the state of any position in the order of ``seq``. If the next message follows the last one
+that the replica processed, it has that state already. Otherwise all subscriptions of the position are loaded.
 """
 
 from __future__ import annotations
