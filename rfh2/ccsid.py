@@ -1,8 +1,8 @@
 """Coded character sets: from IBM's numbers to Python's codecs, and the characters of fixed fields.
 
-Two different needs. Text (bodies, NameValueData) wants the exact codec or none at all: nothing is guessed. Fixed fields
-of a header hold names, and must come back byte for byte whatever is in them: they use a codec in which every byte is
-one character and every character one byte (wire formats, section 7).
+There are two different needs. Text (bodies, NameValueData) needs the exact codec or none: nothing is guessed. Fixed
+fields of a header hold names, and must be written again byte for byte: they use a codec in which every byte is one
+character and every character one byte (wire formats, section 7).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """NameValueData: the XML-like folders of an MQRFH2 (guide 6.6.2; wire formats 3.2 and 3.3).
 
-A folder is kept as the bytes it came in; its text is read only when somebody asks. The syntax is XML's with what the
-field adds: prefixes that nobody declares (``xsi:nil``), several roots, blanks or nulls after the last tag, an ``&``
-that is not escaped. It lacks what XML has beyond elements, attributes, the five entities and character references: a
-DTD, a processing instruction, a comment or another entity is refused, so that nothing can be made to grow.
+A folder keeps its original bytes; its text is read only when it is needed. The syntax is that of XML, with additions
+that programs use: prefixes without a declaration (``xsi:nil``), several roots, blanks or nulls after the last tag, an
+``&`` that is not escaped. It lacks what XML has beyond elements, attributes, the five entities and character
+references: a DTD, a processing instruction, a comment or another entity is refused, so that nothing can be made to
+grow.
 
-lxml reads the text as it is; only where that fails is it mended (``_mended``) and read again, and only where that fails
-too is the fault looked for (``_fault``). Offsets in errors point into the message as it was given.
+lxml reads the text as it is. If that fails, the text is repaired (``_mended``) and read again. If that fails too,
+``_fault`` looks for the fault. Offsets in errors point into the message as it was given.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rfh2.frozen import maker, quick
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
 
-# Deeper than any real folder; a bound, so that no text can exhaust the stack of whoever walks the result.
+# Deeper than any real folder; the limit keeps a program that walks the result from exhausting its stack.
 MAX_DEPTH = 64
 
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
@@ -84,7 +85,7 @@ class Folder:
         try:
             data = text.encode(charset)
         except UnicodeEncodeError as error:
-            raise EncodeError(f"folder: {text[error.start : error.end]!r} has no form in {charset}") from error
+            raise EncodeError(f"folder: {text[error.start : error.end]!r} cannot be written in {charset}") from error
         if missing := -len(data) % 4:
             data += (" " * missing).encode(charset)[:missing]
         return _make(data, charset, 0)
@@ -304,7 +305,7 @@ def attributes(element: etree._Element) -> list[tuple[str, str]]:
 
 
 def _tag(element: etree._Element) -> str:
-    """The tag as it is written: a prefix stays, whoever declared it or did not."""
+    """The tag as it is written: a prefix stays, declared or not."""
     tag = str(element.tag)
     if tag[0] != "{":
         return tag

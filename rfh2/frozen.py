@@ -5,7 +5,7 @@ assignment. A twin with the same slots that is not frozen takes the fields by pl
 frozen class; the value is the same in every respect (``tests/rfh2/test_frozen.py``). Functions that assign are written
 as text and compiled, as dataclasses do with their own.
 
-A value of a subclass would silently become one of the class itself, so a class with such a constructor refuses to be
+A value of a subclass would become one of the class itself without notice, so a class with such a constructor cannot be
 subclassed. Where it is used, and what it gives (microseconds of processor time; docs/performance.md, "Frozen values"):
 
     the codec    Mqmd, Message, Rfh2, Rfh1, Folder          a descriptor and an MQRFH2 to a command: 16.0 to 11.5

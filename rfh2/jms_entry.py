@@ -3,8 +3,8 @@
     signature  length  client:name  length  topic  length  queue  length  selector  flags
     20 bytes   4       ...          4       ...    4       ...    4       ...       2 (version 1), 6 (version 2)
 
-IBM documents the queue and not the message. The layout is the one that an independent program writes and reads
-(qbroker's TConnector); no message of IBM's own classes was seen here. Lengths are integers in the descriptor's
+IBM documents the queue but not the message. The layout is that of an independent program (qbroker's TConnector), which
+writes and reads such messages; no message of IBM's classes was available. Lengths are integers in the descriptor's
 Encoding, text is ASCII or UTF-8, and a queue may be padded with blanks. The flags are characters of two bytes, whose
 meaning is not known: they are kept. The CorrelId of the subscriber's messages is the MsgId of this one.
 """

@@ -44,7 +44,7 @@ def characters(value: str, size: int, charset: str, field: str) -> bytes:
     try:
         data = value.encode(charset)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"{field}: {value!r} has no form in {charset}") from error
+        raise EncodeError(f"{field}: {value!r} cannot be written in {charset}") from error
     if len(data) > size:
         raise EncodeError(f"{field}: {value!r} is longer than {size} bytes")
     return data.ljust(size, b" " if charset == ASCII_FIELDS else " ".encode(charset))

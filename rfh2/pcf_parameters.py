@@ -479,4 +479,5 @@ def _encoded(text: str, charset: str) -> bytes:
     try:
         return text.encode(charset)
     except (LookupError, UnicodeEncodeError) as error:
-        raise EncodeError(f"PCF string: {text!r} has no form in {charset or 'a CCSID without a codec'}") from error
+        where = charset or "a CCSID without a codec"
+        raise EncodeError(f"PCF string: {text!r} cannot be written in {where}") from error

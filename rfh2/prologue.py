@@ -3,9 +3,9 @@
     0        4        8            12        16              20      28     32
     StrucId  Version  StrucLength  Encoding  CodedCharSetId  Format  Flags  whatever the header is for
 
-That is enough to step over a header whatever it holds: StrucLength says where it ends, and Encoding, CodedCharSetId and
-Format describe what follows. CICS, IMS, reference, work and distribution headers are no business of publish/subscribe;
-they are stepped over and kept as they came.
+These fields are enough to step over any header: StrucLength says where it ends, and Encoding, CodedCharSetId and
+Format describe what follows. Publish/subscribe does not use CICS, IMS, reference, work and distribution headers;
+they are stepped over and kept unchanged.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 It shares its StrucId with the MQRFH2. Integers and characters, those of the string too, are in the Encoding and CCSID
 of the *preceding* header; this header's own describe what follows. The string is kept as the bytes that StrucLength
-leaves for it; its text is read only when somebody asks.
+leaves for it; its text is read only when it is needed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Rfh1:
         try:
             data = (text + "\0").encode(self.string_charset)
         except UnicodeEncodeError as error:
-            raise EncodeError(f"NameValueString: {text!r} has no form in {self.string_charset}") from error
+            raise EncodeError(f"NameValueString: {text!r} cannot be written in {self.string_charset}") from error
         return replace(self, data=data + bytes(-len(data) % 4))
 
     def encode(self) -> bytes:

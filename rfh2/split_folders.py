@@ -1,8 +1,7 @@
 """Several folders in one NameValueData: taking them apart without touching their bytes.
 
-An MQRFH2 has one folder in each NameValueData (guide 6.6.2); programs of the field put
-``<mcd>...</mcd><psc>...</psc>`` into one. What is found here is only where each begins and ends; whether its text is
-sound, ``folders.parse`` says.
+An MQRFH2 has one folder in each NameValueData (guide 6.6.2); some programs put ``<mcd>...</mcd><psc>...</psc>`` into
+one. This module finds only where each begins and ends. ``folders.parse`` checks the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text from messages as a person may see it: what programs wrote must not drive a terminal.
+"""Text from messages made safe for a terminal: control characters in it must have no effect.
 
 ``visible`` is for a value in its place among others, ``harmless`` for a whole line on its way to a terminal.
 """

@@ -1,16 +1,16 @@
 """WILDCARD(BLOCK): which topics a wildcard subscription does not reach (guide 2.5.4, "Controlling wildcard usage").
 
 A topic object with WILDCARD(BLOCK) at topic string B keeps publications at B and below B from subscriptions whose
-wildcard lies above B: those that do not spell B out in the levels before their first wildcard.
+wildcard lies above B: those whose levels before the first wildcard do not contain B.
 
     BLOCK at Sports/Football; published to Sports/Football/Arsenal
     Sports/#                  blocked       Sports/Football/#         delivered
     Sports/#/Arsenal          blocked       Sports/Football/Arsenal   delivered: not a wildcard subscription
     Sports/+/Arsenal          blocked       Sports/Football/+         delivered
 
-Where a subscription matches topic T, both its literal levels and each B above T are beginnings of T, so that B is
-spelt out exactly when it has no more levels than the subscription has literal ones. Hence the one number per topic and
-block set: the levels of the deepest B at or above T.
+If a subscription matches topic T, both its literal levels and each B above T are beginnings of T. The literal levels
+therefore contain B exactly if B has no more levels than they have. So one number per topic and block set is enough: the
+levels of the deepest B at or above T.
 """
 
 from __future__ import annotations

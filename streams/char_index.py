@@ -1,6 +1,6 @@
 """Finding the character-based wildcard patterns that match a topic, among many thousands (guide 2.5.1.1.2).
 
-Strategy: a topic that a pattern matches contains each of the pattern's literal stretches. So each pattern is filed
+Strategy: a topic that matches a pattern contains each literal stretch of the pattern. The index files each pattern
 under something that such a topic must have, of three kinds:
 
     begin   how the topic begins, cut to 3, 6, 12, 24 ... characters   IBM/Soft*      IBM/So
@@ -13,13 +13,13 @@ its own which the fewest stretches have; the few that the topic has this piece o
 those that are there is looked up. A pattern too short to be filed (``*``, ``?a*``) is always tried. Of the ways to file
 a pattern the first that leads to few other patterns is taken, else the one that leads to the fewest.
 
-What is found is tried: are the two longest stretches of the pattern in the topic; then, does the pattern match.
-Nothing is compiled or rebuilt, so that adding and removing cost what the pattern is long. The order in which patterns
-come decides speed only, never the result.
+Each pattern that is found is tried: first, whether its two longest stretches are in the topic; then, whether it
+matches. Nothing is compiled or rebuilt, so the cost of adding and removing is proportional to the length of the
+pattern. The order in which patterns are added affects speed only, never the result.
 
-Cost of a match at worst, whatever patterns and topic: each piece of the topic is looked up once, each stretch that has
+The worst cost of a match, for any patterns and topic: each piece of the topic is looked up once, each stretch that has
 it is looked for once, and each pattern is tried at most once. So a topic costs no more than trying its patterns one by
-one: 600 of 1,200 characters each, made to be as bad as possible without a ``?``, and a topic of 10,000 take some 50 ms.
+one: 600 of 1,200 characters each, the worst possible without a ``?``, and a topic of 10,000 take about 50 ms.
 """
 
 from __future__ import annotations

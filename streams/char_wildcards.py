@@ -1,8 +1,8 @@
-"""The character-based wildcard scheme (guide 2.5.1.1.2): what MQRFH commands use, and all that WebSphere MQ 6 knew.
+"""The character-based wildcard scheme (guide 2.5.1.1.2): MQRFH and PCF commands, and WebSphere MQ 6, use it.
 
 ``*`` stands for zero or more characters, ``?`` for exactly one (one Unicode code point); neither stops at a ``/``.
 ``%`` makes the ``*``, ``?`` or ``%`` after it literal. Before anything else, or at the end, ``%`` is an error: the
-syntax allows it nowhere else, and either reading of it (literal, or dropped) could silently select other topics.
+syntax does not allow it elsewhere, and either reading (literal, or dropped) could select other topics without notice.
 
     pattern         matches                               does not match
     IBM/*/Results   IBM/Software/Results, IBM/a/b/Results IBM/Results
@@ -12,8 +12,8 @@ syntax allows it nowhere else, and either reading of it (literal, or dropped) co
     100%%           100%                                  100%%
     a%*b            a*b                                   aXb
 
-Matching is greedy and never goes back (streams.fragments says why, and what it costs): the worst that 10,240 characters
-of pattern and 10,240 of topic can do is about 10 ms, and well below 1 ms where the pattern has no ``?``.
+Matching is greedy and never goes back; streams.fragments explains why, and the cost. A pattern and a topic of 10,240
+characters each take at most about 10 ms, and well below 1 ms if the pattern has no ``?``.
 """
 
 from __future__ import annotations

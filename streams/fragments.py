@@ -1,16 +1,16 @@
 """Text patterns of literal characters, "any one character" and "any characters": what the character-based wildcard
 scheme (guide 2.5.1.1.2) and the selectors' LIKE (guide 2.4.3) have in common.
 
-A pattern is cut at each "any characters" into fragments of fixed length. The first has to stand at the text's beginning
-and the last at its end; of those between, each is taken at the leftmost place after the one before it. No later place
-could leave more room for the rest, so nothing is ever tried again.
+A pattern is cut at each "any characters" into fragments of fixed length. The first must be at the beginning of
+the text, and the last at its end. Each fragment between them is taken at the leftmost place after the one before it. No
+later place could leave more room for the rest, so no place is tried again.
 
 Cost of a match, for a text of n characters and a pattern of m:
 
 - Without "any one character" each fragment is one search for a string, which Python does in time that grows with
   n + m, not with their product.
-- A fragment with it is looked for by one of its literal runs. Where that led to _TRIES wrong places, the rest of the
-  text is walked once, with the fragment's m positions as the bits of one integer (Shift-And, R. Baeza-Yates and
+- A fragment with it is searched by one of its literal runs. After _TRIES wrong places, the rest of the text is walked
+  once, with the fragment's m positions as the bits of one integer (Shift-And, R. Baeza-Yates and
   G. Gonnet 1992): n steps of m / 30 digits each. For 10,240 characters against 10,240 that is about 10 ms.
 """
 

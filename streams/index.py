@@ -4,11 +4,11 @@ Strategy:
 
 - A subscription without wildcards is found by its topic string in one look-up; wildcard ones are in a TopicTree and a
   CharIndex, which hold nothing for the exact ones.
-- What a topic matched is kept. A change to an exact subscription drops that topic alone. A change to a wildcard
-  subscription touches nothing but a short journal: a kept answer says how far into the journal it is good, and when it
-  is asked for again, only the patterns journalled since are tried on its topic. It is found anew where one matches, or
-  where the journal no longer reaches back.
-- A wildcard subscription keeps the set of blocking topic objects that it was made under (guide 2.5.4).
+- The index keeps the matches of a topic. A change to an exact subscription drops only that topic. A change to a
+  wildcard subscription is written to a short journal. Each kept answer has its position in the journal. When it is used
+  again, only the patterns after that position are tried on its topic. It is determined again if one of them matches, or
+  if the journal no longer reaches back to the position.
+- A wildcard subscription keeps the set of blocking topic objects that was in effect when it was made (guide 2.5.4).
 
 Answers are in ascending order of sub_id, the order in which deliveries are made.
 """

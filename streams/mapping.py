@@ -98,7 +98,7 @@ def check_stream_addition(
     if stream not in queues:
         findings.append(_error("no-queue", f"there is no local queue {stream}"))
     if stream in queue_namelist:
-        findings.append(_warning("already-listed", f"{stream} stands in {queue_namelist.name} already"))
+        findings.append(_warning("already-listed", f"{stream} is already in {queue_namelist.name}"))
     topic_object = topic_objects.get(stream)
     if topic_object is None:
         findings.append(_error("no-topic-object", f"there is no topic object {stream}: topics would be at the root"))
@@ -128,13 +128,13 @@ def check_stream_deletion(
     if stream == DEFAULT_STREAM:
         findings.append(_error("default-stream", "the default stream cannot be deleted"))
     if stream not in queue_namelist:
-        findings.append(_warning("not-listed", f"{stream} does not stand in {queue_namelist.name}"))
+        findings.append(_warning("not-listed", f"{stream} is not in {queue_namelist.name}"))
     prefix = stream_topic(stream, topic_objects).prefix
     left = [s for s in subscriptions if s.stream == stream or (prefix and _lies_within(prefix, s))]
     if left:
-        findings.append(_error("subscriptions-left", f"{len(left)} subscriptions to the stream are left"))
+        findings.append(_error("subscriptions-left", f"the stream still has subscriptions: {len(left)}"))
     if messages_on_queue:
-        findings.append(_error("messages-left", f"{messages_on_queue} messages are left on queue {stream}"))
+        findings.append(_error("messages-left", f"queue {stream} still has messages: {messages_on_queue}"))
     return findings
 
 

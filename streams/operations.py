@@ -19,7 +19,7 @@ from streams.subscriptions import Subscription, WildcardScheme
 class Published(Protocol):
     """What was published, as those see it who send it on: a ``Publication``, or one whose message is kept elsewhere.
 
-    message: the publisher's. published_at: when it came to the queue manager, UTC. stream, sub_point: those it was
+    message: the publisher's. published_at: when it arrived at the queue manager, UTC. stream, sub_point: those it was
     published on, None for the default ones. Only version 6 asks: there each is a topic space of its own.
     """
 
@@ -58,7 +58,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class RetainedPublication:
-    """The one publication that a topic keeps for subscribers yet to come (guide 2.3.2).
+    """The one publication that a topic keeps for future subscribers (guide 2.3.2).
 
     Topics that keep the same one share it.
     """

@@ -1,6 +1,6 @@
 """The topic space as a tree to look at: levels, and the topic objects, subscriptions and retained publications at each.
 
-Wildcards stand in it as the levels that subscribers wrote; a chain of levels with nothing at them is one node.
+Wildcards appear as the levels that subscribers wrote. A chain of levels without content is one node.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What those see of a topic space who decide by it, wherever its topic tree grows.
+"""The view of a topic space for code that makes decisions, wherever its topic tree is.
 
-``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_tree`` has the one that is linked to a
-topic tree elsewhere, an MQTT broker's or IBM MQ's. Both decide alike: commands are decided by what ``TopicSpaceView``
-shows, and an operation either happens whole or raises with nothing changed.
+``streams.topic_space.TopicSpace`` is the embedded one. ``commands.qmgr.linked_tree`` has the one that is linked to
+another topic tree, of an MQTT broker or of IBM MQ. Both decide in the same way, by what ``TopicSpaceView`` shows. An
+operation either completes or raises with nothing changed.
 
     operation          embedded                    linked: besides, elsewhere
-    Subscribe          a subscription more         the tree sends what the subscription selects
+    Subscribe          adds a subscription         the tree sends what the subscription selects
     AlterSubscription  another value               the same, for what it selects now
-    Unsubscribe        a subscription less         the tree stops, where no other subscription selects it
+    Unsubscribe        removes a subscription      the tree stops, where no other subscription selects it
     PublishToTopic     deliveries, retained        the publication goes into the tree
     ClearRetained      retained publications go    in the tree too
     RequestRetained    retained are delivered      nothing: what the tree retains is known already

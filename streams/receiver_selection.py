@@ -1,12 +1,12 @@
 """Which of the subscriptions that match a publication get a copy of it (guide 4.6.1, 4.8.3).
 
-In this order, so that nothing is lost to a subscription that would not get it anyway:
+The order matters: a subscription that would not get the publication must not take it from another one.
 
-1. Of those at or below the publication's level, the highest level that would get something takes it; lower ones wait
-   for the interceptor to publish again.
-2. Of grouped subscriptions with the same destination and correlation identifier, the closest gets it: the one with the
-   longest topic string before any wildcard; of equals, the eldest.
-3. A publisher's own subscription (MQPMO_NOT_OWN_SUBS) is left out, also where it was the closest of its group.
+1. Among subscriptions at or below the publication's level, those of the highest level get it. Lower levels wait for the
+   interceptor to publish again.
+2. Among grouped subscriptions with the same destination and correlation identifier, the closest gets it: the one with
+   the longest topic string before any wildcard, and among equals the oldest.
+3. A publisher's own subscription (MQPMO_NOT_OWN_SUBS) is left out, even if it was the closest of its group.
 """
 
 from __future__ import annotations

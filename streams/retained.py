@@ -1,11 +1,11 @@
 """Retained publications: at most one a topic, found again under either wildcard scheme (guide 2.3.2, 4.8.2).
 
-They hang in a tree of levels; a node that holds nothing and has nothing below is taken out. A look-up walks only where
-the pattern can lead: a literal level to one child, ``+`` to all children, ``#`` to the whole subtree. A character
-pattern goes down its whole literal levels, then along the children that begin as the level with the wildcard does, and
-is put to the test on what is below. Answers are in ascending order of topic string.
+They are in a tree of levels. A node without content and without children is removed. A look-up visits only nodes that
+the pattern can select: a literal level leads to one child, ``+`` to all children, ``#`` to the whole subtree. A
+character pattern follows its whole literal levels, then the children that begin like the level with the wildcard, and
+is tried on everything below. Answers are in ascending order of topic string.
 
-A retained publication is gone from the moment it expires, whether or not expire() has taken it out.
+A retained publication is not found after it has expired, even if expire() has not removed it yet.
 """
 
 from __future__ import annotations

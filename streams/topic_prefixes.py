@@ -90,8 +90,8 @@ def _homeless(
     for name in sub_points.names if sub_points is not None else ():
         topic_object = topic_objects.get(name)
         if name != DEFAULT_SUB_POINT and (topic_object is None or not topic_object.topic_string):
-            why = f"{name} in {sub_points.name if sub_points else ''} is no topic object with a TOPICSTR"
-            yield _warning("no-sub-point", f"{why}: there is no such subscription point")
+            why = f"{name} in {sub_points.name if sub_points else ''} is not a topic object with a TOPICSTR"
+            yield _warning("no-sub-point", f"{why}: the subscription point does not exist")
 
 
 def _warning(code: str, text: str) -> PrefixFinding:

@@ -4,8 +4,8 @@ publications change.
 In memory and deterministic: the time is an argument, and equal operations give equal effects. An operation is checked
 before anything changes; one that raises has changed nothing.
 
-What has expired is gone for every answer from that moment on; expire() says so with effects, for those who keep state.
-Names are free again only once expire() has been called, so a processor calls it before each command.
+No answer contains anything that has expired. expire() removes it and returns effects, for callers that keep state. A
+name is free again only after expire(), so a processor calls it before each command.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class TopicSpace:
             self._retained.store(publication)
 
     def retain(self, retained: RetainedPublication) -> None:
-        """Hold this one for its topic, whoever was sent it: for an edge that keeps what is retained elsewhere.
+        """Hold this one for its topic and send it to no one: for an edge that keeps retained publications elsewhere.
 
         The processor hands in what it has just stored once more, as the store keeps it: without its message.
         """
@@ -379,7 +379,7 @@ class TopicSpace:
     def _current(self, subscription: Subscription) -> Subscription:
         current = self._subscriptions.get(subscription.sub_id)
         if current is None:
-            raise CommandError(MQRCCF_NOT_REGISTERED, subscription.topic_string, "there is no such subscription")
+            raise CommandError(MQRCCF_NOT_REGISTERED, subscription.topic_string, "the subscription does not exist")
         return current
 
     def _check_new(self, subscription: Subscription) -> None:

@@ -11,7 +11,7 @@ A node stands for the levels that lead to it. Below it, by what the next level o
 
 Matching keeps the set of nodes that the levels so far can have led to; it never goes back. A ``more`` node stays in
 that set at every further level, because its ``#`` takes any number of them. Such nodes, and they alone, make it
-possible to come to a node twice; a tree without any (the usual one) is walked by a simpler loop.
+possible to reach a node twice; a tree without any (the usual one) is walked by a simpler loop.
 
 Cost of a match: the nodes on matching paths. Where a topic of very many levels leads from ``more`` node to ``more``
 node, these can be as many at each level as the patterns are long; so a walk that has taken more than _STEPS steps for

@@ -1,9 +1,9 @@
 """Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
 
-Checking is off until the first record is set: then everything that no record allows is refused. Rights on topics are
-those of topic objects, and go down the tree: what the object at a topic, or any object above it up to
-SYSTEM.BASE.TOPIC, grants is granted, and nothing below can take it away. Of the records of one user or group that fit
-an object's name, the one with the most specific profile alone counts, also where it grants less
+Nothing is checked until the first record is set. After that, everything that no record allows is refused. Authorities
+on topics are those of topic objects and apply to all topics below: what the object at a topic, or any object above it
+up to SYSTEM.BASE.TOPIC, grants is granted, and no object below can revoke it. If several records of one user or group
+match an object's name, only the one with the most specific profile applies, even if it grants less
 (``commands.broker.profiles``). A user has what his own record, those of his groups and that of group ``nobody``, which
 everybody is in, grant between them; ``mqm``, as user or group, may do everything.
 """
@@ -24,7 +24,7 @@ _ADMINISTRATOR = "mqm"
 
 
 class Action(StrEnum):
-    """What is to be done to a topic; RESUME is what ReqUpdate needs, and whoever may subscribe may do it."""
+    """What a user wants to do with a topic. ReqUpdate needs RESUME; every user with SUB has it."""
 
     PUBLISH = "PUB"
     SUBSCRIBE = "SUB"
@@ -42,7 +42,7 @@ class Authority(Protocol):
 
 
 def no_groups(_user: str) -> Collection[str]:
-    """For where nobody is known to be in a group: a replay."""
+    """For a replay, in which the groups of a user are not known."""
     return ()
 
 

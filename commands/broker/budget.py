@@ -1,7 +1,7 @@
 """What one command may take, and what takes too much: no message may stop the processor for all others.
 
 A command that goes beyond is set aside as a dead letter with MQRC_RESOURCE_PROBLEM, and nothing of it is done. The
-counts are checked as they grow, before the work that they stand for; the time by whoever watches the processor.
+counts are checked as they grow, before the work that they stand for. The supervisor of the processor checks the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OverBudgetError(QPubSubError):
         self.what = what
 
     def __str__(self) -> str:
-        return f"the command takes too much: {self.what}"
+        return f"the command needs too much: {self.what}"
 
 
 class Meter:

@@ -46,7 +46,7 @@ class InputQueueKind(StrEnum):
 def not_read(queue: str) -> str:
     """Why nothing happens to messages on *queue*, and what to do where it is a stream's, for people (guide 6.5.4)."""
     if not queue:
-        return "no queue is named"
+        return "the message names no queue"
     return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST"
 
 
@@ -81,7 +81,7 @@ class Context:
 
     @property
     def place(self) -> InputQueueKind:
-        """Which kind of queue the command came to; nobody reads OTHER (guide 6.5.4; 6.7.7, 3079)."""
+        """Which kind of queue the command was put to; a broker does not read OTHER (guide 6.5.4; 6.7.7, 3079)."""
         if self.queue == CONTROL_QUEUE:
             return InputQueueKind.CONTROL
         return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER
@@ -202,10 +202,10 @@ class Context:
         queues = self.objects.queues
         if destination.qmgr != self.qmgr:
             if destination.qmgr not in queues:
-                why = "there is no transmission queue of that name"
+                why = "no transmission queue has this name"
                 raise CommandError(MQRCCF_Q_MGR_NAME_ERROR, why=why, tags=(("QMgrName", destination.qmgr),))
         elif destination.queue not in queues and destination.queue not in self.objects.aliases:
-            why = "there is no such queue"
+            why = "the queue does not exist"
             raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
 
     def _check_is_queue(self, name: str) -> None:

@@ -1,8 +1,8 @@
 """How many messages one publication makes for one subscriber (guide 7.5, 8.5: publication to multiple topics).
 
-Version 7 sends a copy for each topic and each subscription that match. Version 6 sends a subscriber one message however
-many of its subscriptions match, unless it said DupsOK; of a publication to several topics the message names all that
-reached it. A subscriber is its traditional identity there.
+Version 7 sends a copy for each topic and each subscription that match. Version 6 sends a subscriber one message,
+even if several of its subscriptions match, unless it registered with DupsOK. If the publication has several topics, the
+message names all that the subscriber gets. A subscriber is its traditional identity there.
 """
 
 from __future__ import annotations

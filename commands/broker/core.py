@@ -1,7 +1,7 @@
 """The broker's core: one command message in; effects on the topic space and puts out. No I/O, no clock.
 
-The processor, the local replay and an embedding program all run this same code. What it needs of the world comes with
-the arrival: the time, the arrival number that identifiers are made from, the user.
+The processor, the local replay and embedding programs all run this code. The arrival contains all outside information:
+the time, the arrival number from which identifiers are made, and the user.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message that has come to a queue.
+    """A message that was put to a queue.
 
     seq: arrival number, unique in the queue manager. md: the bytes of its MQMD, or None for the defaults. user: who put
     it, or None for the MQMD's UserIdentifier. now: UTC.
@@ -62,14 +62,14 @@ class Arrival:
 @quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one arrival came to.
+    """The result of one arrival.
 
-    puts, effects: in order. command: None where the message could not be read as one. completion is None where the
-    message was no command and was passed over. reason: the first one. undecodable: it could not be read. lost: what of
-    a publication had no place in the format of a subscriber, behind the name of its queue (guide 8.7). operations: of a
-    command that was carried out. copies: the deliveries that each publication among the puts stands for, in their
-    order. filtered: the subscriptions whose selection string kept a publication away. trace: how it came to that, where
-    it was asked for.
+    puts, effects: in order. command: None where the message could not be read as a command. completion: None where the
+    message was not a command and was passed over. reason: the first reason code. undecodable: the message could not be
+    read. lost: parts of a publication that the format of a subscriber cannot hold, after the name of its queue (guide
+    8.7). operations: those of a command that was carried out. copies: the deliveries that each publication among the
+    puts stands for, in their order. filtered: the subscriptions whose selection string excluded a publication. trace:
+    how the result was reached, where the caller asked for it.
     """
 
     puts: tuple[Outgoing, ...] = ()
@@ -98,7 +98,7 @@ class Reading:
 
     @classmethod
     def of(cls, md: bytes | None, body: bytes) -> Reading:
-        """Read a message. Raises nothing: an error is what it came to."""
+        """Read a message. Raises nothing: an error is a result."""
         try:
             message = decode(body, md)
         except DecodeError as error:
@@ -204,7 +204,7 @@ class BrokerCore:
         return self._command(work)
 
     def foreseen(self, arrival: Arrival) -> tuple[Operation, ...]:
-        """The operations that one message comes to if it is processed now; none for one in error. Changes nothing."""
+        """The operations of one message if it were processed now; none if it is in error. Changes nothing."""
         try:
             message = decode(arrival.body, arrival.md)
             work = self._work(arrival, message, Origin.of(self.qmgr, arrival.now))
@@ -292,7 +292,8 @@ class BrokerCore:
             work.filtered += self.space.filtered
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
-                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), "nothing is retained there")
+                why = "the topic has no retained publication"
+                raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), why)
             if self._meter is not None:
                 self._meter.changed(len(effects))
             for effect in effects:
@@ -352,7 +353,7 @@ class BrokerCore:
         """A command in error is answered where that is asked for; else it is a dead letter."""
         tags = error.tags or ((("Topic", error.topic),) if error.topic is not None else ())
         answered = self._respond(work, Completion.ERROR, (Warned(error.reason, tags),))
-        # A ReqUpdate that finds nothing retained was processed to the end; nobody needs its remains.
+        # A ReqUpdate that finds nothing retained was processed to the end; its remains are not needed.
         if not answered and error.reason != MQRCCF_NO_RETAINED_MSG:
             self._dead_letter(work, error.reason)
         return self._failed(work, command, error.reason, str(error))

@@ -1,8 +1,8 @@
 """Publications on their way to subscribers: rendered in each one's format, with the descriptor of guide 6.7.9.
 
-Subscribers that get the same form share the bytes: ``Forwarder`` makes them once for each publication and form. A
-program puts the same header again and again with other data behind it: what became of such a header is kept from one
-command to the next (``RenderedHeaders``).
+Subscribers that get the same form share the bytes: ``Forwarder`` makes them once for each publication and form.
+Programs often put the same header with different data. ``RenderedHeaders`` keeps the forwarded form of such headers
+between commands.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _size(key: _HeaderKey, made: bytes) -> int:
 
 
 class Forwarder:
-    """Makes the messages that the deliveries of one command come to.
+    """Makes the messages for the deliveries of one command.
 
     command: the one that is being processed. headers: what is known from commands before. lost: what of the
     publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).

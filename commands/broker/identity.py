@@ -1,8 +1,8 @@
-"""Which registered subscription a command speaks of, and whether its sender may touch it (guide 6.7.2, 6.7.4, 6.7.5).
+"""Which registered subscription a command refers to, and whether its sender may change it (guide 6.7.2, 6.7.4, 6.7.5).
 
-A subscription is found in one of two ways. By name: SubName beats everything but the user id. By traditional identity:
-queue manager, queue and correlation identifier, then topic string, subscription point and filter. Where the guide
-contradicts itself, docs/conformance.md has what was decided:
+A subscription is found in one of two ways. By name: SubName takes precedence over everything except the user id. By
+traditional identity: queue manager, queue and correlation identifier, then topic string, subscription point and filter.
+Where the guide contradicts itself, docs/conformance.md has the decision:
 
     asked                                        version 7                    version 6
     named subscription, by identity alone        not found                    found

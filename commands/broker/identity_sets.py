@@ -65,7 +65,7 @@ def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned 
 
 
 def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
-    """Nobody changes a subscription under another's feet.
+    """A member does not change a subscription that other members use.
 
     Raises CommandError 3155 where *command* gives an identity that would not be the only member, 3156 where it gives
     none and another holds the subscription exclusively. Expiry is renewed, not altered.
@@ -96,7 +96,8 @@ def _joined(before: Members, command: RegisterSubscriber) -> Members:
             raise _error(MQRCCF_SUBSCRIPTION_IN_USE, identity, "other identities use the subscription")
         return Members((identity,), exclusive=True)
     if not member:
-        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, "not a member, and no join option")
+        why = "the identity is not in the set, and the command has no join option"
+        raise _error(MQRCCF_SUB_IDENTITY_ERROR, identity, why)
     return before
 
 

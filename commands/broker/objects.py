@@ -1,8 +1,8 @@
 """The definitions of one queue manager, in memory: its attributes, queues, namelists, topic objects and authorities.
 
-What MQSC's DEFINE, ALTER and DELETE change, and what the bridge asks when it decides. A definition is a frozen value;
-the edge keeps each as JSON (``state_of``, ``definition_of``). Attributes bear MQSC's meaning, defaults are a new queue
-manager's.
+MQSC's DEFINE, ALTER and DELETE change them, and the broker reads them. A definition is a frozen value. The edge keeps
+each as JSON (``state_of``, ``definition_of``). Attributes have MQSC's meaning. Defaults are those of a new queue
+manager.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Generic profiles of authority records: which object names a profile stands for, and which of several profiles counts.
+"""Generic profiles of authority records: which object names match a profile, and which of several profiles applies.
 
-The rules are those of IBM MQ's object authority manager. A name's qualifiers are what stands between its dots.
+The rules are those of IBM MQ's object authority manager. A name's qualifiers are the parts between its dots.
 
     ?    exactly one character, no dot         AB.?D        AB.CD, not AB.CCD
     *    as a qualifier: exactly one           ABC.*.JKL    ABC.DEF.JKL, not ABC.JKL, not ABC.DEF.GHI.JKL
-    *    in one: any characters, also none     ABC.DE*.JKL  ABC.DE.JKL, ABC.DEGH.JKL
-    **   any number of qualifiers, also none   ABC.**       ABC, ABC.DEF, ABC.DEF.GHI; not ABCD
+    *    in one: any characters, or none       ABC.DE*.JKL  ABC.DE.JKL, ABC.DEGH.JKL
+    **   any number of qualifiers, or none     ABC.**       ABC, ABC.DEF, ABC.DEF.GHI; not ABCD
 
-``**`` is a whole qualifier and stands once in a profile: first, last, between two others, or alone for every name.
+``**`` is a whole qualifier and occurs once in a profile: first, last, between two others, or alone for every name.
 
-Where several profiles fit a name the most specific one alone counts. They are compared from left to right; where they
-first differ, a character that is no wildcard is more specific than ``?``, that than ``*``, that than ``**``.
+If several profiles match a name, only the most specific one applies. They are compared from left to right. At the first
+difference, an ordinary character is more specific than ``?``, ``?`` than ``*``, and ``*`` than ``**``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""RegSub: making a subscription, or finding the one that is meant and changing it (guide 6.7.4).
+"""RegSub: makes a subscription, or finds the one that the command refers to and changes it (guide 6.7.4).
 
-A registration is looked for by SubName, else by traditional identity, topic, subscription point and filter
-(``identity``). What is found is altered: attributes that the command gives replace those it has, omitted options stay,
-``None`` resets them, and either way the expiry starts anew. Version 7 refuses to alter what MQSUB cannot: topic (2510)
-and filter (2524) of a named subscription (guide 7.5, 8.5).
+A registration is found by SubName, or else by traditional identity, topic, subscription point and filter
+(``identity``). The command alters it: attributes in the command replace the existing ones, omitted options stay, and
+``None`` resets them. In each case, the expiry starts again. Version 7 refuses to alter what MQSUB cannot alter: topic
+(2510) and filter (2524) of a named subscription (guide 7.5, 8.5).
 
-With NoAlter a name is enough: topic and queue of the command are not looked at where the subscription exists, and
-FullResp reports what they really are. A JMS client unsubscribes so, for it knows nothing but the name.
+With NoAlter, the name is enough: if the subscription exists, topic and queue of the command are ignored, and FullResp
+reports the real ones. A JMS client unsubscribes in this way, because it knows only the name.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
         _check_may_put(destination, context)
     topics = tuple(dict.fromkeys(command.topics))
     if command.sub_name is not None and len(topics) > 1:
-        why = "one SubName cannot name the subscriptions to several topics"
+        why = "a SubName names one subscription, so the command can have one Topic only"
         raise CommandError(MQRCCF_SUB_NAME_ERROR, why=why, tags=(("SubName", command.sub_name),))
     owner = _owner(destination, context) if named is None else None
     operations: list[Subscribe | AlterSubscription] = []
@@ -155,7 +155,7 @@ def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) ->
 
 def _check_may_put(destination: Destination, context: Context) -> None:
     if destination.qmgr == context.qmgr and not context.authority.may_put(context.user, destination.queue):
-        why = f"user {context.user} may not put to {destination.queue}"
+        why = f"user {context.user} is not authorized to put to {destination.queue}"
         raise CommandError(MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
 
 
@@ -163,7 +163,7 @@ def sub_point_prefix(sub_point: str | None, context: Context) -> str:
     """The prefix that a command's SubPoint stands for. Raises CommandError 3072 where no subscription point has it."""
     prefix = context.sub_point_prefix(sub_point)
     if prefix is None:
-        why = "there is no such subscription point"
+        why = "the subscription point does not exist"
         raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
     return prefix
 
@@ -196,7 +196,7 @@ def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
 
 def no_correl_id(tag: str) -> CommandError:
     """The refusal of a CorrelAsId in *tag* where there is no CorrelId."""
-    why = "CorrelAsId, and the CorrelId of the message is zero"
+    why = "CorrelAsId is given, but the CorrelId of the message is zero"
     return CommandError(MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
 
 
@@ -353,7 +353,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
             moved.sub_point,
         )
         if other.sub_id != named.sub_id and same and other.user == context.user:
-            raise _duplicate(named.name or "", "it would become another subscription that exists")
+            raise _duplicate(named.name or "", "the change would make it the same as another subscription")
     return moved
 
 

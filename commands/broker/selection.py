@@ -1,4 +1,4 @@
-"""Filters at work: whether a subscription's selector lets a publication through."""
+"""Applies filters: whether a publication matches the selection string of a subscription."""
 
 from __future__ import annotations
 

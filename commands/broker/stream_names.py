@@ -1,7 +1,7 @@
 """MQPSStreamName: which stream an MQRFH or PCF command means (guide 6.1, 7.2; wire formats 2.5).
 
-A subscriber's stream decides where in the topic space its topics lie. A publisher's was decided by the queue that it
-put to; a name that says otherwise is an error.
+The stream of a subscriber determines the prefix of its topics. The queue to which a publisher puts determines its
+stream; a different stream name in the command is an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def stream_of(command: QueuedCommand, context: Context) -> str | None:
 
 
 def check_stream(command: Publish | DeletePublication, context: Context) -> None:
-    """Raises CommandError 3071 or 3075 where a command names another stream than that of the queue it came to."""
+    """Raises CommandError 3071 or 3075 where a command names another stream than that of the queue it was put to."""
     name = command.stream_name
     if name is None:
         return

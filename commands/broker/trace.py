@@ -1,8 +1,8 @@
-"""The trace of one arrival: which operations it led to, whom each reached or passed over, and what was put of it.
+"""The trace of one arrival: its operations, the subscriptions that each reached or passed over, and the puts.
 
-An outcome has one where it was asked for. Whoever wants to know more of an arrival than its puts reads it here: the
-publication cache, the control plane on Spark, the analysis, the comparison of versions, the equivalents in other
-dialects, and the link to a topic tree elsewhere. Nobody works out for a second time what the broker did.
+An outcome has a trace if the caller asked for one. These readers need more than the puts: the publication cache, the
+control plane on Spark, the analysis, the comparison of versions, the equivalents in other dialects, and the link to
+another topic tree. No reader repeats a decision of the broker.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TracedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one arrival came to, step by step.
+    """The result of one arrival, step by step.
 
     reached: whether it came as far as the topic space; a message that was passed over or could not be read did not.
     expired: what ran out before it. operations: in order; those of a command that was refused in the end, too.
@@ -76,7 +76,7 @@ class Trace:
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
-        """Those of all operations; what a refused command led to was put to nobody."""
+        """Those of all operations; the operations of a refused command reached no subscriber."""
         return tuple(delivery for traced in self.operations for delivery in traced.deliveries)
 
 

@@ -1,7 +1,7 @@
-"""From a command to operations: what the queued interface's rules make of it (guide 6.7; the table in 7.2).
+"""From a command to operations, by the rules of the queued interface (guide 6.7; the table in 7.2).
 
-``translate`` only reads. It ends in a plan, or in the CommandError that answers the command, with nothing done.
-Warnings belong to single topics; the rest of the command stands.
+``translate`` only reads. It returns a plan, or raises the CommandError for the response, and changes nothing.
+A warning is about a single topic; the rest of the command is carried out.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def translate(command: Command, context: Context) -> CommandPlan:
     wanted = InputQueueKind.CONTROL if command.on_control_queue else InputQueueKind.STREAM
     if context.place is not wanted:
         place = "the control queue" if wanted is InputQueueKind.CONTROL else "a stream queue"
-        why = f"{command.word} belongs on {place}, not on {context.queue}"
+        why = f"{command.word} must be put to {place}, not to {context.queue}"
         raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
     if isinstance(command, Publish):
         return _publish(command, context)
@@ -109,7 +109,7 @@ def _publish(command: Publish, context: Context) -> CommandPlan:
     refused: list[Warned] = []
     for topic in command.topics:
         if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
-            why = "a publication is to a topic, not to a pattern"
+            why = "a publication needs a topic without wildcards"
             raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
         full = full_topic(prefix, topic, check_publication_topic)
         if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
@@ -128,7 +128,7 @@ def _delete(command: DeletePublication, context: Context) -> CommandPlan:
     operations = []
     refused: list[Warned] = []
     scheme, stream = context.scheme_of(command.header), context.stream_of_publisher(command.header)
-    # Version 6's own broker told the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
+    # Version 6's own broker kept the two scopes apart; the message brokers, which had MQRFH2, did not (guide 6.7.1).
     of_scope = context.semantics is Semantics.V6 and command.header is not PublicationFormat.RFH2
     for topic in command.topics:
         full = full_pattern(context.prefix_of_stream(stream), topic, scheme)
@@ -168,7 +168,7 @@ def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, lis
         matching = addressed(context, name, replace(wanted, topic=topic, selector=None))
         if matching:
             return [(topic, None, matching[0])], []
-    raise CommandError(MQRCCF_NOT_REGISTERED, why="there is no such subscription", tags=(("SubName", name),))
+    raise CommandError(MQRCCF_NOT_REGISTERED, why="the subscription does not exist", tags=(("SubName", name),))
 
 
 def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
@@ -223,7 +223,7 @@ _MOST_COMBINED: Final = 10_000_000
 
 
 def _damage(selector: str | None) -> CommandError | None:
-    """3150 where the filter is none at all, which nobody can have registered."""
+    """3150 where the filter is not valid, so that no subscription can have it."""
     if selector:
         try:
             compile_selector(selector)
@@ -234,9 +234,7 @@ def _damage(selector: str | None) -> CommandError | None:
 
 def _not_registered(topic: str | None, selector: str | None, sub_point: str | None) -> CommandError:
     tags = (("SubPoint", sub_point),) if sub_point else ()
-    return _about(
-        CommandError(MQRCCF_NOT_REGISTERED, topic, "nothing of the kind is registered", tags), topic, selector
-    )
+    return _about(CommandError(MQRCCF_NOT_REGISTERED, topic, "no matching registration exists", tags), topic, selector)
 
 
 def _about(error: CommandError, topic: str | None, selector: str | None) -> CommandError:
@@ -248,7 +246,7 @@ def _about(error: CommandError, topic: str | None, selector: str | None) -> Comm
 
 
 def _leave(subscription: Subscription, command: DeregisterSubscriber) -> Unsubscribe | AlterSubscription:
-    """What deregistering one subscription comes to: its identity set may keep it (guide 6.7.2, SubIdentity)."""
+    """The result of deregistering one subscription: its identity set may keep it (guide 6.7.2, SubIdentity)."""
     identity = command.sub_identity
     if identity is None:
         return Unsubscribe(subscription)

@@ -1,6 +1,6 @@
-"""Messages for queues of other queue managers: they wait on a transmission queue, behind an MQXQH.
+"""Messages for queues of other queue managers: they go to a transmission queue, behind an MQXQH.
 
-The transmission queue is the one that bears the queue manager's name, as in MQ; a channel, ours or a real one, takes it
+The transmission queue has the name of the other queue manager, as in MQ. A channel takes the messages
 from there (wire formats 5).
 """
 

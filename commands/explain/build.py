@@ -132,7 +132,7 @@ def _pcf(wanted: CommandSpec) -> Pcf:
         assert known.options is not None
         found = known.options.read(wanted.options)
         if found.unknown:
-            raise EncodeError(f"{found.unknown[0]} is no option that PCF has a bit for")
+            raise EncodeError(f"{found.unknown[0]} is not an option that PCF has a bit for")
         parameters.insert(0, Cfin(known.pcf, known.options.mask(found.words)))
     return Pcf(COMMAND_IDS[wanted.word], tuple(parameters), order=wanted.order, rest=_data(wanted))
 
@@ -165,4 +165,4 @@ def _data(wanted: CommandSpec) -> bytes:
     try:
         return wanted.data.encode(codec)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"{wanted.data[error.start]!r} has no form in CCSID {wanted.ccsid}") from error
+        raise EncodeError(f"{wanted.data[error.start]!r} cannot be written in CCSID {wanted.ccsid}") from error

@@ -1,4 +1,4 @@
-"""The pairs of tag and text that a command is made of, each with its offset: what problems with a command point at."""
+"""The pairs of tag and text in a command, each with its offset, for the problems that point to them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CommandPairs:
 def command_text(message: Message) -> CommandPairs | None:
     """The command's text in the header, or the PCF, that holds it; None where there is none.
 
-    None too where the text is not well formed: that is the business of whoever reads folders and strings.
+    None too where the text is not well formed: the readers of folders and strings report that.
     """
     try:
         match header_format_of(message):

@@ -33,7 +33,7 @@ def jms_sentence(partial: PartialMessage) -> str | None:
         return f"{what}; its messages have CorrelId {correl_id}"
     on_record_queue = (partial.captured.queue or "") in RECORD_QUEUES
     if on_record_queue or (not partial.headers and is_entry(partial.message.body)):
-        return "A record that JMS classes keep with SUBSTORE(QUEUE), probably: its format is not documented"
+        return "A record that JMS classes keep with SUBSTORE(QUEUE), probably: IBM does not document its format"
     return None
 
 

@@ -1,9 +1,8 @@
-"""What is wrong with a message as a command: everything for which a queue manager would refuse it.
+"""The problems of a command: everything for which a queue manager would refuse it.
 
-The parser stops at the first fault. Here the pair that it blames is left out and the rest is parsed again, until
-nothing is blamed any more; then the command is translated against a queue manager on which nothing was done yet. What
-depends on what is registered there (3073, 3077), or on streams and subscription points that it may have, is no problem
-of the message.
+The parser stops at the first fault. This module removes the pair with the fault and parses the rest again, until the
+parser finds no more faults. Then it translates the command for a new queue manager. Anything that depends on the state
+of a queue manager is not a problem of the message: registrations (3073, 3077), streams and subscription points.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
         else:
             yield from _refused_later(command, message, partial)
             return
-    why = f"{MOST_REFUSALS} parts of the command are refused; what is wrong with the others is not looked for"
+    why = f"{MOST_REFUSALS} parts of the command are refused; the other parts are not examined"
     yield problem("more-refusals", text.offset, why)
 
 
@@ -196,7 +195,7 @@ def _refused_later(command: Command, message: Message, partial: PartialMessage) 
     misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
     if captured.queue and replace(context, queue=captured.queue).place is misplaced:
         where = "the control queue" if command.on_control_queue else "a stream queue"
-        why = _answered(f"{command.word} belongs on {where}", MQRCCF_INCORRECT_Q)
+        why = _answered(f"{command.word} must be put to {where}", MQRCCF_INCORRECT_Q)
         text = command_text(partial.message)
         yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
     try:
@@ -226,7 +225,7 @@ def _doubtful_tags(partial: PartialMessage) -> Iterator[Problem]:
     for pair in unknown[:MOST_REFUSALS]:
         meant = _nearest(pair.tag, ALL_TAGS)
         if meant is not None:
-            why = f"{pair.tag} is no tag of publish/subscribe: it goes to the subscribers as it is (perhaps {meant})"
+            why = f"{pair.tag} is not a publish/subscribe tag: it goes to the subscribers unchanged (perhaps {meant})"
             yield problem("passed-on-tag", pair.offset, why)
 
 

@@ -26,7 +26,7 @@ from rfh2.pcf_parameters import Cfst
 from rfh2.rfh1 import Rfh1
 from streams.subscriptions import PublicationFormat
 
-_UNNAMED: Final = "a queue that nothing names"
+_UNNAMED: Final = "a queue that the command does not name"
 _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
 
 
@@ -43,7 +43,7 @@ def _register(command: RegisterSubscriber, message: Message) -> str:
     name = f" as subscription {command.sub_name}" if command.sub_name is not None else ""
     only = f" where {command.filter}" if command.filter else ""
     if command.sub_name is not None and command.has(RegOpt.NO_ALTER):
-        resumes = f"resumes subscription {command.sub_name} as it is; where there is none, "
+        resumes = f"resumes subscription {command.sub_name} unchanged; if it does not exist, "
         return f"{resumes}{_queue(command, message)} subscribes to {_topics(command)}{only}"
     return f"{_queue(command, message)} subscribes to {_topics(command)}{name}{only}"
 
@@ -61,7 +61,7 @@ def _deregister(command: DeregisterSubscriber, message: Message) -> str:
 
 
 def _request(command: RequestUpdate, message: Message) -> str:
-    return f"{_queue(command, message)} asks for what is retained on {_topics(command)}"
+    return f"{_queue(command, message)} requests the retained publications on {_topics(command)}"
 
 
 def _publish(command: Publish, message: Message) -> str:
@@ -83,7 +83,7 @@ def _data_bytes(command: Publish, message: Message) -> int:
 
 
 def _delete(command: DeletePublication, message: Message) -> str:
-    return f"clears what is retained on {_topics(command)}"
+    return f"deletes the retained publications on {_topics(command)}"
 
 
 def _publisher(command: Command, message: Message) -> str:

@@ -17,7 +17,7 @@ from rfh2.terminal_escape import visible
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """How a message is shown. body_limit: bytes of the body, None for all. brief: no fields, only what they come to."""
+    """How a message is shown. body_limit: bytes of the body, None for all. brief: a summary without the fields."""
 
     paint: Paint
     body_limit: int | None = 256

@@ -1,4 +1,4 @@
-"""Publications as new programs get them: with message properties, or without any word of publish/subscribe.
+"""Publications for new programs: with message properties, or without publish/subscribe data.
 
 PSPROP(MSGPROP) puts the properties of guide 4.4, table 1, into folders mqps and mqpse; PSPROP(NONE) puts nothing. User
 pairs of an MQRFH become properties under both: they are the program's data.

@@ -1,7 +1,7 @@
 """MQRFH, the header of version 1: commands, responses and publications as names and values (wire formats, section 2).
 
-Names that begin with ``MQ`` are IBM's; of these MQPSCommand comes first. Others are the program's own: in a publication
-they are part of it, elsewhere they mean nothing.
+Names that begin with ``MQ`` are IBM's; MQPSCommand must be the first of them. Other names belong to the program. They
+are part of a publication, and are ignored in other commands.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _given(pair: NameValue) -> Given:
     where = (("ParmId", pair.name), *_place(pair.position))
     if known is None:
         reason = MQRC_RFH_DUPLICATE_PARM if pair.name == MQPS_COMMAND else MQRC_RFH_PARM_ERROR
-        raise CommandError(reason, why=f"{pair.name} cannot stand here", tags=where)
+        raise CommandError(reason, why=f"{pair.name} is not allowed here", tags=where)
     options = known.options.read([pair.value]) if known.options is not None else None
     text = pair.value.rstrip(" ") if known.padded else pair.value
     return Given(known.tag, text, where if options is None else _place(pair.position), options)

@@ -1,8 +1,8 @@
 """PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
 
-A PCF message is a body. What a PCF publisher puts behind the last parameter is data that no field describes; it stays
-there. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
-longer than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
+A PCF message is a body. Data that a PCF publisher puts behind the last parameter stays there; no field describes it.
+Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is longer than
+its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
 
 A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter,
 an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
@@ -75,7 +75,7 @@ def parse(message: Message) -> Command:
         raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
     word = COMMAND_WORDS.get(pcf.command)
     if word is None:
-        why = f"Command {pcf.command} is none of publish/subscribe"
+        why = f"Command {pcf.command} is not a publish/subscribe command"
         raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=why, tags=(("Command", str(pcf.command)),))
     given = [_given(parameter) for parameter in pcf.parameters]
     missing = (("ParmId", str(BY_TAG["Topic"].pcf)),)
@@ -100,7 +100,7 @@ def _given(parameter: Parameter) -> Given:
     where = (("ParmId", str(parameter.parameter)),)
     if known is None:
         reason = _REASONS.unknown[isinstance(parameter, Cfin)]
-        raise CommandError(reason, why=f"parameter {parameter.parameter} cannot stand here", tags=where)
+        raise CommandError(reason, why=f"parameter {parameter.parameter} is not allowed here", tags=where)
     if known.integer and isinstance(parameter, Cfin):
         options = known.options.of_mask(parameter.value) if known.options is not None else None
         return Given(known.tag, str(parameter.value), where if options is None else (), options, integer=True)
@@ -225,7 +225,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         elif _is_long(value):
             parameters.append(Cfin(known.pcf, int(value)))
         else:
-            lost_here.append(f"{tag} {value!r}, which is no number")
+            lost_here.append(f"{tag} {value!r}, which is not a number")
     if form.sub_point:
         lost_here.append(f"SubPoint {form.sub_point}")
     if content.form is not PublicationFormat.PCF and (data := _data(frame)) is not None:

@@ -1,7 +1,7 @@
 """One property, three spellings: its psc tag, its name in an MQRFH, its parameter in PCF (wire formats 2.3, 4.1, 5.1).
 
-The rest of the bridge speaks of properties by their psc tags, also of those that an MQRFH2 does not have: those have
-the MQRFH name without ``MQPS`` in front.
+The rest of the bridge uses the psc tags of properties. A property without a psc tag has its MQRFH name without the
+``MQPS`` in front.
 """
 
 from __future__ import annotations

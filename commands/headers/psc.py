@@ -135,7 +135,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         pairs.append(("SubPoint", form.sub_point))
     pairs += content.time_and_number
     pairs += content.user_tags
-    lost = tuple(f"{tag}: characters that XML has no room for" for tag, value in pairs if not has_room_for(value))
+    lost = tuple(f"{tag}: characters that XML does not allow" for tag, value in pairs if not has_room_for(value))
     if content.data:
         lost = (*lost, "IntData and StringData have no psc tag: they are in mqpse.Sid")
     rendered = with_folders(content, (write("psc", [(tag, in_xml(value)) for tag, value in pairs]),))

@@ -287,9 +287,9 @@ def _check_options(options: Sequence[StrEnum], fields: Mapping[str, Any]) -> Non
     if joins and identity is None:
         raise _bad_option(joins[0], f"{joins[0]} needs a SubIdentity")
     if len(joins) > 1:
-        raise _bad_option(joins[1], "JoinShared and JoinExcl exclude each other")
+        raise _bad_option(joins[1], "JoinShared and JoinExcl cannot be used together")
     if RegOpt.FULL_RESP in options and RegOpt.DEREG_ALL in options:
-        raise _bad_option(RegOpt.FULL_RESP, "FullResp excludes DeregAll")
+        raise _bad_option(RegOpt.FULL_RESP, "FullResp and DeregAll cannot be used together")
     if RegOpt.FULL_RESP in options and len(topics) > 1:
         raise _bad_option(RegOpt.FULL_RESP, "FullResp takes one Topic")
 

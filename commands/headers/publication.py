@@ -1,8 +1,8 @@
-"""What a publication says, apart from how its header says it, and its place among the message's headers.
+"""The content of a publication, independent of its header, and the place of the header in the message.
 
-A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). So each family reads its
-header into ``Content`` and writes one of a ``Content`` and a ``DeliveryForm``; what has no place in the format is named
-in ``RenderedPublication.lost``.
+A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). Each family therefore reads its
+header into ``Content``, and writes a header from a ``Content`` and a ``DeliveryForm``. ``RenderedPublication.lost``
+names what the format cannot hold.
 
                 MQRFH2                        MQRFH                          PCF
     user pairs  folder usr                    as they are                    lost
@@ -118,7 +118,7 @@ class Content:
     form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
     subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
     in an MQRFH. user_tags: of a psc folder, those that are the program's own. folders: those of an MQRFH2 other than
-    psc. put_options: MQPMO_* that the publisher's options come to.
+    psc. put_options: MQPMO_* that are equal to the publisher's options.
     """
 
     form: PublicationFormat | None

@@ -1,8 +1,8 @@
-"""A captured message as that of another queue manager: where replies and publications go is renamed with it.
+"""A captured message, changed to belong to another queue manager: its replies and publications go there.
 
-A program says where its queues are in ReplyToQMgr and, in a command, in QMgrName; both bear the name of the queue
-manager that it was connected to, unless its queues were elsewhere. Put on a queue manager of another name, such a
-message has its answers go through a transmission queue to where it came from.
+A program gives the queue manager of its queues in ReplyToQMgr and, in a command, in QMgrName. Usually this is the queue
+manager that it was connected to. If such a message is put on a queue manager with another name, its responses go
+through a transmission queue to the first one.
 """
 
 from __future__ import annotations

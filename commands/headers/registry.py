@@ -1,4 +1,4 @@
-"""Which family a message belongs to, and what each family does: the one place that knows them all."""
+"""Which family a message belongs to, and what each family does. Only this module knows all families."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     return RENDERERS[_PCF if keep else form.format](content, form)
 
 
-# MQPMO_* of the put that a Publish command comes to (guide 7.2.4, 7.2.5).
+# MQPMO_* of the put that replaces a Publish command (guide 7.2.4, 7.2.5).
 _PUT_OPTIONS: Final = {
     PubOpt.RETAIN_PUB: 0x0020_0000,
     PubOpt.OTHER_SUBS_ONLY: 0x1000_0000,

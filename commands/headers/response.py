@@ -1,4 +1,4 @@
-"""What a response says, before a header says it."""
+"""The content of a response, independent of its header."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def command_of(
     registration = options.get("RegOpt", [])
     if RegOpt.ANON in registration and RegOpt.DIRECT_REQ in registration:
         tags = (("RegOpt", RegOpt.DIRECT_REQ.value),)
-        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why="Anon and DirectReq exclude each other", tags=tags)
+        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why="Anon and DirectReq cannot be used together", tags=tags)
     if not fields.get("topics") and RegOpt.DEREG_ALL not in registration:
         raise CommandError(reasons.missing, why=f"{word} needs a Topic", tags=no_topic)
     check_fields(word, fields, registration)

@@ -1,7 +1,7 @@
 """User-defined properties between an MQRFH, where they are pairs, and an MQRFH2, where they are a usr folder.
 
-IntData and StringData, which an MQRFH2 has no tags for, travel in the property MQPubStrIntData, ``<mqpse><Sid>``
-(guide 4.4, table 1), as the piece of NameValueString that they are: read back, nothing of them is lost.
+An MQRFH2 has no tags for IntData and StringData. They are in the property MQPubStrIntData, ``<mqpse><Sid>`` (guide 4.4,
+table 1), as their part of the NameValueString, so that nothing is lost when they are read back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What XML has room for: all characters but most control characters, which MQRFH and PCF strings may hold."""
+"""Characters that XML allows: all except most control characters, which MQRFH and PCF strings may hold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The local replay: one broker for each queue manager in the capture, all in this process, in the order of ``seq``.
 
-What it gives is the measure for every other engine: the same capture gives the same puts, byte for byte, wherever and
-however often it is replayed.
+Every other engine must give the same result: the same capture gives the same puts, byte for byte, on every machine and
+in every replay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEFAULT_QMGR = "QM1"
 
 @dataclass(slots=True)
 class ReplayCounts:
-    """What a replay came to. passed_over: messages on queues that a broker does not read, by queue."""
+    """The result of a replay. passed_over: messages on queues that a broker does not read, by queue."""
 
     messages: int = 0
     puts: dict[PutKind, int] = field(default_factory=lambda: dict.fromkeys(PutKind, 0))
@@ -51,7 +51,7 @@ class LocalReplay:
             yield from self.replay(message)[1]
 
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
-        """One message: what it came to, and its puts.
+        """Replay one message: its outcome and its puts.
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """

@@ -1,4 +1,4 @@
-"""A replay in words: what each command was, what it came to, and who received what."""
+"""A replay in words: each command, its result, and who received what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def transcript_lines(message: CapturedMessage, outcome: Outcome, puts: Sequence[
 def _command(message: CapturedMessage, outcome: Outcome) -> str:
     command = outcome.command
     if command is None:
-        what = "a message that is no command" if outcome.undecodable else "a command with a fault"
+        what = "a message without a command" if outcome.undecodable else "a command with a fault"
         return f"{message.user or 'somebody'}: {what}: {outcome.why}"
     user = message.user or "somebody"
     topics = ", ".join(command.topics)

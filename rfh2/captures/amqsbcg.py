@@ -72,7 +72,7 @@ def read_amqsbcg(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
         last = number
         if line is None:
             message = message or _Message(number, queue)
-            message.fail(number, "a line too long to be one of a listing")
+            message.fail(number, "the line is too long for an amqsbcg listing")
             continue
         if message is not None and _OFFSET.match(line):
             message.add(number, line)  # as are most lines by far
@@ -100,7 +100,7 @@ def read_amqsbcg(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     if message is not None:
         yield message.item(reading)
     elif last and not is_listing:
-        yield 1, reading.problem(1, "no message begins here as amqsbcg lists it", "line")
+        yield 1, reading.problem(1, "no message of an amqsbcg listing begins here", "line")
 
 
 class _Message:
@@ -143,7 +143,7 @@ class _Message:
         if self._awaits_token:
             token = _HEX_BELOW.match(line)
             if token is None:
-                raise ValueError("AccountingToken is not below its name")
+                raise ValueError("the value of AccountingToken is not on the line below its name")
             descriptor.set_bytes("AccountingToken", token[1])
             self._awaits_token = False
         elif line.strip() == b"AccountingToken :":

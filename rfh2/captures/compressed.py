@@ -1,6 +1,6 @@
 """Compressed captures: gzip, bzip2 and xz, known by their first bytes and read as what they hold.
 
-They are read as a stream, so that memory does not depend on what they come to, and one record of them is bounded
+They are read as a stream, so that memory does not depend on their expanded size, and one record of them is bounded
 (``limits``). Python's own modules do it; their errors for damaged data become an OSError, as for any other file that
 cannot be read further.
 """

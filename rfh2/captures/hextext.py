@@ -116,7 +116,7 @@ class _Block:
     def item(self, reading: ReadingPosition) -> Item:
         """The message of the block, or its problem, at the line on which the block begins."""
         if self.why is None and self._repeats:
-            self.why = "the dump ends with *, without the offset up to which lines are repeated"
+            self.why = "the dump ends with *; the offset at which the repeated lines end is missing"
         if self.why is not None:
             return self.start, reading.problem(self._at, self.why, "line")
         try:
@@ -153,7 +153,7 @@ class _Block:
             self.why = f"* repeats lines up to offset {offset}, which is not a whole number of them"
         elif (expanded := self._expanded + times * len(self._last)) > self._bound:
             self.is_beyond = True
-            self.why = beyond("what * stands for", self._bound)
+            self.why = beyond("the data that * repeats", self._bound)
         else:
             self._expanded = expanded
             self.data += self._last * times

@@ -1,7 +1,7 @@
 """How much memory and disk a capture may take that its file does not: a bound on compressed and abbreviated captures.
 
-A file of some hundred kilobytes can hold a hundred megabytes of one character. A capture's own size needs no bound, for
-whoever has the file has room for it.
+A file of a few hundred kilobytes can hold a hundred megabytes of one character. The size of the file itself needs no
+bound, because the user has space for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def expanded_bytes() -> int:
     if text is None:
         return DEFAULT_BYTES
     if not (text.isascii() and text.isdecimal() and 0 < len(text) < 19 and int(text)):
-        raise CaptureError(VARIABLE, None, f"{text!r} is no number of bytes")
+        raise CaptureError(VARIABLE, None, f"{text!r} is not a number of bytes")
     return int(text)
 
 

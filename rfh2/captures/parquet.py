@@ -33,7 +33,7 @@ _PAGE_BYTES = 1 << 20
 # those that there are many of, a column in the schema, has eight.
 _LIST_ELEMENTS = 1000
 _ELEMENT_BYTES = 8
-# A row group, of which a page is in memory at a time, may come to so many times the bound on what a file does not hold,
+# One page of a row group is in memory at a time. A row group may expand to so many times the bound for expanded data,
 # or to so many times what is held of it.
 _GROUP_TIMES = 8
 _TIMES = 100
@@ -95,12 +95,12 @@ def _footer_length(source: Path | str | BinaryIO) -> int:
 
 
 def _beyond(about: Any, names: list[str], bound: int) -> str | None:
-    """What is wrong with a row group that claims to come to much more than the file holds of it."""
+    """What is wrong with a row group that claims to expand to much more than the file holds of it."""
     columns = [column for column in map(about.column, range(about.num_columns)) if column.path_in_schema in names]
     held = sum(max(0, column.total_compressed_size) for column in columns)
     claimed = sum(max(0, column.total_uncompressed_size) for column in columns)
     allowed = max(_GROUP_TIMES * bound, _TIMES * held)
-    return beyond("what they come to", allowed) if claimed > allowed else None
+    return beyond("their data, expanded,", allowed) if claimed > allowed else None
 
 
 def write_parquet(messages: Iterable[CapturedMessage], target: BinaryIO, _refused: Refusal) -> int:

@@ -164,7 +164,7 @@ class _Message:
     def _piece(self, line: bytes, *, ended: bool) -> bytes:
         kind, text = line[:1], line[2:]
         if not ended:
-            # A file that was cut off would otherwise give a shorter message, and nobody would know.
+            # A file that was cut off would otherwise give a shorter message without notice.
             raise ValueError("the file ends within a data line")
         if kind == b"T":
             return text + b"\n"

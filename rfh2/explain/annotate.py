@@ -1,7 +1,7 @@
 """The annotated view of a message: every field with its offset, its bytes, its value and what that means.
 
-``annotate`` gives lines of four columns that say what they are; how they look is for ``layout_lines``, and whether they
-are coloured for whoever calls it.
+``annotate`` gives lines of four columns with their roles. ``layout_lines`` arranges them, and its caller can colour
+them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rfh2.terminal_escape import visible
 
 
 class TextRole(StrEnum):
-    """What a piece of the view is, for whoever colours it."""
+    """What a piece of the view is, so that the caller can colour it."""
 
     TITLE = "title"
     OFFSET = "offset"

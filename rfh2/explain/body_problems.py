@@ -43,7 +43,7 @@ def _nothing_known(partial: PartialMessage) -> Iterator[Problem]:
     if partial.captured.md is None:
         looks = look_alike(partial.rest)
         hint = f"; it looks like {looks}" if looks else ""
-        yield problem("unrecognised-data", 0, f"neither an MQMD nor a header that is known: taken for data{hint}")
+        yield problem("unrecognised-data", 0, f"no MQMD and no known header is here; the bytes are read as data{hint}")
     elif (looks := lost_header(partial.rest)) is not None and partial.message.body_format in ("", MQFMT_STRING):
         yield problem("lost-header", 0, f"the data looks like {looks}")
 
@@ -57,7 +57,7 @@ def _text(partial: PartialMessage) -> Iterator[Problem]:
         return  # an unknown CCSID is reported where it is named
     mark = _MARKS.get(message.body[:2])
     if codec in _UTF16 and mark is not None and mark != byte_order(message.body_encoding):
-        why = f"a byte order mark says {mark}-endian, Encoding {message.body_encoding} the other"
+        why = f"a byte order mark says {mark}-endian, Encoding {message.body_encoding} says the other byte order"
         yield problem("byte-order-mark-contradicts", at, why)
     try:
         message.body.decode(codec)

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from rfh2.explain.form import Problem, Severity
 
-# An error is what makes a queue manager, or whoever reads the message next, fail or go wrong; a warning is what the
+# An error is what makes a queue manager refuse the message, or its next reader fail; a warning is what the
 # field is full of and somebody debugging wants to know.
 CODES: Final[dict[str, Severity]] = {
     # The capture

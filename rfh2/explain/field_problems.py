@@ -40,7 +40,8 @@ def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
     yield from _description(mqmd, layout, base, part)
     at = offsets_of(layout)
     if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
-        yield problem("unknown-msg-type", base + at["MsgType"], f"MsgType {mqmd.msg_type} is none of IBM's", part)
+        why = f"MsgType {mqmd.msg_type} is not a value that IBM defines"
+        yield problem("unknown-msg-type", base + at["MsgType"], why, part)
     _, rest = bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)
     if rest:
         yield problem("unknown-report-option", base + at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
@@ -103,20 +104,21 @@ def _description(speaker: Mqmd | Header, layout: Layout, base: int, part: Part) 
     encoding, ccsid, fmt = speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)
     at = offsets_of(layout)
     if fmt and byte_order(encoding) is None:
-        why = f"Encoding {encoding} says nothing of the byte order of integers"
+        why = f"Encoding {encoding} does not define the byte order of integers"
         yield problem("unknown-encoding", base + at["Encoding"], why, part)
     if ccsid > 0 and text_codec(ccsid, encoding) is None:
         severe = " although the Format says that it is text" if fmt == MQFMT_STRING else ""
         why = f"CCSID {ccsid} is not known here{severe}"
         yield problem("unknown-ccsid", base + at["CodedCharSetId"], why, part)
     if fmt.startswith("MQ") and fmt not in FORMATS and fmt != "MQRFH2":
-        why = f"Format {fmt!r} begins like IBM's own, but is none of them"
+        why = f"Format {fmt!r} begins like IBM's formats, but is not one of them"
         yield problem("unknown-format", base + at["Format"], why, part)
 
 
 def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Problem]:
     if ccsid == MQCCSI_DEFAULT:
-        yield problem("default-ccsid", at, "CodedCharSetId is 0: taken to be that of what precedes the header")
+        why = "CodedCharSetId is 0; it is read as the CCSID of the structure before this header"
+        yield problem("default-ccsid", at, why)
     elif ccsid == MQCCSI_INHERIT and partial.assumed.put_appl_type == MQAT_BROKER:
         why = "CodedCharSetId is -2 (inherit), which a message that publish/subscribe put must not have"
         yield problem("inherited-ccsid-from-broker", at, why)

@@ -66,7 +66,7 @@ def _folder(folder: Folder) -> Iterator[Problem]:
         yield problem("several-roots", folder.offset, f"one NameValueData holds several folders: {names}")
     if ampersand := _BARE_AMPERSAND.search(text):
         at = folder.offset + len(text[: ampersand.start()].encode(folder.charset))
-        yield problem("bare-ampersand", at, "an & that should be &amp; is taken as it is")
+        yield problem("bare-ampersand", at, "an & is not written as &amp;; it is read as an ampersand")
 
 
 def _broken(folder: Folder, error: DecodeError) -> Problem:

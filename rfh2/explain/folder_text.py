@@ -1,4 +1,4 @@
-"""A folder's text, written anew with other values: what nobody edited keeps its place, its attributes and its type.
+"""A folder's text, written again with other values: what was not edited keeps its place, its attributes and its type.
 
 ``values`` is the JSON form (``describe.describe_folder``): tag to value, to a list of values where the tag repeats, to
 an object where it is a group. Tags that stay come in the order in which they stood, new ones behind them. A number, a
@@ -40,7 +40,7 @@ class _ElementNode:
 def folder_text(name: str, values: Mapping[str, Any], before: Folder | None = None) -> str:
     """The text of a folder called *name* with *values*; before: the folder whose values were edited.
 
-    Raises EncodeError for a value that has no form in a folder.
+    Raises EncodeError for a value that cannot be written in a folder.
     """
     roots = _tree(before)
     typed = name not in UNTYPED
@@ -58,7 +58,7 @@ def padded(text: str, charset: str, multiple: int = 4) -> bytes:
     try:
         data = text.encode(charset)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"NameValueData: {text!r} has no form in {charset}") from error
+        raise EncodeError(f"NameValueData: {text!r} cannot be written in {charset}") from error
     blank = " ".encode(charset)
     return data + blank * (-len(data) % multiple // len(blank))
 
@@ -136,7 +136,7 @@ def _type_of(tag: str, value: float | None) -> Attributes:
     if isinstance(value, float):
         return (("dt", "r8"),)
     if value not in _INT64:
-        raise EncodeError(f"{tag}: {value} is no number of 64 bits")
+        raise EncodeError(f"{tag}: {value} is not a 64-bit number")
     return (("dt", "i4" if value in _INT32 else "i8"),)
 
 

@@ -96,7 +96,7 @@ _APPL_TYPES = {
     37: "MQAT_AMQP",
 }
 FORMATS: Final[dict[str, str]] = {
-    "": "MQFMT_NONE: nobody says what it is",
+    "": "MQFMT_NONE: the format is not given",
     "MQSTR": "MQFMT_STRING: text",
     "MQHRF": "MQFMT_RF_HEADER_1: an MQRFH follows",
     "MQHRF2": "MQFMT_RF_HEADER_2: an MQRFH2 follows",
@@ -121,7 +121,7 @@ FORMATS: Final[dict[str, str]] = {
 }
 _FLOATS = {0x100: "IEEE", 0x200: "IEEE reversed", 0x300: "S/390", 0x400: "TNS"}
 _CCSIDS = {
-    0: "MQCCSI_DEFAULT: nobody says which",
+    0: "MQCCSI_DEFAULT: the CCSID is not given",
     -1: "MQCCSI_EMBEDDED",
     -2: "MQCCSI_INHERIT: as the header before",
     -3: "MQCCSI_APPL",
@@ -320,4 +320,4 @@ def options_text(options: OptionSet, text: str) -> str:
     names = [options.constant(word) for word in found.words]
     if text.strip().isdecimal():
         names = [f"{name} ({word})" for name, word in zip(names, found.words, strict=True)]
-    return " + ".join([*names, *(f"{unknown!r} is no option" for unknown in found.unknown)])
+    return " + ".join([*names, *(f"{unknown!r} is not an option" for unknown in found.unknown)])

@@ -1,7 +1,7 @@
-"""What bytes look like that are no MQ message: for somebody who saved one in a form that is not read, or not all of it.
+"""What bytes look like that are not an MQ message: for a user who saved a message in another form, or a part of it.
 
-Only beginnings are looked at, so that the cost does not depend on the message; each look-alike has one test, and the
-first that fits is reported, with what to do about it.
+Only the beginning is examined, so that the cost does not depend on the length. Each form has one test. The first match
+is reported, with what to do.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _archive(data: bytes) -> str | None:
 def _hex(data: bytes) -> str | None:
     if _HEX.fullmatch(data.strip()) is None:
         return None
-    return "hex text, encoded once more than is undone: xxd -r -p FILE | qpubsub decode"
+    return "hex text of other hex text; decode it once: xxd -r -p FILE | qpubsub decode"
 
 
 def _base64(data: bytes) -> str | None:

@@ -92,7 +92,7 @@ class _Rebuilding:
         return self._captured(descriptor.data, start + self._body(ccsid, encoding))
 
     def _up_to_body(self, md: bytes | None, start: bytes) -> Message:
-        """What descriptor and headers say of the body behind them; the message's own body is of no matter."""
+        """What MQMD and headers say about the body behind them. The message's own body is not used."""
         was = self.was
         if md == self.captured.md and start == self.captured.body[: was.rest_offset]:
             return was.message
@@ -234,7 +234,7 @@ def _encoded(text: str, ccsid: int, encoding: int) -> bytes:
     try:
         return text.encode(codec)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"body: {text[error.start]!r} has no form in CCSID {ccsid} ({codec})") from error
+        raise EncodeError(f"body: {text[error.start]!r} cannot be written in CCSID {ccsid} ({codec})") from error
 
 
 def _decoded(data: bytes, ccsid: int, encoding: int) -> str | None:

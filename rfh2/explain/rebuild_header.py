@@ -153,7 +153,7 @@ def _recoded(layout: Layout, fixed: bytes, was: tuple[ByteOrder, str], now: tupl
             try:
                 values[at] = values[at].decode(was_in).encode(charset)
             except UnicodeError as error:
-                raise EncodeError(f"{layout.name} {name}: has no form in {charset}") from error
+                raise EncodeError(f"{layout.name} {name}: cannot be written in {charset}") from error
     return layout.pack(order, *values)
 
 
@@ -213,7 +213,7 @@ def rebuild_folder(form: DecodedFolder, was: Folder | None, charset: str = "utf-
     try:
         return was.data.decode(was.charset).encode(charset)
     except UnicodeError as error:
-        raise EncodeError(f"folder {was.name} has no form in {charset}") from error
+        raise EncodeError(f"folder {was.name} cannot be written in {charset}") from error
 
 
 def _means(data: bytes, charset: str, form: DecodedFolder) -> bool:
@@ -279,7 +279,7 @@ def _string(form: DecodedHeader, before: Before | None, rebuilt: Rebuilt, ccsid:
     try:
         return was.data.decode(was.string_charset).encode(charset)
     except UnicodeError as error:
-        raise EncodeError(f"MQRFH: the string has no form in {charset}") from error
+        raise EncodeError(f"MQRFH: the string cannot be written in {charset}") from error
 
 
 def padded_string(text: str, charset: str) -> bytes:
@@ -287,7 +287,7 @@ def padded_string(text: str, charset: str) -> bytes:
     try:
         data = text.encode(charset)
     except UnicodeEncodeError as error:
-        raise EncodeError(f"NameValueString: {text!r} has no form in {charset}") from error
+        raise EncodeError(f"NameValueString: {text!r} cannot be written in {charset}") from error
     return data + bytes(-len(data) % 4)
 
 

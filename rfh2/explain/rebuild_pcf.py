@@ -1,4 +1,4 @@
-"""PCF, rebuilt from its JSON form: what was edited, with all else as it came.
+"""PCF, rebuilt from its JSON form: the edited parts, and everything else unchanged.
 
 A parameter is found again by its Type and its number, the first of them first; one whose value was not edited keeps its
 bytes. One that is new is what its Type says, or, where it has none, what its value looks like.
@@ -217,4 +217,4 @@ def _encoded(text: str, charset: str, number: int) -> bytes:
         return text.encode(charset)
     except (LookupError, UnicodeEncodeError) as error:
         why = charset or "a CCSID that is not known"
-        raise EncodeError(f"PCF parameter {number}: {text!r} has no form in {why}") from error
+        raise EncodeError(f"PCF parameter {number}: {text!r} cannot be written in {why}") from error

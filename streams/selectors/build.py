@@ -1,7 +1,7 @@
 """From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
 
-What can be known to be wrong without a message is refused here: a comparison of a number with a string holds for no
-message, and would otherwise be a subscription that silently receives nothing.
+This module refuses what is wrong for every message. A comparison of a number with a string, for example, is true for no
+message; without the refusal, the subscription would receive nothing and nobody would notice.
 """
 
 from __future__ import annotations

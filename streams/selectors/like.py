@@ -1,8 +1,8 @@
 """LIKE patterns (guide 2.4.3): ``%`` is any characters, ``_`` exactly one.
 
-Matched by streams.fragments: without ``_`` in time that grows with the lengths of value and pattern, not with their
-product; with it in one walk along the value at worst, about 0.1 s for each million characters and half a second where
-the pattern is as long as a selection string can be.
+streams.fragments matches them. Without ``_``, the time grows with the lengths of value and pattern, not with their
+product. With it, the worst case is one walk along the value, about 0.1 s for each million characters and half a second
+where the pattern is as long as a selection string can be.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ written                     means                                     canonical
 ==========================  ========================================  =======================
 
 A name that can mean nothing is refused and not taken for a property that no message has: such a filter would let
-nothing through, and nobody would notice.
+nothing through, without notice.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def canonical_name(text: str, at: int) -> str:
     if folded in _OTHER_ROOTS:
         raise Refusal(at, f"{text} is not a message property, and {first} cannot be selected on")
     if folded in ("root", "mqmd", "mqrfh2"):
-        raise Refusal(at, f"{text} is no property: write Root.MQMD.<field> or Root.MQRFH2.<folder>.<element>")
+        raise Refusal(at, f"{text} is not a property: write Root.MQMD.<field> or Root.MQRFH2.<folder>.<element>")
     return text
 
 

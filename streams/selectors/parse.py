@@ -27,8 +27,8 @@ _PREFIXES: Final = frozenset({"_NOT", "SIGN"})
 _HINTS: Final = (
     ("'", "the string that begins here is not closed by a quote"),
     ('"', 'double quotes only hold byte strings: "0x" and pairs of hexadecimal digits'),
-    ("[", "array subscripts are not part of selection strings"),
-    ("!", "not equal is written <>"),
+    ("[", "selection strings have no array subscripts"),
+    ("!", "write <> for not equal"),
     ("&", "write AND"),
     ("|", "write OR; strings cannot be concatenated"),
 )
@@ -85,7 +85,7 @@ class _Nesting:
 
 def _refusal(text: str, error: UnexpectedInput) -> Refusal:
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
-        return Refusal(len(text.rstrip()) + 1, "it ends where more is expected")
+        return Refusal(len(text.rstrip()) + 1, "the string ends too early")
     if isinstance(error, UnexpectedToken):
         return Refusal(position(error.token), f"{error.token} is not expected here")
     assert isinstance(error, UnexpectedCharacters)

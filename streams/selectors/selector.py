@@ -60,7 +60,7 @@ def _compile(text: str) -> Selector:
         condition, names = parse(text)
         if not names and truth(condition, lambda name: None) is not True:
             # MQ's MQRC_SELECTOR_ALWAYS_FALSE
-            raise Refusal(1, "no message can fulfil this condition")
+            raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:
         raise filter_error(text, refusal) from refusal
     return Selector(text, names, compile_condition(condition))

@@ -134,4 +134,4 @@ def test_decode_as_json_has_the_entry(tmp_path: Path) -> None:
 
 def test_decode_says_so_of_a_record_that_cannot_be_read(tmp_path: Path) -> None:
     text = decoded(tmp_path, replace_body(entry(), b"MQJMS?"), "--brief")
-    assert "A record that JMS classes keep with SUBSTORE(QUEUE), probably: its format is not documented" in text
+    assert "A record that JMS classes keep with SUBSTORE(QUEUE), probably: IBM does not document its format" in text

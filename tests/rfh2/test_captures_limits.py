@@ -90,7 +90,7 @@ def test_the_bound_lets_an_ordinary_large_message_pass() -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "", "10 MB", "1e6", "٣", "9" * 30])
 def test_a_bound_that_is_no_number_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(CaptureError, match="no number of bytes"):
+    with pytest.raises(CaptureError, match="not a number of bytes"):
         read(b"")
 
 
@@ -116,7 +116,8 @@ def test_repeated_lines_of_a_dump_are_bounded() -> None:
     assert record.message is not None
     assert len(record.message.body) == BOUND // 16 * 16
     (problem,) = problems(read(DUMP.format(2 * BOUND // 16 * 16).encode()))
-    assert problem == f"capture, line 3: what * stands for is more than {BOUND} bytes; set {VARIABLE} to allow more"
+    told = f"capture, line 3: the data that * repeats is more than {BOUND} bytes; set {VARIABLE} to allow more"
+    assert problem == told
 
 
 @pytest.mark.usefixtures("bound")
@@ -171,7 +172,7 @@ def test_a_row_group_that_comes_to_far_more_than_the_file_is_left_out(
     records = read(target.getvalue())
     assert [len(record.message.body) for record in records if record.message is not None] == [10, 20]
     (problem,) = problems(records)
-    assert "rows up to 1 are not read: what they come to is more than" in problem
+    assert "rows up to 1 are not read: their data, expanded, is more than" in problem
     monkeypatch.setenv(VARIABLE, str(20 * BOUND))
     assert problems(read(target.getvalue())) == []
 

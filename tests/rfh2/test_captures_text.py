@@ -388,7 +388,7 @@ def test_an_empty_queue_is_no_problem_but_a_listing_of_nothing_is() -> None:
     assert read(empty, "amqsbcg") == []
     (record,) = read(b"> " + BCG.replace(b"\n", b"\n> "), "amqsbcg")
     assert record.problem is not None
-    assert str(record.problem) == "capture, line 1: no message begins here as amqsbcg lists it"
+    assert str(record.problem) == "capture, line 1: no message of an amqsbcg listing begins here"
 
 
 def test_the_old_program_printed_no_reason() -> None:

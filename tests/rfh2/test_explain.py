@@ -251,7 +251,7 @@ MEANINGS = [
     ("1-feedback", "Feedback", 275, "MQFB_PAN"),
     ("1-feedback-reason", "Feedback", 2053, "MQRC_Q_FULL: the queue is full"),
     ("1-feedback-of-an-application", "Feedback", 65_536, "an application's own"),
-    ("5-reason", "Reason", 2085, "MQRC_UNKNOWN_OBJECT_NAME: there is no object of that name"),
+    ("5-reason", "Reason", 2085, "MQRC_UNKNOWN_OBJECT_NAME: no object has this name"),
     ("1-format", "Format", "MQHRF2", "MQFMT_RF_HEADER_2: an MQRFH2 follows"),
     ("1-format-of-an-application", "Format", "MYFMT", "an application's own"),
     ("1-priority", "Priority", -1, "MQPRI_PRIORITY_AS_Q_DEF"),

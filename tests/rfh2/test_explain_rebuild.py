@@ -263,7 +263,7 @@ BAD: list[tuple[str, Callable[[Json], object], str]] = [
     ("too-big", lambda f: f["mqmd"].update(MsgType=1 << 31), "MQMD"),
     ("short-identifier", lambda f: f["mqmd"].update(MsgId="00"), "1 bytes, not 24"),
     ("no-such-ccsid", lambda f: f["headers"][0]["fields"].update(NameValueCCSID=819), "819 is not one"),
-    ("no-form-in-ccsid", lambda f: f["body"].update(ccsid=819, text="€"), "has no form in CCSID 819"),
+    ("no-form-in-ccsid", lambda f: f["body"].update(ccsid=819, text="€"), "cannot be written in CCSID 819"),
     ("unknown-ccsid", lambda f: f["body"].update(ccsid=4711, text="a"), "CCSID 4711 is not known"),
     (
         "field-and-body-differ",

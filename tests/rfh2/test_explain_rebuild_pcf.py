@@ -106,7 +106,7 @@ def test_what_was_not_edited_keeps_its_bytes() -> None:
         pytest.param(lambda p: p[1].update(value="two"), "1082: 'two' is not a number", id="no-number"),
         pytest.param(lambda p: p[1].update(value=1 << 31), "MQCFIN", id="too-great"),
         pytest.param(lambda p: p[0].update(value=1), "3031: 1 is not text", id="no-text"),
-        pytest.param(lambda p: p[0].update(value="中"), "has no form in latin-1", id="ccsid"),
+        pytest.param(lambda p: p[0].update(value="中"), "cannot be written in latin-1", id="ccsid"),
         pytest.param(lambda p: p[6].update(value="x"), "'x' is not hex", id="no-hex"),
         pytest.param(lambda p: p[7].update(value="x"), "11: 'x' is not a list", id="no-list"),
         pytest.param(lambda p: p[8].update(value="00"), "12 of Type 13 cannot be edited", id="filter"),

@@ -416,5 +416,5 @@ def test_reading_takes_time_in_proportion_to_the_text(text: str) -> None:
     ("text", "charset"), [("<psc>\udcff</psc>", "utf-8"), ("<a>\ud800", "utf-16-le"), ("<a>€", "iso8859_1")]
 )
 def test_text_without_a_form_makes_no_folder(text: str, charset: str) -> None:
-    with pytest.raises(EncodeError, match=f"has no form in {charset}"):
+    with pytest.raises(EncodeError, match=f"cannot be written in {charset}"):
         Folder.of(text, charset)

@@ -51,7 +51,8 @@ COLLISIONS = [
         [],
         ["EUR", "CHF"],
         [
-            f"{name} in {SUB_POINT_NAMELIST} is no topic object with a TOPICSTR: there is no such subscription point"
+            f"{name} in {SUB_POINT_NAMELIST} is not a topic object with a TOPICSTR: "
+            "the subscription point does not exist"
             for name in ("EUR", "CHF")
         ],
     ),

@@ -26,7 +26,7 @@ _QMGR: Final = "QM1"
 
 
 def consequences(captured: CapturedMessage, setup: str = "") -> TracedMessage:
-    """What *captured* comes to; where nobody says on which queue it was put, it is put where it belongs.
+    """The result of *captured*. If its queue is not known, it is put to the queue where it belongs.
 
     setup: MQSC text, run first. Raises QPubSubError where it fails.
     """
@@ -36,7 +36,7 @@ def consequences(captured: CapturedMessage, setup: str = "") -> TracedMessage:
 def consequence_lines(traced: TracedMessage, *, set_up: bool = False) -> Iterator[str]:
     """The same for a person, a line each. set_up: whether a script was run first."""
     outcome = traced.outcome
-    yield f"On a queue manager on which nothing was done yet{' but --setup' if set_up else ''}:"
+    yield f"On a new queue manager{' after --setup' if set_up else ''}:"
     if outcome.completion is None:
         yield visible(f"  {outcome.why}")
         return

@@ -1,8 +1,7 @@
-"""MQSC text that says what values are, whatever is in them (migration sources, 9.1).
+"""MQSC text for any values (migration sources, 9.1).
 
-Every value stands in quotes, with quotes in it doubled. A line has at most ``MAX_LINE`` characters; a value that is
-longer goes on in the next line, behind a ``-``, so that its blanks are kept. MQSC has no form for a value with a line
-end in it.
+Every value is in quotes, and quotes in it are doubled. A line has at most ``MAX_LINE`` characters. A longer value
+continues on the next line after a ``-``, so that its blanks are kept. MQSC cannot express a value with a line end.
 """
 
 from __future__ import annotations

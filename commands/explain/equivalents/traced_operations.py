@@ -1,7 +1,7 @@
 """Captured commands, run on a queue manager in memory, with the operations that they lead to.
 
-State builds up across a capture: a RegSub that finds its subscription is an alteration, a DeregSub takes away what an
-earlier RegSub made. Operations are taken where the topic space carries them out: they are those of the live processor.
+The state grows along a capture: a RegSub that finds its subscription alters it, and a DeregSub removes what an earlier
+RegSub made. The operations are recorded where the topic space carries them out, so they are those of the processor.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OperationInContext:
 
 @dataclass(frozen=True, slots=True)
 class TracedMessage:
-    """One captured message and what it came to. command: None where it carries none that can be parsed."""
+    """One captured message and its result. command: None where the message has no command that can be parsed."""
 
     captured: CapturedMessage
     message: Message

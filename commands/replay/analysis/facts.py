@@ -1,4 +1,4 @@
-"""What there is to count in what one message came to."""
+"""What the analysis counts in the result of one message."""
 
 from __future__ import annotations
 

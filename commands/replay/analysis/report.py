@@ -85,7 +85,7 @@ SECTIONS: Final = (
         ("qmgr", "subscriber", "topic", "sub_name", "user", "first_seq"),
         "",
         (),
-        "every subscription was given something",
+        "every subscription got a publication",
     ),
     Asked(
         "Topics never subscribed",
@@ -93,7 +93,7 @@ SECTIONS: Final = (
         ("qmgr", "topic", "publications", "bytes", "queue"),
         "publications",
         ("topic",),
-        "what was published was received by somebody, on every topic",
+        "every topic with publications has a subscriber that got them",
     ),
     Asked(
         "Duplicate deliveries from overlapping subscriptions",
@@ -101,7 +101,7 @@ SECTIONS: Final = (
         ("qmgr", "subscriber", "subscriptions", "publications", "extra", "topic"),
         "extra",
         ("subscriber",),
-        "nobody was put a publication twice",
+        "no subscriber got a publication twice",
     ),
     Asked(
         "Retained publications that nobody reads",
@@ -109,7 +109,7 @@ SECTIONS: Final = (
         ("qmgr", "topic", "retained", "bytes", "deliveries", "last_time"),
         "retained",
         ("topic",),
-        "whatever was retained was read",
+        "every retained publication was read",
     ),
     Asked(
         "Errors and warnings by reason",

@@ -1,7 +1,7 @@
 """The tables of an analysis, declared once: this process and Spark count by the same declaration.
 
-A row has a key, sums, the least ``seq`` that it was met with, the earliest and the latest moment, and words that belong
-to that least ``seq``: an example, or what a subscription says. All of that can be put together from parts in any order.
+A row has a key, sums, its lowest ``seq``, its first and last time, and texts of the message with that ``seq``: an
+example, or the attributes of a subscription. Rows can be combined from parts in any order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ QMGRS: Final = Table(
     ("messages", "bytes", "publications", "deliveries", "responses", "dead_letters", "errors", "passed_over"),
     ("messages",),
 )
-"""What came to each queue manager."""
+"""What each queue manager received."""
 
 STREAMS: Final = Table(
     "streams",
@@ -55,7 +55,7 @@ STREAMS: Final = Table(
     ("messages", "bytes", "publications", "deliveries", "errors", "passed_over"),
     ("messages",),
 )
-"""What came to each queue: the control queue, streams, and those that no broker reads."""
+"""What was put to each queue: the control queue, streams, and those that no broker reads."""
 
 TOPICS: Final = Table(
     "topics",
@@ -148,7 +148,7 @@ NEVER_MATCHED: Final = TableView("never_matched", SUBSCRIPTIONS, (), ("deliverie
 NEVER_SUBSCRIBED: Final = TableView(
     "never_subscribed", TOPICS, ("publications",), ("deliveries", "read"), ("publications",)
 )
-"""Topics that were published on, and nobody ever received it."""
+"""Topics with publications that no subscriber got."""
 
 UNREAD: Final = TableView("unread_retained", TOPICS, ("retained", "publications"), ("read",), ("retained",))
 """Topics on which something was retained that no new or asking subscriber was ever given."""

@@ -1,7 +1,7 @@
 """Which subscriptions are not the same in both versions, by which rule, and since which command.
 
-A publication that one version alone delivers is explained by the registration that it alone accepted, however long ago;
-and so is the answer to a command that finds a subscription in one version and not in the other.
+If only one version delivers a publication, the cause can be an earlier registration that only this version accepted.
+The same is true for a command that finds a subscription in one version and not in the other.
 """
 
 from __future__ import annotations

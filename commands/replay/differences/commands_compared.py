@@ -1,7 +1,7 @@
-"""Which rule a command falls under that the versions answer otherwise, or that leaves them with other subscriptions.
+"""Which rule explains a command that gets different answers, or after which the versions have different subscriptions.
 
-``of_command`` looks at what the command says and means, whatever is registered; ``of_answers`` at what the versions
-answered and did, and is to be asked where both had the same before them.
+``of_command`` uses only the command itself. ``of_answers`` uses the answers and actions of the versions; call it only
+if both had the same subscriptions before.
 """
 
 from __future__ import annotations

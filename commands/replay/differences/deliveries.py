@@ -1,4 +1,4 @@
-"""What was captured on subscriber queues, against what each version puts there.
+"""Compares captured messages on subscriber queues with the puts of each version.
 
 A captured message counts as a delivery where a broker put it (PutApplType MQAT_BROKER) on a queue that no broker reads,
 and it is a publication, and no dead letter. Deliveries are counted by queue, topics and data; only queues on which any

@@ -1,4 +1,4 @@
-"""Why version 7 puts what version 6 does not, and the other way round.
+"""Why one version makes a put that the other version does not make.
 
 A difference has its reason in the command itself (scope, stream, several topics ...), or in an earlier command that
 left the two versions with different subscriptions, which ``Causes`` remembers.

@@ -1,6 +1,6 @@
-"""Which rule a publication falls under that reaches a subscription in one version alone, or with other content.
+"""Which rule explains a publication that a subscription gets in one version only, or with different content.
 
-The subscription is the same in both versions: what ``Causes`` knows has been asked before.
+The subscription is the same in both versions: the caller has asked ``Causes`` before.
 """
 
 from __future__ import annotations

@@ -92,9 +92,8 @@ class DifferencePeriod(BaseModel):
 class DifferenceReport(BaseModel):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
-    subscribers: those who would notice, by queue, most first; so topics. deliveries: against what was captured on
-    subscriber queues, where anything was. timeline: at most sixty periods of equal length; those without a difference
-    left out.
+    subscribers, topics: those with differences, most first. deliveries: compared with what was captured on subscriber
+    queues, if anything was. timeline: at most sixty periods of equal length; those without a difference left out.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -1,4 +1,4 @@
-"""The same subscription in both versions, though it may lie elsewhere in the topic space and bear another sub_id."""
+"""The same subscription in both versions, which may have another place in the topic space and another sub_id."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WORDS: Final = {
     Change.LOST: "lost",
     Change.SPLIT: "split",
     Change.CONTENT: "different content",
-    Change.ANSWER: "answered otherwise",
+    Change.ANSWER: "different answer",
 }
 """What is said of a number of changes."""
 
@@ -32,9 +32,7 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
         yield f"{counted(report.messages, 'message')}: both versions put the same"
     else:
         explained = report.differences - report.findings
-        yield (
-            f"{counted(report.messages, 'message')}, {report.differing:,} of which lead to something else in version 7"
-        )
+        yield (f"{counted(report.messages, 'message')}, {report.differing:,} of which version 7 treats differently")
         yield f"{counted(report.differences, 'difference')} for {counted(len(report.subscribers), 'queue')}: " + (
             f"{explained:,} explained by rules, {report.findings:,} not"
         )
@@ -42,11 +40,11 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
     for line in report.rules:
         yield ""
         yield from _rule(line)
-    yield from _table("who would notice", "queue", report.subscribers)
-    yield from _table("on which topics", "topic", report.topics)
+    yield from _table("subscribers that would notice", "queue", report.subscribers)
+    yield from _table("topics that differ", "topic", report.topics)
     if report.signs:
         yield ""
-        yield "no put differs, but to be thought about:"
+        yield "no put differs, but check these commands:"
         for sign in report.signs:
             where = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
             yield from _wrapped(f"{sign.name}  {sign.title}: {where}; {sign.advice}", "  ", "       ")

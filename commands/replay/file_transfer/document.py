@@ -1,4 +1,4 @@
-"""The XML of a message, read so that no text can harm: no DTD is loaded, no entity expanded, nothing fetched.
+"""Reads the XML of a message safely: it loads no DTD, expands no entity and fetches nothing.
 
 An agent's status is a Java properties document: it names java.sun.com's DTD in a DOCTYPE, which is passed over. A
 DOCTYPE with declarations of its own is refused, since no agent writes one.

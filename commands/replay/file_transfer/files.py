@@ -1,6 +1,6 @@
 """The three tables as files in a directory: Parquet, CSV or JSON Lines, a file each.
 
-They are written beside the directory and take its place when all is there. A time is ISO 8601 with ``Z`` in text.
+They are written beside the directory, and replace it when they are complete. A time is ISO 8601 with ``Z`` in text.
 """
 
 from __future__ import annotations

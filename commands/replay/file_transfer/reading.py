@@ -107,7 +107,7 @@ def _published(message: CapturedMessage, decoded: Message, topic: str) -> Rows:
 
 
 def _by_content(message: CapturedMessage, decoded: Message, topic: str | None) -> Rows:
-    """Of a document whose stream nobody names. One that cannot be read to its end is known by how it begins."""
+    """Of a document whose stream is not known. A damaged one is recognized by its beginning."""
     try:
         document = Document(_text(decoded))
     except DocumentError as error:

@@ -99,7 +99,7 @@ class _CountKeeper:
         return self._counts.size >= _MOST_ROWS
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Count what one message came to."""
+        """Count the result of one message."""
         ((outcome, _),) = results
         if qmgr not in self._known:
             self._known.add(qmgr)

@@ -1,8 +1,8 @@
-"""The survey of a capture in files: one look at every message, in the workers, before a replay.
+"""The survey of a capture in files: the workers read every message once before a replay.
 
-A task looks at one range, column by column. It finds out what expires and how the clock goes, and writes out the
-messages that the first pass is about, those of the control plane and those that leave something retained, so that
-nobody has to go through the rest again before the second pass.
+A task reads one range, column by column. It finds the expiries and the times, and writes the messages of the first pass
+to files: those of the control plane and those that change retained publications. The other messages are not read again
+before the second pass.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A broker that goes on where another one ended: what it knows as rows of a state, and which messages are next.
+"""A broker that continues another one: its knowledge as rows of a state, and the next messages.
 
-Between two batches of a continuous replay a broker is nothing but rows: its subscriptions, its retained publications,
-and a place in the order of ``seq``. Whoever makes a broker of the rows has one that puts what the first would have put.
+Between two batches of a continuous replay, a broker is stored as rows: its subscriptions, its retained publications,
+and a position in the order of ``seq``. A broker made from the rows makes the same puts as the first one would.
 """
 
 from __future__ import annotations

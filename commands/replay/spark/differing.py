@@ -112,7 +112,7 @@ class _DifferenceKeeper:
         return len(self._rows) >= _BATCH_ROWS
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to in both versions."""
+        """Take the result of one message in both versions."""
         old, new = (
             Observed.of(arrival, qmgr, outcome, space, semantics)
             for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)

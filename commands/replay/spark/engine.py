@@ -1,8 +1,8 @@
 """The replay of a capture on Spark, file to file, range by range: what ``qpubsub replay --engine spark`` does.
 
-The output is a directory. Until it is whole it stands beside its place, with ``.partial`` behind its name, and holds
-what is done so far: the capture in order, and each finished range. A replay that was interrupted goes on there, where
-input, setup and version are the same; else it begins anew.
+The output is a directory. Until it is complete, its name ends in ``.partial``. It then holds the finished work: the
+capture in order, and each finished range. An interrupted replay continues there if input, setup and version are the
+same; otherwise it starts again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """What a replay came to.
+    """The result of a replay.
 
     problems: records that could not be read. undecodable: messages that could not be decoded. problem_texts: the
     first of either, in words.
@@ -82,7 +82,7 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     done = _earlier(work, mark)
     if done:
         messages = sum(written.messages for written in done.values())
-        say(f"going on with the replay in {work}: {messages:,} messages are done")
+        say(f"continuing the replay in {work}: {messages:,} messages are done")
         advance(messages)
     work.mkdir(parents=True, exist_ok=True)
     _write(work / "order.json", mark)
@@ -131,7 +131,7 @@ def _ranges(place: Path, wanted: int) -> int:
 
 
 def _write(place: Path, what: object) -> None:
-    """It is renamed into being, so that it is whole or not there."""
+    """It is written under another name and renamed, so that it is complete or missing."""
     partial = place.with_name(f".{place.name}")
     partial.write_text(json.dumps(what))
     partial.replace(place)

@@ -1,6 +1,6 @@
-"""What a message has to do with the first pass, by its command: it is parsed where its bytes do not say enough.
+"""The role of a message in the first pass, by its command. The message is parsed only if its bytes do not show enough.
 
-Programs put the same header again and again, so that most of what is parsed was parsed before.
+Programs put the same headers repeatedly, so most headers were parsed before.
 """
 
 from __future__ import annotations

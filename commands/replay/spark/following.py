@@ -1,12 +1,12 @@
 """A replay that goes on: captures that appear in a directory, and their puts in another, file to file.
 
-What ``qpubsub replay --engine spark --checkpoint`` does. The puts of each batch are one directory below the output,
-``batch=N``, renamed into being before Spark notes that the batch is done. Killed at any instant and started again, the
-query tries the batch that was under way again, and comes to the same puts; where they were in place already, they are
-left as they are. So whoever reads the output, with whatever program, finds each put once.
+This is ``qpubsub replay --engine spark --checkpoint``. The puts of each batch are in one directory below the output,
+``batch=N``. The directory gets this name when it is complete, before Spark records that the batch is done. After a kill
+at any instant, the query replays the interrupted batch again, with the same puts. If the directory exists already, it
+is left unchanged. Any program that reads the output finds each put once.
 
-Beside the puts of a batch, in ``_late.jsonl``, is what came too late to be replayed, as captured messages; and in
-``_problems.txt`` what could not be read.
+Beside the puts of a batch, ``_late.jsonl`` has the captured messages that were too late to be replayed, and
+``_problems.txt`` the records that could not be read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FollowError(QPubSubError):
 
 @dataclass
 class Batch:
-    """What one batch came to. kinds: how many rows of each kind. problem_texts: the first few problems."""
+    """The result of one batch. kinds: how many rows of each kind. problem_texts: the first few problems."""
 
     kinds: dict[str, int] = field(default_factory=dict)
     problem_texts: list[str] = field(default_factory=list)
@@ -97,20 +97,20 @@ class Following:
         if mine is None:
             if _holds_anything(self.target):
                 raise FollowError(
-                    f"{self.target} has something in it already, and {self.checkpoint} nothing: "
-                    "a replay that begins needs an output of its own"
+                    f"{self.target} is not empty, but {self.checkpoint} is: a new replay needs a new output"
                 )
             if _holds_anything(self.checkpoint):
-                raise FollowError(f"{self.checkpoint} is not empty, and no checkpoint of a replay")
+                raise FollowError(f"{self.checkpoint} is not empty, and is not the checkpoint of a replay")
             return {"id": uuid.uuid4().hex, **self._parameters()}
         for name, value in self._parameters().items():
             if mine.get(name) != value:
-                raise FollowError(f"{self.checkpoint} {_WHY[name]}: start as it was, or with another checkpoint")
+                why = f"{self.checkpoint} {_WHY[name]}"
+                raise FollowError(f"{why}: use what it was started with, or another checkpoint")
         begun = any((self.checkpoint / "commits").glob("[0-9]*"))
         if theirs is None and (begun or _holds_anything(self.target)):
             raise FollowError(f"{self.target} is not the output that {self.checkpoint} belongs to")
         if theirs is not None and theirs.get("id") != mine["id"]:
-            raise FollowError(f"{self.target} is the output of another replay than {self.checkpoint} belongs to")
+            raise FollowError(f"{self.target} is the output of a replay other than that of {self.checkpoint}")
         return mine
 
     def claim(self) -> None:
@@ -138,12 +138,12 @@ class Following:
     def running(self, spark: SparkSession, report: Callable[[Batch], None], *, once: bool) -> Iterator[StreamingQuery]:
         """The query while it runs; it is stopped in the end.
 
-        report: called with what each batch came to, from another thread. once: whether the query ends by itself, when
-        it has done what is there now; not with idle_s, which is about what is yet to come. Raises what ``check`` does;
+        report: called with the result of each batch, from another thread. once: whether the query ends by itself, when
+        it has done what is there now; not with idle_s, which waits for later messages. Raises what ``check`` does;
         FollowError where another process has the checkpoint; ValueError for once with idle_s.
         """
         if once and self._has_timers:
-            raise ValueError("a replay with idle_s does not end by itself")
+            raise ValueError("a replay with idle_s never ends")
         with ExitStack() as stack:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
             try:
@@ -292,7 +292,7 @@ def _to_disk(directory: Path) -> None:
 
 
 def _holds_anything(directory: Path) -> bool:
-    """Whether there is anything but what an attempt that came to nothing has left."""
+    """Whether there is anything except the remains of a failed attempt."""
     if directory.exists() and not directory.is_dir():
         return True
     own = (_LOCK, _MARK, f"{_MARK}.partial")

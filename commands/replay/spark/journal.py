@@ -1,10 +1,10 @@
 """The journal: what the control plane leaves for the data plane, for each queue manager.
 
-An interval is one value of one subscription, and the messages that find it so: those with ``seq`` after *after*, up to
-and including *until*. The message that changes or removes the subscription still finds it as it was.
+An interval is one value of one subscription with the messages for which it is valid: those with ``seq`` after *after*,
+up to and including *until*. For the message that changes or removes the subscription, the old value is valid.
 
-A replica is a broker brought to any place in the order of ``seq``. Where the next message follows what the replica has
-processed itself, nothing is done; else the subscriptions of that place are put in, at the cost of all of them.
+A replica is a broker with the state of any position in the order of ``seq``. If the next message follows the last one
+that the replica processed, it has that state already. Otherwise all subscriptions of the position are loaded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BEFORE_ALL: Final = -1
 class Lookup:
     """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub.
 
-    clears: what the DeletePub came to.
+    clears: the result of the DeletePub.
     """
 
     seq: int
@@ -50,7 +50,7 @@ class Lookup:
 
 @dataclass
 class SubscriptionJournal:
-    """What the control plane of one queue manager came to. after, until, states: of the intervals, in any order.
+    """The result of the control plane of one queue manager. after, until, states: of the intervals, in any order.
 
     lookups: in the order of seq.
     """
@@ -122,7 +122,7 @@ class Replica:
         return self._broker.space
 
     def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | CachedPuts:
-        """What the message comes to, at its place.
+        """The result of the message, at its place.
 
         retained: what it finds retained; None for a message that does not look.
         """

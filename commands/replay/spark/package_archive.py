@@ -1,7 +1,7 @@
-"""The package on its way to the executors of a cluster: as a zip archive that Spark hands to every one of them.
+"""The package as a zip archive, which Spark sends to every executor of a cluster.
 
-What the package needs (the dependencies of the extra ``spark``) has to be where the executors' Python looks for it; of
-the package itself they run the driver's version, whatever is installed there.
+The dependencies of the extra ``spark`` must be installed for the executors' Python. The executors use the driver's
+version of the package itself, even if another one is installed there.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ def _pack(archive: zipfile.ZipFile, directory: Traversable, name: str) -> None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Hand the package to the executors of a session, those that are still to come too."""
+    """Send the package to the executors of a session, including those that start later."""
     # The driver gives it to every executor that starts, however late.
     spark.sparkContext.addPyFile(str(packed(private_directory() / "qpubsub.zip")))

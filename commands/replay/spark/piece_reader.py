@@ -1,4 +1,4 @@
-"""Read one piece into Arrow batches of the schema READ: messages, and problems in the place of those that are none."""
+"""Read one piece into Arrow batches of the schema READ: messages, and problems for records that are not messages."""
 
 from __future__ import annotations
 

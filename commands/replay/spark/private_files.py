@@ -1,7 +1,7 @@
 """A directory of this process alone, for files that Java or Spark are pointed to.
 
-What they run or obey must be nobody else's: a name in the temporary directory that can be known beforehand is anybody's
-who was there first, and who owns it may change it at any moment. So it is a new one for each process, of mode 0700.
+No other user may control what they run or read. If a name in the temporary directory can be predicted, another user can
+create it first, and the owner can change it at any time. Each process therefore makes a new directory of mode 0700.
 """
 
 from __future__ import annotations

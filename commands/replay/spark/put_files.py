@@ -87,7 +87,7 @@ class _FileKeeper(PutsKeeper):
         self._passed_over: Counter[str] = Counter()
 
     def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to."""
+        """Take the result of one message."""
         ((outcome, _),) = results
         written = self._written
         sink = self._sink or self._opened()

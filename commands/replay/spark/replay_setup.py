@@ -27,7 +27,7 @@ UNLIMITED: Final = b"\xff\xff\xff\xff"
 class ReplaySetup:
     """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
 
-    begins: when the first message came to each queue manager; needed where the setup defines what expires.
+    begins: when the first message arrived at each queue manager; needed where the setup defines what expires.
     """
 
     setup: str = ""

@@ -121,14 +121,14 @@ class _Candidates:
         self._known: dict[CacheKey, list[tuple[str, Publication]]] = {}
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
-        """One message; what it comes to is a candidate once the next one on its topic is known."""
+        """One message; its result is a candidate once the next one on its topic is known."""
         for topic, publication in self._retained_by(arrival):
             if topic in self._last:
                 yield from self._looked_at(topic, arrival.seq)
             self._last[topic] = (arrival.seq, publication)
 
     def _retained_by(self, arrival: Arrival) -> list[tuple[str, Publication]]:
-        """What a message leaves retained, without the message itself. The same header comes to the same."""
+        """What a message leaves retained, without the message itself. The same header gives the same result."""
         key = cache_key(arrival)
         known = None if key is None else self._known.get(key)
         if known is not None:

@@ -89,7 +89,7 @@ TRANSLATED: Final = _schema(
         "problem": _STRING,
     }
 )
-"""One row an operation; a command that comes to none has one row all the same, with the reason for it."""
+"""One row for each operation. A command without operations has one row with the reason."""
 
 
 DIFFERENCES: Final = _schema(
@@ -119,7 +119,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def check_columns(given: StructType, wanted: StructType, what: str) -> None:
-    """Raises SchemaError where *given* lacks a column of *wanted* or has it with another type; more is no matter."""
+    """Raises SchemaError where *given* lacks a column of *wanted* or has another type; it may have more columns."""
     types = {field.name: field.dataType for field in given.fields}
     for field in wanted.fields:
         if field.name not in types:

@@ -53,7 +53,7 @@ class Keeper(Protocol):
         """Whether it is time to take."""
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to in each lane; outcomes have their trace, except for a ``PutsKeeper``."""
+        """Take the result of one message in each lane; outcomes have their trace, except for a ``PutsKeeper``."""
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
@@ -72,7 +72,7 @@ class PutsKeeper(ABC):
 
     @abstractmethod
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to."""
+        """Take the result of one message."""
 
     @abstractmethod
     def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
@@ -215,7 +215,7 @@ class _Local:
         return self._replica.process(arrival, found)
 
     def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
-        """What a message left retained, by topic: it is published again, to nobody."""
+        """What a message left retained, by topic: it is published again, without subscribers."""
         if self._scratch is None:
             self._scratch = self._setting.broker(self._qmgr)
             self._scratch.space.restore((), ())

@@ -1,4 +1,4 @@
-"""``translated``: the operations that captured commands come to, in each dialect (guide 7.2)."""
+"""``translated``: the operations of captured commands, in each dialect (guide 7.2)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _OperationKeeper:
         return len(self._rows) >= _BATCH_ROWS
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to."""
+        """Take the result of one message."""
         ((outcome, _),) = results
         assert outcome.trace is not None
         command = None if outcome.command is None else outcome.command.word

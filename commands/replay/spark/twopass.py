@@ -38,7 +38,7 @@ class _PutKeeper(PutsKeeper):
         return self._held.is_full
 
     def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
-        """Take what one message came to."""
+        """Take the result of one message."""
         ((outcome, _),) = results
         self._held.add(arrival.seq, outcome.puts)
 

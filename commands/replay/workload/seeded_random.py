@@ -1,4 +1,4 @@
-"""Chance that depends on nothing but a seed and a place, so that any part of a workload can be made by itself.
+"""Random numbers that depend only on a seed and a position, so that any part of a workload can be made separately.
 
 The digits come from BLAKE2b: the same on every machine and in every version of Python.
 """

@@ -486,7 +486,7 @@ def test_control_characters_that_xml_lacks_are_replaced_and_said(world: OlderSce
     assert lost(result, "RFH2.Q") == [
         "user pair colour",
         "MQPSStringData",
-        "Topic: characters that XML has no room for",
+        "Topic: characters that XML does not allow",
         "IntData and StringData have no psc tag: they are in mqpse.Sid",
     ]
     assert nvs(at(result, "RFH1.Q")) == "MQPSCommand Publish MQPSTopic a\x01b MQPSStringData \x02 colour \x03"

@@ -281,7 +281,7 @@ def test_nothing_in_a_message_reaches_the_terminal_as_control(message: CapturedM
 def test_explain_says_what_would_happen() -> None:
     text = line("<psc><Command>RegSub</Command><Topic>a</Topic></psc>", reply_to_q="SUB.Q", msg_type=1)
     ran = run("decode", "--brief", "--explain", stdin=text)
-    told = ran.out.split("On a queue manager on which nothing was done yet:\n")[1].splitlines()
+    told = ran.out.split("On a new queue manager:\n")[1].splitlines()
     assert told[0] == "  completion ok"
     assert re.fullmatch(
         r"  operation Subscribe: 'QPS:QM1:SUB\.Q:-:-:a:[0-9a-f]{8}', topic string 'a', to SUB\.Q on QM1", told[1]
@@ -327,7 +327,7 @@ def test_explain_says_that_nobody_reads_a_stream_that_the_namelist_lacks(tmp_pat
     without = run("decode", "--brief", "--explain", stdin=text).out
     with_setup = run("decode", "--brief", "--explain", "--setup", str(script), stdin=text).out
     assert "  not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in without
-    assert "On a queue manager on which nothing was done yet but --setup:\n  completion ok" in with_setup
+    assert "On a new queue manager after --setup:\n  completion ok" in with_setup
     assert "topic string 'Scores/a/b'" in with_setup
 
 

@@ -174,7 +174,7 @@ def test_a_publication_as_pcf() -> None:
     [
         pytest.param(("--pcf", "--filter", "a=1"), "Filter does not exist in PCF", id="tag"),
         pytest.param(("--pcf", "--usr", "a=1"), "PCF has no usr folder", id="folder"),
-        pytest.param(("--pcf", "--option", "Odd"), "Odd is no option", id="option"),
+        pytest.param(("--pcf", "--option", "Odd"), "Odd is not an option", id="option"),
         pytest.param(("--pcf", "--seq-num", "x"), "SeqNum: 'x' is not a number", id="number"),
         pytest.param(("--rfh1", "--jms", "a=1"), "an MQRFH has no jms folder", id="jms"),
         pytest.param(("--rfh1", "--pcf"), "exclude each other", id="both"),
@@ -223,7 +223,7 @@ def test_every_command_can_be_made_and_read(word: str) -> None:
         ),
         pytest.param(("--command", "RegSub", "--ccsid", "4711"), "CCSID 4711 is not known", id="no-such-ccsid"),
         pytest.param(
-            ("--command", "RegSub", "--data", "€", "--ccsid", "819"), "has no form in CCSID 819", id="not-in-ccsid"
+            ("--command", "RegSub", "--data", "€", "--ccsid", "819"), "cannot be written in CCSID 819", id="not-in-it"
         ),
         pytest.param(("--command", "RegSub", "--reply-to-q", "x" * 49), "longer than 48 bytes", id="too-long-a-name"),
     ],

@@ -109,8 +109,8 @@ MQSC: list[tuple[str, list[CommandSpec], list[str]]] = [
         "7.2.7-requpdate",
         [REG, wanted("ReqUpdate", "a/#", SubName="S")],
         [
-            "* error: 3077 MQRCCF_NO_RETAINED_MSG: nothing is retained on the topic",
-            "* reason 3077 (topic a/#): nothing is retained there",
+            "* error: 3077 MQRCCF_NO_RETAINED_MSG: the topic has no retained publication",
+            "* reason 3077 (topic a/#): the topic has no retained publication",
             "* a program that uses the MQI gets 2437 MQRC_NO_RETAINED_MSG",
             "* no MQSC command asks for retained publications; see --to mqi: MQSUBRQ on 'S'",
         ],
@@ -120,7 +120,7 @@ MQSC: list[tuple[str, list[CommandSpec], list[str]]] = [
         [wanted("DeregSub", "a/#")],
         [
             "* error: 3073 MQRCCF_NOT_REGISTERED: the publisher or subscriber is not registered",
-            "* reason 3073 (topic a/#): nothing of the kind is registered",
+            "* reason 3073 (topic a/#): no matching registration exists",
             "* a program that uses the MQI gets 2019 MQRC_HOBJ_ERROR",
         ],
     ),

@@ -508,7 +508,7 @@ NOTES = [
         f"ALTER NL({STREAMS}) NAMES({DEFAULT_STREAM}, X)\n"
         "DEFINE SUB(S) TOPICSTR('X/a') DEST(Q)",
         f"ALTER NL({STREAMS}) NAMES({DEFAULT_STREAM})",
-        "1 subscriptions to the stream are left",
+        "the stream still has subscriptions: 1",
     ),
     (
         "6.5.5-topic-first",

@@ -264,7 +264,7 @@ def test_long_names_leave_room_for_numbers() -> None:
 def test_nothing_is_a_report_too() -> None:
     report = report_of(LocalAnalysis().look, "v7", 10)
     assert next(iter(lines_of(report))) == "0 messages, under version 7"
-    assert "whatever was retained was read" in page(report, "nothing")
+    assert "every retained publication was read" in page(report, "nothing")
 
 
 # The verb

@@ -446,7 +446,7 @@ def test_the_verb(tmp_path: Path) -> None:
     arguments = ["differences", "--input", str(source), "--html", str(tmp_path / "r.html")]
     result = CliRunner().invoke(main, [*arguments, "--output", str(tmp_path / "d.jsonl")])
     assert result.exit_code == 0
-    assert "2 messages, 1 of which lead to something else in version 7\n1 difference for 1 queue:" in result.stdout
+    assert "2 messages, 1 of which version 7 treats differently\n1 difference for 1 queue:" in result.stdout
     assert "D02  global publication, local subscription: 1 gained" in result.stdout
     assert "<svg" in (tmp_path / "r.html").read_text()
     (line,) = (tmp_path / "d.jsonl").read_text().splitlines()

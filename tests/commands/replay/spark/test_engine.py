@@ -100,7 +100,7 @@ def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monk
     assert not order.target.exists()
     done, advanced, said = _replay(spark, order)
     assert len(said) == 1
-    assert f"going on with the replay in {order.target}.partial: " in said[0]
+    assert f"continuing the replay in {order.target}.partial: " in said[0]
     assert calls[3] == calls[2][4:] + list(range(calls[2][-1] + 1, calls[3][-1] + 1))
     assert _lines(order.target) == _local_lines()
     assert sum(advanced) == done.counts.messages == KNOBS.messages
