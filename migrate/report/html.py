@@ -230,7 +230,7 @@ def _why(fate: dict[str, Any]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "]")) else f"{text}."
+    return text if text.endswith(".") else f"{text}."
 
 
 def _reason(reason: dict[str, Any], own: str = "") -> str:
