@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from commands.headers.response import Completion
 from rfh2.frozen import quick
 from rfh2.message import Message
+from rfh2.message_bytes import MessageBytes
 
 
 class PutKind(StrEnum):
@@ -27,7 +26,7 @@ class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.
 
     topic: the resolved topic string, prefix included; only for publications. completion, reason: only for responses and
-    dead letters.
+    dead letters. temporary: the sub_ids of the subscriptions that go with the queue; only for publications.
     """
 
     kind: PutKind
@@ -40,16 +39,15 @@ class Outgoing:
     completion: Completion | None = None
     reason: int | None = None
     expires_at: datetime | None = None
+    temporary: tuple[bytes, ...] = ()
 
 
-class Put(BaseModel):
+class Put(MessageBytes):
     """One put, as replay and ``run --record`` write it.
 
     seq: of the command that caused it. n: 0, 1, 2 ... within that command. qmgr, queue: where it goes. topic: the
     resolved topic string or None. reason: the first one, or None.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     seq: int
     n: int

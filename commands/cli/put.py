@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from commands.broker.objects import is_object_name
+from commands.broker.objects import TEMPORARY, is_object_name
 from commands.cli.options.captures import capture_files, records
 from commands.cli.options.queue_manager import queue_manager
 from commands.headers.qmgr_renaming import other_qmgr, renamed
@@ -23,6 +23,7 @@ from rfh2.mqmd import name_of
 _BATCH_MESSAGES: Final = 1_000
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _APPLICATION: Final = "qpubsub put"
+_DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE, and put there; * at its end becomes unique."
 
 
 @click.command(epilog="\b\nExample:\n  qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl")
@@ -34,20 +35,34 @@ _APPLICATION: Final = "qpubsub put"
     metavar="QMGR",
     help="Put the messages as those of this queue manager: ReplyToQMgr and QMgrName are renamed to it.",
 )
+@click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @capture_files
 @click.pass_obj
 def command(
-    console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...], as_qmgr: str | None
+    console: Console,
+    *,
+    qmgr: str,
+    home: Path,
+    form: str,
+    queue: str,
+    files: tuple[Path, ...],
+    as_qmgr: str | None,
+    dynamic: str | None,
 ) -> ExitCode:
     """Put the captured messages in FILEs, or on stdin, on QUEUE, whichever queue they were captured from.
 
     A descriptor is kept as it was captured; what it leaves blank, and the time of arrival, are as for any new message.
     What cannot be read or put is reported, and the rest is put. Messages of another queue manager are put and counted
     in a warning: their answers go there, through a transmission queue. With --as they are renamed.
+
+    With --dynamic QUEUE is a model queue of permanent dynamic queues: one is made, and its name printed on stderr. What
+    is put on an alias of a topic object is published on its topic.
     """
     if as_qmgr is not None and not is_object_name(as_qmgr):
         raise click.UsageError(f"--as {as_qmgr}: no queue manager can have this name")
     with QueueManagerStore.open(home, qmgr) as store:
+        if dynamic is not None:
+            queue = _made(console, store, queue, dynamic)
         putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put") as advance:
             try:
@@ -66,6 +81,18 @@ def command(
                 f"to transmission queue {name}. To have them here, put them with --as {qmgr}"
             )
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
+
+
+def _made(console: Console, store: QueueManagerStore, model: str, name: str) -> str:
+    """The name of the queue that opening *model* makes, and that stays."""
+    found = store.load_state()[0].models.get(model)
+    if found is None or found.definition_type == TEMPORARY:
+        why = "it makes temporary queues, which would go with this command" if found else "it is not a model queue"
+        raise click.UsageError(f"--dynamic {name}: {model}: {why}")
+    with store.connect() as connection:
+        made = connection.open(model, name).name
+    console.say(f"dynamic queue {made}")
+    return made
 
 
 class _Putting:

@@ -19,6 +19,7 @@ from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
+from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
@@ -162,6 +163,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
+            command_server=PcfCommandServer if places.queues is None else None,
         )
         unsettled = False
         if link is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from commands.broker.context import not_read
-from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
+from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.cli.options.queue_manager import queue_manager
 from commands.headers.registry import parse
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
@@ -114,7 +114,7 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "depth": queue.depth,
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
-        "role": "transmission" if definition.transmission else _role(definition.name, objects),
+        "role": "transmission" if definition.transmission else _role(definition, objects),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
         **activity.of_queue(queue.counts),
@@ -127,7 +127,7 @@ def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManage
     A broker's own publications, on the queues of its subscribers, are not meant.
     """
     name = queue.definition.name
-    if not queue.depth or queue.definition.transmission or _role(name, objects) is not None:
+    if not queue.depth or queue.definition.transmission or _role(queue.definition, objects) is not None:
         return False
     for md, head in store.beginnings(name, _LOOKED_AT_BYTES, 1):
         try:
@@ -138,12 +138,17 @@ def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManage
     return False
 
 
-def _role(name: str, objects: Objects) -> str | None:
+def _role(definition: LocalQueue, objects: Objects) -> str | None:
+    name = definition.name
     if name == CONTROL_QUEUE:
         return "control"
     if name in _inputs(objects):
         return "stream"
-    return "dead letters" if name == objects.qmgr.deadq else None
+    if name == objects.qmgr.deadq:
+        return "dead letters"
+    if definition.is_temporary:
+        return "temporary dynamic"
+    return None if definition.definition_type == PREDEFINED else "permanent dynamic"
 
 
 def _age_s(moment: datetime | None, now: datetime) -> float | None:

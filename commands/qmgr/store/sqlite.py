@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.qmgr.store import reading, schema
+from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
@@ -31,7 +32,7 @@ from commands.qmgr.store.errors import (
     readable,
 )
 from commands.qmgr.store.home import DATABASE, directory_of, queue_managers
-from commands.qmgr.store.lock import exclusive, is_held
+from commands.qmgr.store.lock import exclusive, is_held, require_locks
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -76,8 +77,10 @@ class QueueManagerStore:
         """Make queue manager *definition* in *home*, with the objects of a new one, and open it.
 
         Its files are for the caller alone, or for the group of a directory prepared for one (``permissions``). Raises
-        QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
+        QueueManagerExistsError; SystemUnsuitableError on Windows; StoreError for a bad name or where the disk does not
+        let it.
         """
+        require_locks(f"queue manager {definition.name}")
         directory = directory_of(home, definition.name)
         path = directory / DATABASE
         try:
@@ -114,9 +117,10 @@ class QueueManagerStore:
         """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
 
         patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
-        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError; for an older
-        schema QueueManagerInUseError while a command processor works on it.
+        that give none. Raises QueueManagerNotFoundError, SystemUnsuitableError on Windows, StoreDamagedError,
+        StoreBusyError, StoreError; for an older schema QueueManagerInUseError while a command processor works on it.
         """
+        require_locks(f"queue manager {name}")
         directory = directory_of(home, name)
         path = directory / DATABASE
         if not path.is_file():
@@ -215,6 +219,22 @@ class QueueManagerStore:
         finally:
             connection.execute("ROLLBACK")
 
+    def connect(self) -> ProgramConnection:
+        """A program's connection, to open queues with (``commands.qmgr.store.connection``); end it before ``close``."""
+        return ProgramConnection(self)
+
+    def end_lost_connections(self) -> int:
+        """Delete the temporary dynamic queues of programs that died with a connection; returns how many went."""
+        gone = 0
+        numbers = [number for (number,) in self._rows("SELECT number FROM connections")]
+        for number in numbers:
+            if is_lost(self.directory, number):
+                with self.unit_of_work() as unit:
+                    gone += unit.dynamic.disconnect(number)
+                with suppress(OSError):
+                    lock_path(self.directory, number).unlink()
+        return gone
+
     def processor_lock(self) -> AbstractContextManager[None]:
         """Be the one command processor while inside. Raises QueueManagerInUseError on entering."""
         return exclusive(self.directory / _LOCK_FILE, self.name)
@@ -272,6 +292,10 @@ class QueueManagerStore:
 
     def _now_us(self) -> int:
         return to_microseconds(self._clock())
+
+    @translate_sqlite_errors
+    def _rows(self, statement: str) -> list[tuple[int]]:
+        return self.database.connection.execute(statement).fetchall()
 
     @translate_sqlite_errors
     def _read_data_version(self) -> int:
