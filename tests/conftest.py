@@ -15,6 +15,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.browser import needs_chromium
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
 
@@ -40,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark ``servers`` what needs one, and let it be tried twice unless it is marked ``faults``."""
-    starting = (needs_mosquitto.mark, needs_mqi.mark)
+    starting = (needs_mosquitto.mark, needs_mqi.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):
             item.add_marker(pytest.mark.servers)

@@ -1,121 +1,255 @@
-"""The report as one page: no script, no style and no picture from anywhere else; it opens without a network."""
+"""The report as one page: what was not migrated and why first, then the trees and the commands.
+
+Equal fates are one row. The page stays small whatever is migrated: each table ends at a number of characters, and says
+which file beside the page has every row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
+from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
+from commands.pages.text import escaped
 from migrate.log import printable
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #1d232a; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #cfd6dd; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .25rem .6rem; vertical-align: top; }
-tr:nth-child(even) { background: #f4f6f8; } th { border-bottom: 2px solid #cfd6dd; } td.n { text-align: right; }
-.reported { color: #a11; } .changed { color: #95610a; } .migrated { color: #176b37; }
-.error { color: #a11; font-weight: 600; } .warning { color: #95610a; } .info { color: #555; }
-pre { background: #f4f6f8; padding: .8rem; overflow-x: auto; }
-.trees { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-summary { cursor: pointer; } td { overflow-wrap: anywhere; }
-"""
+_MOST_CHARACTERS: Final = 90_000
+"""Of one table, or of one listing: with ten of them the page is below 1 MB."""
+
+_VERDICTS: Final = {"reported": Severity.BAD, "changed": Severity.WARNING, "migrated": Severity.GOOD}
+_PHASES: Final = {
+    "rehearse": "Rehearsal: nothing was changed.",
+    "initial": "Initial phase: topic objects only. The results are those of the completion phase.",
+    "complete": "Done.",
+}
+_GAP: Final = "\N{HORIZONTAL ELLIPSIS}"
+_NAMED: Final = {"user", "queue", "stream"}
+_PUNCTUATION: Final = "'\",;:.()"
+_COUNTED: Final = Series("items", "blue")
+_REASONS: Final = "Results by reason"
+_PROBLEMS: Final = "Known problems and differences"
+_VISIBILITY: Final = "Subscriptions that receive other topics than before"
+_COLLISIONS: Final = "Topics that were separate and are now one"
+_ITEMS_FILE: Final = "items.csv has all of them."
+_JSON_FILE: Final = "report.json has all of them."
 
 
 def page(facts: dict[str, Any]) -> str:
-    """The whole page."""
-    title = f"{facts['tool']}: {facts['broker']} to {facts['qmgr']}"
-    body = "\n".join(_body(facts, title))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _body(facts: dict[str, Any], title: str) -> Iterator[str]:
-    yield f"<h1>{escape(title)}</h1>"
-    yield f"<p>{escape(facts['phase'])} phase, {escape(facts['at'])}, fingerprint {escape(facts['fingerprint'])}</p>"
-    yield "<h2>Items</h2>"
-    rows = [
-        (kind, *(str(verdicts[v]) for v in ("migrated", "changed", "reported")))
-        for kind, verdicts in facts["by_kind"].items()
+    """The whole page. facts: of ``migrate.report.facts``."""
+    lead = [
+        f"{_PHASES[facts['phase']]} {facts['at']}, fingerprint {facts['fingerprint']}",
+        *(f"Options: {' '.join(facts['options'])}" for _ in range(bool(facts["options"]))),
     ]
-    counts = facts["counts"]
-    rows.append((f"all {facts['items']}", *(str(counts[v]) for v in ("migrated", "changed", "reported"))))
-    yield from _table(("", "migrated", "changed", "reported"), rows)
-    if facts["warnings"]:
-        yield "<h2>Of the whole</h2><ul>"
-        yield from (f"<li>{_reason(reason)}</li>" for reason in facts["warnings"])
-        yield "</ul>"
-    yield from _fates(facts)
-    yield "<h2>Known problems and differences</h2>"
-    yield from _table(
-        ("", "what", "what to do", "times"),
+    sections = [
+        _warnings(facts),
+        _reasons(facts),
+        _problems(facts),
+        _visibility(facts),
+        _collisions(facts),
+        *(_items(facts, verdict) for verdict in ("reported", "changed")),
+        _kinds(facts),
+        _trees(facts),
+        _security(facts),
+        _items(facts, "migrated"),
+    ]
+    heading = f"{facts['tool']}: {facts['broker']} to {facts['qmgr']}"
+    return document(heading, lead, list(_figures(facts)), [each for each in sections if each.content])
+
+
+def _figures(facts: dict[str, Any]) -> Iterator[Figure]:
+    for verdict, severity in _VERDICTS.items():
+        count = facts["counts"][verdict]
+        label = "reported, not migrated" if verdict == "reported" else verdict
+        shown = severity if count else Severity.GOOD
+        yield Figure(f"{count:,}", label, shown, _title(verdict))
+    for label, found, section in (
+        ("known problems", [each for each in facts["problems"] if not each["cared_for"]], _PROBLEMS),
+        ("subscriptions receive other topics", facts["visibility"], _VISIBILITY),
+        ("topics are now one", facts["collisions"], _COLLISIONS),
+    ):
+        yield Figure(f"{len(found):,}", label, Severity.WARNING if found else Severity.GOOD, section)
+    yield Figure(f"{facts['items']:,}", "items", section="Items by kind")
+
+
+def _title(verdict: str) -> str:
+    return f"Items {verdict}"
+
+
+def _warnings(facts: dict[str, Any]) -> Section:
+    rows: list[list[Cell]] = [[reason["severity"], _reason(reason)] for reason in facts["warnings"]]
+    columns = [Column("severity", ColumnKind.SEVERITY), Column("what")]
+    return _section("The migration as a whole", columns, rows, _JSON_FILE)
+
+
+def _reasons(facts: dict[str, Any]) -> Section:
+    """One row for all items with the same result, for the same reasons but for names."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for fate in facts["fates"]:
+        key = (fate["verdict"], fate["kind"], _why(fate))
+        group = groups.setdefault(key, [])
+        group.append(fate["label"])
+    order = list(_VERDICTS)
+    ranked = sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1])))
+    rows: list[list[Cell]] = [
+        [verdict, kind, (len(labels),), why or "no remark", printable(labels[0])]
+        for (verdict, kind, why), labels in ranked
+    ]
+    columns = [
+        Column("result", ColumnKind.SEVERITY),
+        Column("kind"),
+        Column("items", ColumnKind.BARS, (_COUNTED,)),
+        Column("why"),
+        Column("first item", ColumnKind.CODE),
+    ]
+    return _section(_REASONS, columns, rows, _JSON_FILE)
+
+
+def _items(facts: dict[str, Any], verdict: str) -> Section:
+    rows: list[list[Cell]] = [
+        [printable(fate["label"]), fate["source"], printable(fate["becomes"]), _why(fate)]
+        for fate in facts["fates"]
+        if fate["verdict"] == verdict
+    ]
+    columns = [
+        Column("item", ColumnKind.CODE),
+        Column("source"),
+        Column("becomes", ColumnKind.CODE),
+        Column("why"),
+    ]
+    severity = Severity.NEUTRAL if verdict == "migrated" else _VERDICTS[verdict]
+    return _section(_title(verdict), columns, rows, _ITEMS_FILE, severity, ("item", "source", "becomes"))
+
+
+def _problems(facts: dict[str, Any]) -> Section:
+    columns = [Column("id"), Column("what"), Column("what to do"), Column("items")]
+    rows: list[list[Cell]] = [
+        [p["id"], p["title"], p["advice"], "avoided by the order of the steps" if p["cared_for"] else f"{p['count']:,}"]
+        for p in facts["problems"]
+    ]
+    return _section(_PROBLEMS, columns, rows, _JSON_FILE)
+
+
+def _visibility(facts: dict[str, Any]) -> Section:
+    columns = [
+        Column("subscription", ColumnKind.NUMBER),
+        Column("pattern", ColumnKind.CODE),
+        Column("more", ColumnKind.CODE),
+        Column("less", ColumnKind.CODE),
+    ]
+    rows: list[list[Cell]] = [
         [
-            (p["id"], p["title"], p["advice"], "kept away" if p["cared_for"] else str(p["count"]))
-            for p in facts["problems"]
-        ],
-    )
-    yield from _views(facts)
-    yield '<h2>Topic tree</h2><div class="trees">'
-    for word in ("before", "after"):
-        yield f"<div><h3>{word}</h3><pre>{escape(chr(10).join(facts['tree'][word]))}</pre></div>"
-    yield "</div>"
-    if facts["security"]:
-        yield f"<h2>Security commands</h2><pre>{escape(chr(10).join(facts['security']))}</pre>"
-
-
-def _fates(facts: dict[str, Any]) -> Iterator[str]:
-    for verdict in ("reported", "changed", "migrated"):
-        listed = [fate for fate in facts["fates"] if fate["verdict"] == verdict]
-        yield f'<h2 class="{verdict}">{verdict.capitalize()} ({len(listed)})</h2>'
-        is_open = " open" if verdict != "migrated" and len(listed) <= 200 else ""
-        yield f"<details{is_open}><summary>show</summary><table>"
-        yield "<tr><th>item</th><th>source</th><th>becomes</th><th>why</th></tr>"
-        for fate in listed:
-            reasons = "<br>".join(_reason(reason) for reason in fate["reasons"])
-            cells = (printable(fate["label"]), fate["source"], printable(fate["becomes"]))
-            yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + f"<td>{reasons}</td></tr>"
-        yield "</table></details>"
-
-
-def _views(facts: dict[str, Any]) -> Iterator[str]:
-    if facts["visibility"]:
-        yield "<h2>Subscriptions that see other topics</h2>"
-        yield from _table(
-            ("subscription", "pattern", "more", "less"),
-            [
-                (
-                    f"[{view['subscription']}]",
-                    printable(view["pattern"]),
-                    _some(view["gained"], view["gained_count"]),
-                    _some(view["lost"], view["lost_count"]),
-                )
-                for view in facts["visibility"]
-            ],
-        )
-    if facts["collisions"]:
-        yield "<h2>Topics that were apart and are one now</h2>"
-        rows = [
-            (printable(c["topic_string"]), "; ".join(f"{stream}: {topic}" for stream, _, topic in c["topics"]))
-            for c in facts["collisions"]
+            view["subscription"],
+            printable(view["pattern"]),
+            _some(view["gained"], view["gained_count"]),
+            _some(view["lost"], view["lost_count"]),
         ]
-        yield from _table(("topic string", "from"), rows)
+        for view in facts["visibility"]
+    ]
+    varies = ("subscription", "pattern")
+    return _section(_VISIBILITY, columns, rows, _JSON_FILE, Severity.WARNING, varies)
+
+
+def _collisions(facts: dict[str, Any]) -> Section:
+    columns = [Column("topic string", ColumnKind.CODE), Column("from", ColumnKind.CODE)]
+    rows: list[list[Cell]] = [
+        [
+            printable(each["topic_string"]),
+            printable("; ".join(f"{stream}: {topic}" for stream, _, topic in each["topics"])),
+        ]
+        for each in facts["collisions"]
+    ]
+    return _section(_COLLISIONS, columns, rows, _JSON_FILE, Severity.WARNING)
+
+
+def _kinds(facts: dict[str, Any]) -> Section:
+    columns = [Column("kind"), *(Column(verdict, ColumnKind.NUMBER) for verdict in _VERDICTS)]
+    rows: list[list[Cell]] = [
+        [kind, *(verdicts[verdict] for verdict in _VERDICTS)] for kind, verdicts in facts["by_kind"].items()
+    ]
+    return _section("Items by kind", columns, rows, _JSON_FILE)
+
+
+def _trees(facts: dict[str, Any]) -> Section:
+    trees = "".join(
+        f"<div><h3>{word.capitalize()}</h3>{_listing(facts['tree'][word])}</div>" for word in ("before", "after")
+    )
+    return Section("Topic tree", f'<div class="columns">{trees}</div>')
+
+
+def _security(facts: dict[str, Any]) -> Section:
+    lines = facts["security"]
+    return Section("Security commands", _listing(lines) if lines else "", f"{len(lines):,}")
+
+
+def _listing(lines: Sequence[str]) -> str:
+    shown = [str(line) for (line,) in _Budget().rows([line] for line in lines)]
+    more = f"<p class=more>The first {len(shown):,} of {len(lines):,} lines. report.json has all of them.</p>"
+    text = "\n".join(map(escaped, shown))
+    return f"<pre>{text}</pre>{more if len(shown) < len(lines) else ''}"
+
+
+def _section(
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    rest: str,
+    severity: Severity = Severity.NEUTRAL,
+    varies: Sequence[str] = (),
+) -> Section:
+    if not rows:
+        return Section(title, "")
+    shown = list(_Budget().rows(rows))
+    return Section(title, table(columns, shown, varies=varies, count=len(rows), rest=rest), f"{len(rows):,}", severity)
+
+
+class _Budget:
+    """Lets rows through until they have _MOST_CHARACTERS; a text that the table has already is free."""
+
+    def __init__(self) -> None:
+        self._known: set[Cell] = set()
+        self._left = _MOST_CHARACTERS
+
+    def rows(self, rows: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Cell]]:
+        """The first of *rows*."""
+        for row in rows:
+            for cell in row:
+                # The place of the text in the page's data takes room too.
+                self._left -= 6
+                if isinstance(cell, str) and cell not in self._known:
+                    self._known.add(cell)
+                    self._left -= len(cell)
+            if self._left < 0:
+                return
+            yield row
+
+
+def _why(fate: dict[str, Any]) -> str:
+    """The reasons in sentences, without the item's own names, so that equal reasons are equal."""
+    own = f"{fate['label']} {fate['becomes']}"
+    return " ".join(_sentence(f"{each['severity']}: {_reason(each, own)}") for each in fate["reasons"])
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _reason(reason: dict[str, Any], own: str = "") -> str:
+    """The text and the known problems. own: the item's names, which are left out of the text."""
+    text = _without_names(reason["text"], own) if own else reason["text"]
+    return printable(text) + (f" [{' '.join(reason['ids'])}]" if reason["ids"] else "")
+
+
+def _without_names(text: str, own: str) -> str:
+    words = text.split(" ")
+    for at, word in enumerate(words):
+        name = word.strip(_PUNCTUATION)
+        is_plain = name.isalpha() and name.islower()
+        follows = at > 0 and words[at - 1] in _NAMED
+        if (follows and not is_plain) or (len(name) > 2 and not is_plain and name in own):
+            words[at] = word.replace(name, _GAP)
+    return " ".join(words)
 
 
 def _some(topics: list[str], count: int) -> str:
-    more = f", ... ({count})" if count > len(topics) else ""
+    more = f", ... ({count:,})" if count > len(topics) else ""
     return ", ".join(map(printable, topics)) + more
-
-
-def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    yield "<table><tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"
-    for row in rows:
-        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-    yield "</table>"
-
-
-def _reason(reason: dict[str, Any]) -> str:
-    ids = f" [{' '.join(reason['ids'])}]" if reason["ids"] else ""
-    text = escape(printable(reason["text"]) + ids)
-    return f'<span class="{escape(reason["severity"])}">{text}</span>'

@@ -17,6 +17,7 @@ from typing import Any
 from commands.qmgr.store.permissions import make_directory, private
 from migrate.plan import MigrationPlan
 from migrate.report.html import page
+from migrate.report.items import items_csv
 from migrate.report.text import text
 from migrate.target import Target
 from migrate.targets.files import scripts
@@ -24,11 +25,12 @@ from rfh2.errors import MigrationError
 
 
 def report_files(facts: dict[str, Any]) -> dict[str, bytes]:
-    """The report in its three forms, by file name. found: the facts."""
+    """The report in its three forms, and a table of all items, by file name."""
     return {
         "report.json": (json.dumps(facts, ensure_ascii=False, indent=1) + "\n").encode(),
         "report.txt": ("\n".join(text(facts, None)) + "\n").encode(),
         "report.html": page(facts).encode(),
+        "items.csv": items_csv(facts).encode(errors="backslashreplace"),
     }
 
 

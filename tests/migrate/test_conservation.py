@@ -20,6 +20,7 @@ from migrate.report.text import text
 from migrate.target import Target
 from migrate.targets.files import scripts
 from rfh2.errors import MigrationError
+from tests.html_pages import check_page
 from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
@@ -96,7 +97,7 @@ def test_everything_that_tells_of_a_plan_can(state: LegacyState, tool: Tool) -> 
     found = facts(plan, target)
     lines = [*log.reading(plan), *log.applying(plan), *log.closing(plan), *text(found), *plan.security]
     assert all("\n" not in line for line in lines)
-    assert "<script" not in page(found)
+    check_page(page(found))
     files = scripts(plan, target)
     for step in plan.retained:
         assert step.key in {key for key, _ in state.items()}

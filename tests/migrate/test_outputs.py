@@ -146,7 +146,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     assert state(home) != before
     (kept,) = (home / "QM1").glob("migration/*/report")
     assert json.loads((kept / "report.json").read_text())["phase"] == "complete"
-    assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html"}
+    assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html", "items.csv"}
     again = Ran("strmqbrk", home, *SOURCES)
     assert again.code == ExitCode.DONE
     assert f"the report of then is in {kept}" in again.err

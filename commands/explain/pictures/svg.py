@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
+from commands.explain.pictures.legend import LEGEND
 from streams.outline import Outline, marks
 
 _ROW, _STEP, _LEFT = 22, 24, 16
@@ -16,18 +17,17 @@ _COLOURS = {
     "hidden": "#777777",
 }
 _STYLE = (
-    "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#24292f}"
+    "svg{background:#fff}text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#24292f}"
     ".mark{font-size:12px}.edge{stroke:#b8bec5;fill:none}.title{font-weight:bold}"
 )
 _MOST_MARKS = 6
 
 
 def svg(root: Outline, title: str) -> str:
-    """The picture as the text of an SVG file. Signs: square topic object, triangle stream or subscription point,
-    circle subscription, diamond retained publication.
-    """
+    """The picture as the text of an SVG file, with the legend of its signs at the bottom."""
     rows, width = _draw(root, title)
-    height = _ROW * (1 + sum(1 for _ in root.walk()))
+    height = _ROW * (2 + sum(1 for _ in root.walk())) + _ROW // 2
+    width = max(width, _draw_legend(height - _ROW // 2, rows))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + _LEFT:.0f}" height="{height}" '
         f'viewBox="0 0 {width + _LEFT:.0f} {height}" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">'
@@ -57,6 +57,16 @@ def _draw(root: Outline, title: str) -> tuple[list[str], float]:
         corner = f"M{x + 6} {y + 6}"
         waiting += [(child, child.shown_label, depth + 1, corner) for child in reversed(node.children)]
     return rows, width
+
+
+def _draw_legend(y: int, rows: list[str]) -> float:
+    """Draw the legend; returns where it ends."""
+    right: float = _LEFT
+    rows.append(f'<path class="edge" d="M{_LEFT} {y - _ROW + 2} H{_LEFT + 200}"/>')
+    for kind, text in LEGEND.items():
+        rows.append(_sign(kind, right, y) + f'<text class="mark" x="{right + 14:.0f}" y="{y}">{text}</text>')
+        right += 14 + len(text) * _CHARACTER + 14
+    return right
 
 
 def _draw_marks(node: Outline, right: float, y: int, rows: list[str]) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.explain.pictures.legend import SIGNS
 from streams.outline import Outline, marks
 
-SIGNS = {"object": "■", "place": "▲", "subscription": "●", "retained": "◆", "hidden": "…"}
 _COLOURS = {"object": "35", "place": "34", "subscription": "32", "retained": "33", "hidden": "2"}
 _MARKS_SHOWN = 4
 _MARKS_COLUMN = 36

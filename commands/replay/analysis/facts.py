@@ -26,6 +26,7 @@ from commands.replay.analysis.tables import (
     MINUTES,
     QMGRS,
     REASONS,
+    SECONDS,
     STREAMS,
     SUBSCRIPTIONS,
     TOPICS,
@@ -108,8 +109,10 @@ def _traffic(seen: _Seen) -> Iterator[Fact]:
     of_program = (1, size, *kinds, int(not any(kinds)), deliveries, error)
     yield Fact(APPLICATIONS.name, (seen.qmgr, seen.application, seen.user), of_program, arrival.seq, at)
     if at is not None:
-        minute = at.replace(second=0, microsecond=0)
-        yield Fact(MINUTES.name, (minute,), (1, publications, deliveries, error), arrival.seq, at)
+        second = at.replace(microsecond=0)
+        of_moment = (1, publications, deliveries, error)
+        yield Fact(MINUTES.name, (second.replace(second=0),), of_moment, arrival.seq, at)
+        yield Fact(SECONDS.name, (second,), of_moment, arrival.seq, at)
 
 
 def _topics(seen: _Seen) -> Iterator[Fact]:

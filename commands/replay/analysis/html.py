@@ -1,98 +1,162 @@
-"""The report as one HTML page."""
+"""The report as one HTML page: what is wrong first, then traffic."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
-from commands.replay.analysis.tables import Row
-from commands.replay.analysis.text import HEADS, shown_columns
-from commands.replay.page import (
-    MOST_BARS,
-    Share,
-    Stretch,
-    bars,
-    cell_text,
+from commands.pages import (
+    Cell,
+    Column,
+    ColumnKind,
+    Figure,
+    Section,
+    Series,
+    Severity,
     document,
-    folded,
-    key,
-    section,
     table,
     timeline,
 )
+from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked
+from commands.replay.analysis.report import Section as ReportSection
+from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
+from commands.replay.analysis.text import HEADS, shown_columns
+from commands.replay.cells import cell_text
 
-_SHARES: Final = {
-    "messages": "#2f7ed8",
-    "publications": "#2f7ed8",
-    "deliveries": "#4d9a6a",
-    "errors": "#c23531",
-    "extra": "#e6a23c",
-    "retained": "#7d5fb2",
-    "count": "#c23531",
+_SERIES: Final = {
+    "messages": Series("messages", "blue"),
+    "publications": Series("publications", "blue"),
+    "deliveries": Series("deliveries", "green"),
+    "errors": Series("errors", "red"),
+    "extra": Series("messages beyond the first", "amber"),
+    "retained": Series("retained", "violet"),
+    "count": Series("commands", "red"),
 }
-_OVER_TIME: Final = ("publications", "deliveries", "errors")
+_OVER_TIME: Final = ("errors", "publications", "deliveries")
+
+_WRONG: Final[Mapping[str, tuple[Severity, str]]] = {
+    REASONS.name: (Severity.BAD, "Commands that were refused, or that were done in part, by reason code."),
+    ERRORS.name: (Severity.BAD, "The same, by the program and the user that sent them."),
+    NEVER_MATCHED.name: (
+        Severity.WARNING,
+        "These subscriptions received no publication. Compare the topic with those in Traffic by topic.",
+    ),
+    NEVER_SUBSCRIBED.name: (
+        Severity.WARNING,
+        "Publications on these topics reached no subscriber. Subscriptions that were made before the capture began are "
+        "known only if the setup defines them.",
+    ),
+    DUPLICATES.name: (
+        Severity.WARNING,
+        "Several subscriptions of one subscriber match a topic, and each receives a message of its own.",
+    ),
+    UNREAD.name: (Severity.WARNING, "No new subscriber and no ReqUpdate command received these retained publications."),
+}
+"""The sections that show what is wrong, in the order of the page."""
+
+_HEADS: Final[Mapping[str, str]] = {
+    **HEADS,
+    "qmgr": "queue manager",
+    "sub_name": "subscription name",
+    "sub_point": "subscription point",
+    "first_seq": "first message",
+    "first_time": "from",
+    "last_time": "last published",
+    "extra": "messages beyond the first",
+    "read": "times read",
+    "dead_letters": "dead letters",
+    "why": "example",
+}
+_MORE_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    REASONS.name: ("why",),
+    ERRORS.name: ("why",),
+    NEVER_MATCHED.name: ("stream", "sub_point", "filter"),
+}
+_CODE: Final = {"topic", "queue", "subscriber", "subscriptions", "filter"}
+_VARIES: Final[Mapping[str, tuple[str, ...]]] = {NEVER_MATCHED.name: ("subscriber", "sub_name", "first_seq")}
+_REST: Final = "The directory written with --output has every row."
 
 
 def page(report: AnalysisReport, source: str) -> str:
     """The page. source: what was analysed, for its head."""
-    several = len(report.section("qmgrs").rows) > 1
-    when = ""
+    when = "The messages have no time."
     if report.first_time is not None:
-        when = f", {cell_text(report.first_time)} to {cell_text(report.last_time)} UTC"
-    version = report.semantics.removeprefix("v")
-    return document(
-        f"Analysis of {source}",
-        f"What is in {source}",
-        (
-            f'<p class="sum">{report.messages:,} messages{when}, replayed under version {version}.</p>',
-            section("Over time", _timeline(report)),
-            *(section(asked.title, _section(asked, report.section(asked.of.name), several)) for asked in SECTIONS),
-        ),
-    )
+        when = f"Messages from {cell_text(report.first_time)} to {cell_text(report.last_time)} UTC"
+    by_name = {asked.of.name: asked for asked in SECTIONS}
+    names = [*_WRONG, *(name for name in by_name if name not in _WRONG)]
+    several = len(report.section("qmgrs").rows) > 1
+    sections = [_section(by_name[name], report.section(name), several) for name in names]
+    over_time = _timeline(report)
+    if over_time:
+        sections.insert(len(_WRONG), Section("Over time", over_time))
+    lead = [f"{when}, replayed under version {report.semantics.removeprefix('v')}."] if report.messages else []
+    return document(f"What is in {source}", lead, list(_figures(report)), sections)
+
+
+def _figures(report: AnalysisReport) -> Iterator[Figure]:
+    qmgrs = report.section("qmgrs").rows
+    counts = {name: sum(_number(row[name]) for row in qmgrs) for name in ("publications", "deliveries", "errors")}
+    titles = {asked.of.name: asked.title for asked in SECTIONS}
+    error = Severity.BAD if counts["errors"] else Severity.GOOD
+    yield Figure(f"{counts['errors']:,}", "commands in error", error, titles[REASONS.name])
+    for name, label in (
+        (NEVER_MATCHED.name, "subscriptions never matched"),
+        (NEVER_SUBSCRIBED.name, "topics never subscribed"),
+        (DUPLICATES.name, "subscribers with duplicates"),
+        (UNREAD.name, "retained, never read"),
+    ):
+        count = report.section(name).count
+        yield Figure(f"{count:,}", label, Severity.WARNING if count else Severity.GOOD, titles[name])
+    yield Figure(f"{report.messages:,}", "messages", section=titles["qmgrs"])
+    yield Figure(f"{counts['publications']:,}", "publications", section=titles["topics"])
+    yield Figure(f"{counts['deliveries']:,}", "deliveries", section=titles["streams"])
 
 
 def _timeline(report: AnalysisReport) -> str:
-    periods = report.timeline
-    if not periods:
-        return ""
-    first = periods[0].start
-    stretches = [
-        Stretch(
-            round((period.start - first).total_seconds() / 60 / report.period_minutes),
-            period.start,
-            [Share(getattr(period, name), name, _SHARES[name]) for name in _OVER_TIME],
-        )
-        for period in periods
-    ]
-    return key((_SHARES[name], name) for name in _OVER_TIME) + timeline(stretches, report.period_minutes)
+    periods = {period.start: [getattr(period, name) for name in _OVER_TIME] for period in report.timeline}
+    return timeline([_SERIES[name] for name in _OVER_TIME], periods, report.period_s)
 
 
-def _section(asked: Asked, section: Section, several: bool) -> str:
+def _section(asked: Asked, section: ReportSection, several: bool) -> Section:
+    name = asked.of.name
+    severity, about = _WRONG.get(name, (Severity.NEUTRAL, ""))
     if not section.rows:
-        return f'<p class="none">{asked.nothing}</p>'
+        return Section(asked.title, f'<p class="none">{asked.nothing.capitalize()}.</p>', "0")
+    wanted = _columns(asked, several)
+    names = [column for column in wanted if any(row[column] not in (None, "") for row in section.rows)]
+    columns = [_column(asked, column) for column in names]
+    rows: list[list[Cell]] = [[_cell(asked, column, row[column]) for column in names] for row in section.rows]
+    varies = [_HEADS.get(column, column) for column in _VARIES.get(name, ())]
+    content = table(columns, rows, varies=varies, count=section.count, rest=_REST)
+    return Section(asked.title, content, f"{section.count:,}", severity, about)
+
+
+def _columns(asked: Asked, several: bool) -> tuple[str, ...]:
+    """The columns of a report and some more, which stand beside the bars where there are bars."""
     names = shown_columns(asked, several)
-    numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
-    heads = [HEADS.get(name, name) for name in names]
-    rows = table(
-        heads, ([cell_text(row[name], name) for name in names] for row in section.rows), numeric, section.count
-    )
-    drawn = ""
-    if asked.bar:
-        share = _SHARES[asked.bar]
-        shown = [(_label(asked, row, several), _number(row, asked.bar)) for row in section.rows]
-        drawn = bars([(label, [Share(number, asked.bar, share)]) for label, number in shown])
-    if not drawn and len(section.rows) <= MOST_BARS:
-        return rows
-    return drawn + folded(f"Table: {len(section.rows):,} of {section.count:,}", rows)
+    place = names.index(asked.bar) + 1 if asked.bar else len(names)
+    return (*names[:place], *_MORE_COLUMNS.get(asked.of.name, ()), *names[place:])
 
 
-def _label(asked: Asked, row: Row, several: bool) -> str:
-    """What a bar is for, with the queue manager where there are several."""
-    names = ("qmgr", *asked.label) if "qmgr" in asked.table.keys and (several or not asked.label) else asked.label
-    return " ".join(cell_text(row[name], name) for name in names).strip() or "no name"
+def _column(asked: Asked, name: str) -> Column:
+    head = _HEADS.get(name, name)
+    if name == asked.bar:
+        return Column(head, ColumnKind.BARS, (_SERIES[name],))
+    if name == "completion":
+        return Column(head, ColumnKind.SEVERITY)
+    if name != "reason" and asked.table.columns[name] is int:
+        return Column(head, ColumnKind.NUMBER if name != "first_seq" else ColumnKind.TEXT)
+    return Column(head, ColumnKind.CODE if name in _CODE else ColumnKind.TEXT)
 
 
-def _number(row: Row, name: str) -> int:
-    value = row[name]
+def _cell(asked: Asked, name: str, value: object) -> Cell:
+    if name == asked.bar:
+        return (_number(value),)
+    if isinstance(value, int) and name not in ("reason", "first_seq"):
+        return value
+    return cell_text(value, name)  # type: ignore[arg-type]
+
+
+def _number(value: object) -> int:
     assert isinstance(value, int)
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -18,16 +18,16 @@ from commands.replay.analysis.tables import (
     NEVER_SUBSCRIBED,
     QMGRS,
     REASONS,
+    SECONDS,
     STREAMS,
     TOPICS,
     UNREAD,
     Row,
     Table,
     TableView,
+    seconds_are_kept,
 )
-
-_MOST_PERIODS: Final = 60
-_MINUTE: Final = timedelta(minutes=1)
+from commands.replay.periods import PeriodCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,10 @@ class AnalysisPeriod(BaseModel):
 
 
 class AnalysisReport(BaseModel):
-    """What is in a capture. semantics: under which it was replayed. timeline: at most sixty periods of equal length."""
+    """What is in a capture. semantics: under which it was replayed.
+
+    timeline: periods of *period_s* seconds (``commands.replay.periods``); those without a message are left out.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -168,7 +171,7 @@ class AnalysisReport(BaseModel):
     last_time: datetime | None
     sections: tuple[Section, ...]
     timeline: tuple[AnalysisPeriod, ...]
-    period_minutes: int
+    period_s: int
 
     def section(self, name: str) -> Section:
         """The section of that name. Raises KeyError."""
@@ -191,7 +194,7 @@ def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
     qmgrs = look(QMGRS, None)[1]
     times = [row[name] for row in qmgrs for name in ("first_time", "last_time")]
     known = [time for time in times if isinstance(time, datetime)]
-    length, timeline = _timeline(look(MINUTES, None)[1])
+    length, timeline = _timeline(look)
     return AnalysisReport(
         semantics=semantics,
         messages=sum(_number(row, "messages") for row in qmgrs),
@@ -199,24 +202,22 @@ def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
         last_time=max(known, default=None),
         sections=tuple(sections),
         timeline=timeline,
-        period_minutes=length,
+        period_s=length,
     )
 
 
-def _timeline(minutes: Sequence[Row]) -> tuple[int, tuple[AnalysisPeriod, ...]]:
-    moments = [moment for row in minutes if isinstance(moment := row["minute"], datetime)]
-    if not moments:
-        return 1, ()
-    first = min(moments)
-    length = (max(moments) - first) // _MINUTE // _MOST_PERIODS + 1
-    sums: dict[int, list[int]] = {}
-    for moment, row in zip(moments, minutes, strict=True):
-        so_far = sums.setdefault((moment - first) // _MINUTE // length, [0] * len(MINUTES.sums))
-        for at, name in enumerate(MINUTES.sums):
-            so_far[at] += _number(row, name)
-    return length, tuple(
-        AnalysisPeriod(start=first + number * length * _MINUTE, **dict(zip(MINUTES.sums, so_far, strict=True)))
-        for number, so_far in sorted(sums.items())
+def _timeline(look: Look) -> tuple[int, tuple[AnalysisPeriod, ...]]:
+    rows = look(MINUTES, None)[1]
+    moments = [moment for row in rows if isinstance(moment := row["minute"], datetime)]
+    if moments and seconds_are_kept(min(moments), max(moments)):
+        rows = look(SECONDS, None)[1]
+        moments = [moment for row in rows if isinstance(moment := row["second"], datetime)]
+    counts = PeriodCounts(len(MINUTES.sums))
+    for moment, row in zip(moments, rows, strict=True):
+        counts.add(moment, [_number(row, name) for name in MINUTES.sums])
+    return counts.length_s, tuple(
+        AnalysisPeriod(start=start, **dict(zip(MINUTES.sums, sums, strict=True)))
+        for start, sums in counts.periods().items()
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 Value = str | int | datetime | None
@@ -124,7 +124,21 @@ MINUTES: Final = Table(
 )
 """Traffic by the minute; without messages that have no time, nor one before them."""
 
+SECONDS: Final = Table("seconds", {"second": datetime}, MINUTES.sums, ())
+"""The same by the second, for captures so short that ``seconds_are_kept``."""
+
+_MOST_SECONDS: Final = timedelta(minutes=90)
+
 TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES, REASONS, ERRORS, MINUTES)
+"""What an analysis gives."""
+
+COUNTED: Final = (*TABLES, SECONDS)
+"""What is counted for it."""
+
+
+def seconds_are_kept(first: datetime, last: datetime) -> bool:
+    """Whether messages from *first* to *last* are counted by the second. A longer capture is counted by the minute."""
+    return last - first < _MOST_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +204,17 @@ class TableCounts:
     """Facts, put together by table and key."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, dict[tuple[Value, ...], _Counted]] = {table.name: {} for table in TABLES}
+        self._tables: dict[str, dict[tuple[Value, ...], _Counted]] = {table.name: {} for table in COUNTED}
+        self._first: datetime | None = None
+        self._last: datetime | None = None
         self.size = 0
         """How many rows there are."""
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Count *facts*."""
         for fact in facts:
+            if fact.table == SECONDS.name and not self._keeps_seconds(fact.at):
+                continue
             rows = self._tables[fact.table]
             counted = rows.get(fact.key)
             if counted is None:
@@ -204,6 +222,18 @@ class TableCounts:
                 self.size += 1
             else:
                 counted.add(fact)
+
+    def _keeps_seconds(self, at: datetime | None) -> bool:
+        """Whether seconds are still kept with a message at *at*. They are dropped once the capture is too long."""
+        if at is None:
+            return False
+        self._first = at if self._first is None else min(self._first, at)
+        self._last = at if self._last is None else max(self._last, at)
+        if seconds_are_kept(self._first, self._last):
+            return True
+        self.size -= len(self._tables[SECONDS.name])
+        self._tables[SECONDS.name] = {}
+        return False
 
     def values(self, table: Table) -> Iterator[tuple[Value, ...]]:
         """The rows of *table* as tuples of its columns, in no order."""

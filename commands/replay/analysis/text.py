@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
-from commands.replay.page import cell_text, cut
+from commands.replay.cells import cell_text, cut
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100

@@ -2,151 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from commands.replay.differences.model import FINDING, Change
+from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table, timeline
+from commands.pages.text import escaped
+from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
-from commands.replay.differences.text import WORDS, changed, counted, example_text, missing_first, noticed
-from commands.replay.page import Share, Stretch, bars, document, folded, key, section, timeline
+from commands.replay.differences.text import changed, counted, example_text, missing_first
 
-_COLOURS: Final = {
-    Change.GAINED: "#2f7ed8",
-    Change.LOST: "#c23531",
-    Change.SPLIT: "#e6a23c",
-    Change.CONTENT: "#7d5fb2",
-    Change.ANSWER: "#4d9a6a",
+_SERIES: Final = {
+    Change.LOST: Series("lost: version 6 alone delivers", "red"),
+    Change.GAINED: Series("gained: version 7 alone delivers", "blue"),
+    Change.SPLIT: Series("split: one message in version 6, several in version 7", "amber"),
+    Change.CONTENT: Series("different content", "violet"),
+    Change.ANSWER: Series("different answer", "green"),
 }
-_KEY: Final = {
-    Change.GAINED: "publication that version 7 alone delivers",
-    Change.LOST: "that version 6 alone delivers",
-    Change.SPLIT: "one message in version 6, several in 7",
-    Change.CONTENT: "different content",
-    Change.ANSWER: "another answer",
-}
-_MOST_ROWS: Final = 500
-_STYLE: Final = ".finding h3 { color: #c23531; } .versions { color: #555; }"
+"""The worst first."""
+
+_RULES: Final = "The rules, with examples"
+_FINDINGS: Final = "Findings: differences that no rule explains"
+_SUBSCRIBERS: Final = "Subscribers that would notice"
+_REST: Final = "The file written with --output has every difference."
 
 
 def page(report: DifferenceReport, source: str) -> str:
     """The page. source: what was replayed, for its head."""
-    explained = report.differences - report.findings
-    parts = (
-        f'<p class="sum">{counted(report.messages, "message")}; {report.differing:,} lead to something else in version '
-        f"7. {counted(report.differences, 'difference')} for {counted(len(report.subscribers), 'queue')}: "
-        f"{explained:,} explained by rules, <strong>{report.findings:,} not</strong>.</p>",
-        f'<p class="sum">{noticed(report)}.</p>' if report.differences else "",
-        section("Against what was captured on subscriber queues", _deliveries(report)),
-        section("By rule", key((_COLOURS[change], _KEY[change]) for change in Change) + _bars(report.rules)),
-        section("The rules, with examples", "".join(map(_rule, report.rules))),
-        section("Who would notice", _bars(report.subscribers) + _table("Queue", report.subscribers)),
-        section("On which topics", _bars(report.topics) + _table("Topic", report.topics)),
-        section("Over time", _timeline(report)),
-        section("To be thought about, though no put differs", _signs(report)),
-    )
-    title = "Version 6 and version 7"
-    return document(title, f"What version 7 does differently with {source}", parts, style=_STYLE)
-
-
-def _shares(changes: Mapping[Change, int]) -> list[Share]:
-    return [Share(changes.get(change, 0), WORDS[change], _COLOURS[change]) for change in Change]
-
-
-def _bars(lines: Sequence[ReportLine]) -> str:
-    return bars(
-        [
-            (f"{line.name} {line.title}" if isinstance(line, RuleLine) else line.name, _shares(line.changes))
-            for line in lines
-        ]
-    )
-
-
-def _timeline(report: DifferenceReport) -> str:
-    if not report.timeline:
-        return ""
-    first = report.timeline[0].start
-    stretches = [
-        Stretch(
-            round((period.start - first).total_seconds() / 60 / report.period_minutes),
-            period.start,
-            _shares(period.changes),
-        )
-        for period in report.timeline
+    findings = [line for line in report.rules if line.name == FINDING]
+    rules = sorted((line for line in report.rules if line.name != FINDING), key=_worst_first)
+    sections = [
+        _findings(findings),
+        Section(_SUBSCRIBERS, _places("queue", report.subscribers), f"{len(report.subscribers):,}"),
+        _deliveries(report),
+        Section("By rule", _by_rule([*findings, *rules]), f"{len(report.rules):,}"),
+        Section(_RULES, "".join(map(_rule, rules)), f"{len(rules):,}"),
+        Section("By topic", _places("topic", report.topics), f"{len(report.topics):,}"),
+        Section("Over time", _timeline(report)),
+        _signs(report),
     ]
-    return timeline(stretches, report.period_minutes)
+    lead = [
+        f"{counted(report.messages, 'message')} replayed under version 6 and version 7. "
+        f"{report.differing:,} of them give a different result in version 7."
+    ]
+    heading = f"What version 7 does differently with {source}"
+    return document(heading, lead, list(_figures(report)), [each for each in sections if each.content])
 
 
-def _table(head: str, lines: Sequence[ReportLine]) -> str:
+def _figures(report: DifferenceReport) -> Iterator[Figure]:
+    severity = Severity.BAD if report.findings else Severity.GOOD
+    yield Figure(f"{report.findings:,}", "differences without a rule", severity, _FINDINGS)
+    for label, changes, bad in (
+        ("queues miss publications", (Change.LOST,), Severity.BAD),
+        ("queues get more", (Change.GAINED, Change.SPLIT), Severity.WARNING),
+        ("queues get different content or answers", (Change.CONTENT, Change.ANSWER), Severity.WARNING),
+    ):
+        count = sum(any(change in line.changes for change in changes) for line in report.subscribers)
+        yield Figure(f"{count:,}", label, bad if count else Severity.GOOD, _SUBSCRIBERS)
+    explained = report.differences - report.findings
+    yield Figure(f"{explained:,}", "differences explained by rules", section=_RULES)
+    yield Figure(f"{report.messages:,}", "messages")
+
+
+def _worst_first(line: ReportLine) -> tuple[int, int, str]:
+    return -line.changes.get(Change.LOST, 0), -line.total, line.name
+
+
+def _findings(lines: Sequence[RuleLine]) -> Section:
+    count = f"{sum(line.total for line in lines):,}"
+    return Section(
+        _FINDINGS,
+        "".join(map(_rule, lines)),
+        count,
+        Severity.BAD,
+        "Look at each of these: the known differences between the versions do not explain them.",
+    )
+
+
+def _bars(changes: Mapping[Change, int]) -> tuple[int, ...]:
+    return tuple(changes.get(change, 0) for change in _SERIES)
+
+
+def _bar_column(lines: Sequence[ReportLine]) -> tuple[Column, tuple[Change, ...]]:
+    """A column of bars, with the changes that occur."""
+    met = tuple(change for change in _SERIES if any(line.changes.get(change) for line in lines))
+    series = tuple(Series(change.value, _SERIES[change].colour) for change in met)
+    return Column("differences", ColumnKind.BARS, series), met
+
+
+def _by_rule(lines: Sequence[RuleLine]) -> str:
     if not lines:
         return ""
-    examples = any(line.first is not None for line in lines)
-    rows = "".join(
-        f'<tr><td><code>{escape(line.name)}</code></td><td class="n">{line.total:,}</td>'
-        f"<td>{changed(line.changes)}</td><td>{' '.join(sorted(line.rules))}</td>"
-        + (f"<td>{escape(example_text(line.first))}</td>" if line.first is not None else "")
-        + "</tr>"
-        for line in lines[:_MOST_ROWS]
-    )
-    more = f"<p>and {len(lines) - _MOST_ROWS:,} more</p>" if len(lines) > _MOST_ROWS else ""
-    heads = f'<tr><th>{head}</th><th class="n">differences</th><th></th><th>rules</th>'
-    heads += "<th>the first of them</th></tr>" if examples else "</tr>"
-    shown = "all of them" if len(lines) <= _MOST_ROWS else f"the first {_MOST_ROWS:,}"
-    return folded(f"Table: {shown}, with counts", f"<table>{heads}{rows}</table>{more}")
+    bars, met = _bar_column(lines)
+    columns = [Column("rule"), Column("what differs"), bars, Column("what to do")]
+    rows: list[list[Cell]] = [
+        [line.name, line.title, tuple(line.changes.get(change, 0) for change in met), line.advice] for line in lines
+    ]
+    return table(columns, rows)
+
+
+def _places(head: str, lines: Sequence[ReportLine]) -> str:
+    """Differences by subscriber or by topic. Folded: those with the same rules and the same numbers."""
+    if not lines:
+        return ""
+    bars, met = _bar_column(lines)
+    columns = [Column(head, ColumnKind.CODE), bars, Column("rules")]
+    has_first = any(line.first is not None for line in lines)
+    if has_first:
+        columns.append(Column("first difference"))
+    rows: list[list[Cell]] = []
+    for line in sorted(lines, key=_worst_first):
+        numbers = tuple(line.changes.get(change, 0) for change in met)
+        row: list[Cell] = [line.name, numbers, " ".join(sorted(line.rules))]
+        if has_first:
+            row.append(example_text(line.first) if line.first is not None else "")
+        rows.append(row)
+    return table(columns, rows, varies=(head, "first difference"), rest=_REST)
 
 
 def _rule(line: RuleLine) -> str:
-    name = "Findings" if line.name == FINDING else line.name
-    versions = f"version 6: {escape(line.old)}; version 7: {escape(line.new)}" if line.old else ""
-    advice = f"<br>what to do: {escape(line.advice)}" if line.advice else ""
-    examples = "".join(f"<li>{escape(example_text(example))}</li>" for example in line.examples)
-    kind = ' class="finding"' if line.name == FINDING else ""
+    is_finding = line.name == FINDING
+    title = escaped(line.title) if is_finding else f"{escaped(line.name)}: {escaped(line.title)}"
+    examples = "".join(f"<li>{_example(example)}</li>" for example in line.examples)
     return (
-        f"<div{kind}><h3>{name}: {escape(line.title)} ({changed(line.changes)})</h3>"
-        f'<div class="versions">{versions}{advice}</div><ul>{examples}</ul></div>'
+        f'<div class="rule{" bad" if is_finding else ""}"><h3>{title} '
+        f'<span class="count">{changed(line.changes)}</span></h3>'
+        + (f"<p><b>Version 6:</b> {escaped(line.old)}. <b>Version 7:</b> {escaped(line.new)}.</p>" if line.old else "")
+        + (f"<p><b>What to do:</b> {escaped(line.advice)}</p>" if line.advice else "")
+        + f"<ul>{examples}</ul></div>"
     )
 
 
-def _signs(report: DifferenceReport) -> str:
-    return _list(
-        f"{sign.name}, {escape(sign.title)}: {counted(sign.count, 'command')}, the first is message {sign.first_seq}; "
-        f"{escape(sign.advice)}"
-        for sign in report.signs
+def _example(example: PutDifference) -> str:
+    """The example, and its queue as a button that searches for it."""
+    queue = f'<button class="find" title="Search for this queue">{escaped(example.queue)}</button>'
+    return f"{escaped(example_text(example))} {queue}"
+
+
+def _timeline(report: DifferenceReport) -> str:
+    periods = {period.start: _bars(period.changes) for period in report.timeline}
+    return timeline(list(_SERIES.values()), periods, report.period_s)
+
+
+def _signs(report: DifferenceReport) -> Section:
+    columns = [
+        Column("rule"),
+        Column("what differs"),
+        Column("commands", ColumnKind.NUMBER),
+        Column("first message", ColumnKind.NUMBER),
+        Column("what to do"),
+    ]
+    rows: list[list[Cell]] = [[s.name, s.title, s.count, s.first_seq, s.advice] for s in report.signs]
+    return Section(
+        "Signs: nothing differs here, but check",
+        table(columns, rows) if rows else "",
+        f"{len(rows):,}",
+        about="These commands use something that a replay cannot decide. No put differs in this capture.",
     )
 
 
-def _deliveries(report: DifferenceReport) -> str:
-    if not report.deliveries:
-        return ""
+def _deliveries(report: DifferenceReport) -> Section:
     lines = sorted(report.deliveries, key=missing_first)
-    captured, in_old, in_new = (sum(counts) for counts in zip(*map(_met, lines), strict=True))
+    captured, in_old, in_new = (sum(counts) for counts in zip((0, 0, 0), *map(_met, lines), strict=True))
     same = sum(line.as_captured for line in lines)
-    text = (
-        f"<p>{counted(captured, 'publication')} captured on {counted(len(lines), 'queue')}. Version 6 puts {in_old:,} "
-        f"of them, version 7 {in_new:,}; on {counted(same, 'queue')} version 7 puts what was captured, no more and no "
-        "less. Where version 6 does not put what was captured, the capture or the setup is not complete, and the rest "
-        "of this page is to be read with that in mind.</p>"
-    )
     several = len({line.qmgr for line in lines}) > 1
-    rows = "".join(
-        f"<tr><td><code>{escape(f'{d.queue} on {d.qmgr}' if several else d.queue)}</code></td>"
-        + "".join(
-            f'<td class="n">{n:,}</td>'
-            for n in (d.captured, d.old, d.new, d.missing_in_old, d.only_in_old, d.missing_in_new, d.only_in_new)
-        )
-        + "</tr>"
-        for d in lines[:_MOST_ROWS]
-    )
     heads = ("captured", "version 6", "version 7", "missing in 6", "more in 6", "missing in 7", "more in 7")
-    head = "<tr><th>Queue</th>" + "".join(f'<th class="n">{name}</th>' for name in heads) + "</tr>"
-    return text + folded("Table: queue by queue", f"<table>{head}{rows}</table>")
+    columns = [Column("queue", ColumnKind.CODE), *(Column(head, ColumnKind.NUMBER) for head in heads)]
+    rows: list[list[Cell]] = [
+        [
+            f"{d.queue} on {d.qmgr}" if several else d.queue,
+            *(d.captured, d.old, d.new, d.missing_in_old, d.only_in_old, d.missing_in_new, d.only_in_new),
+        ]
+        for d in lines
+    ]
+    return Section(
+        "Compared with what was captured on subscriber queues",
+        table(columns, rows, varies=("queue",)) if rows else "",
+        f"{len(lines):,}",
+        Severity.WARNING if same < len(lines) else Severity.NEUTRAL,
+        f"{counted(captured, 'publication')} captured on {counted(len(lines), 'queue')}. Version 6 puts {in_old:,} of "
+        f"them, version 7 {in_new:,}. On {counted(same, 'queue')} version 7 puts exactly what was captured. If "
+        "version 6 does not put what was captured, the capture or the setup is incomplete; read the rest of this page "
+        "with that in mind.",
+    )
 
 
 def _met(line: DeliveryLine) -> tuple[int, int, int]:
     """Captured, and of them put by version 6, by version 7."""
     return line.captured, line.captured - line.missing_in_old, line.captured - line.missing_in_new
-
-
-def _list(items: Iterable[str]) -> str:
-    found = "".join(f"<li>{item}</li>" for item in items)
-    return f"<ul>{found}</ul>" if found else ""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.rules import RULES
+from commands.replay.periods import PeriodCounts
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXAMPLES: Final = 3
-_MOST_PERIODS: Final = 60
+_CHANGES: Final = tuple(Change)
 _MOST_PLACES: Final = 1_000_000
 _ON: Final = " on "
 
@@ -93,7 +93,8 @@ class DifferenceReport(BaseModel):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
     subscribers, topics: those with differences, most first. deliveries: compared with what was captured on subscriber
-    queues, if anything was. timeline: at most sixty periods of equal length; those without a difference left out.
+    queues, if anything was. timeline: periods of equal length, as ``commands.replay.periods`` chooses it; those
+    without a difference are left out.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -107,7 +108,7 @@ class DifferenceReport(BaseModel):
     topics: tuple[ReportLine, ...]
     signs: tuple[SignLine, ...]
     timeline: tuple[DifferencePeriod, ...] = ()
-    period_minutes: int = 1
+    period_s: int = 1
     deliveries: tuple[DeliveryLine, ...] = ()
 
 
@@ -120,7 +121,7 @@ class DifferenceTally:
         self._examples: dict[tuple[str, Change], list[PutDifference]] = {}
         self._first: dict[str, PutDifference] = {}
         self._signs: dict[str, tuple[int, int]] = {}
-        self._minutes: dict[int, Counter[Change]] = {}
+        self._periods = PeriodCounts(len(_CHANGES))
 
     def message(self, differences: Iterable[PutDifference]) -> None:
         """One message, and what differs in what it leads to."""
@@ -150,8 +151,7 @@ class DifferenceTally:
             earliest = self._first.get(subscriber)
             if earliest is None or _place(difference) < _place(earliest):
                 self._first[subscriber] = difference
-        for minute, changes in other._minutes.items():
-            self._minutes.setdefault(minute, Counter()).update(changes)
+        self._periods.merge(other._periods)
         for rule, (count, first) in other._signs.items():
             before, earlier = self._signs.get(rule, (0, first))
             self._signs[rule] = (before + count, min(first, earlier))
@@ -174,23 +174,14 @@ class DifferenceTally:
                 for rule, (count, first) in sorted(self._signs.items())
             ),
             timeline=self._timeline(),
-            period_minutes=self._period(),
+            period_s=self._periods.length_s,
             deliveries=tuple(deliveries),
         )
 
-    def _period(self) -> int:
-        """Minutes in a period: whole ones, for sixty periods at most."""
-        return (max(self._minutes) - min(self._minutes)) // _MOST_PERIODS + 1 if self._minutes else 1
-
     def _timeline(self) -> tuple[DifferencePeriod, ...]:
-        length = self._period()
-        first = min(self._minutes, default=0)
-        periods: dict[int, Counter[Change]] = {}
-        for minute, changes in self._minutes.items():
-            periods.setdefault((minute - first) // length, Counter()).update(changes)
         return tuple(
-            DifferencePeriod(start=_EPOCH + timedelta(minutes=first + number * length), changes=dict(changes))
-            for number, changes in sorted(periods.items())
+            DifferencePeriod(start=start, changes={change: n for change, n in zip(_CHANGES, sums, strict=True) if n})
+            for start, sums in self._periods.periods().items()
         )
 
     def _take(self, difference: PutDifference) -> None:
@@ -201,8 +192,7 @@ class DifferenceTally:
         self._by["subscriber"].setdefault(subscriber, Counter())[what] += 1
         self._first.setdefault(subscriber, difference)
         if difference.time is not None:
-            minute = int((difference.time - _EPOCH).total_seconds() // 60)
-            self._minutes.setdefault(minute, Counter())[difference.change] += 1
+            self._periods.add(difference.time, [int(change is difference.change) for change in _CHANGES])
         topics = self._by["topic"]
         if difference.topic is not None and (difference.topic in topics or len(topics) < _MOST_PLACES):
             topics.setdefault(difference.topic, Counter())[what] += 1

@@ -23,7 +23,7 @@ from commands.broker.core import Arrival
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import AnalysisReport, report_of
-from commands.replay.analysis.tables import TABLES, VIEWS, Row, Table, TableCounts, TableView
+from commands.replay.analysis.tables import COUNTED, TABLES, VIEWS, Row, Table, TableCounts, TableView
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
@@ -31,7 +31,7 @@ from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
-_BY_NAME: Final[dict[str, Table | TableView]] = {of.name: of for of in (*TABLES, *VIEWS)}
+_BY_NAME: Final[dict[str, Table | TableView]] = {of.name: of for of in (*COUNTED, *VIEWS)}
 _MOST_ROWS: Final = 50_000
 
 
@@ -40,8 +40,8 @@ def schema_of(table: Table) -> StructType:
     return StructType([StructField(name, _TYPES[kind]) for name, kind in table.columns.items()])
 
 
-_KEPT: Final = StructType([StructField(table.name, schema_of(table)) for table in TABLES])
-_ARROW: Final = {table.name: pa.struct(list(arrow_table_schema(table))) for table in TABLES}
+_KEPT: Final = StructType([StructField(table.name, schema_of(table)) for table in COUNTED])
+_ARROW: Final = {table.name: pa.struct(list(arrow_table_schema(table))) for table in COUNTED}
 _ARROW_KEPT: Final = pa.schema(list(_ARROW.items()))
 
 
@@ -109,7 +109,7 @@ class _CountKeeper:
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was counted since the last time."""
         counts, self._counts = self._counts, TableCounts()
-        for table in TABLES:
+        for table in COUNTED:
             rows = [dict(zip(table.columns, values, strict=True)) for values in counts.values(table)]
             if rows:
                 arrays = [
@@ -151,8 +151,8 @@ def analyse(
 
         report = report_of(look, semantics, most)
         if output is not None and tables is not None:
-            for name in _BY_NAME:
-                found.table(name).write.parquet(str(tables / f"{name}.parquet"))
+            for of in (*TABLES, *VIEWS):
+                found.table(of.name).write.parquet(str(tables / f"{of.name}.parquet"))
             put_in_place(tables, output)
         return report, capture
     finally:

@@ -15,6 +15,7 @@ from streams.outline import outline
 from streams.subscriptions import Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject, Wildcard
 from streams.topic_prefixes import TopicPrefix
+from tests.html_pages import check_page
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SPORT = TopicObject("SPORT", "Sport", wildcard=Wildcard.BLOCK)
@@ -82,6 +83,13 @@ def test_svg_is_well_formed_and_names_every_subscriber() -> None:
     assert {"QM<1>", "EVENTS to RESULTS", "BOARD", "Q<1>", 'a<b>&"c"/#', "retained"} <= set(texts)
 
 
+def test_svg_has_a_legend() -> None:
+    picture = ET.fromstring(svg(outline([SPORT], RESULTS, RETAINED), "QM1"))
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[-4:] == ["topic object", "stream or subscription point", "subscription", "retained publication"]
+    assert float(picture.attrib["height"]) > max(float(e.attrib["y"]) for e in picture.iter() if "y" in e.attrib)
+
+
 def test_control_characters_do_not_reach_terminals_and_files() -> None:
     root = outline([], [_sub("a\x1b[2J/\x00b/", "Q\x07")], [])
     lines = list(text_tree(root, "QM1"))
@@ -92,8 +100,7 @@ def test_control_characters_do_not_reach_terminals_and_files() -> None:
 
 def test_page_escapes_what_programs_wrote() -> None:
     text = page(outline([], [_sub("<script>alert(1)</script>")], []), "QM1")
-    assert "<script>" not in text
-    assert "&lt;script&gt;" in text
+    assert check_page(text).words.count("<script>alert(1)</script>") == 1
 
 
 LEVELS = st.lists(st.sampled_from(["", "a", "b", "#", "+"]), min_size=1, max_size=5).map("/".join)
@@ -119,9 +126,10 @@ def test_a_tree_of_thousands_of_levels_is_drawn(at_each_level: bool) -> None:
     lines = list(text_tree(root, "QM1"))
     assert len(lines) == 1 + len(depths)
     assert lines[-1].endswith(f"● Q{DEEP}")
-    assert svg(root, "QM1").count("<circle") == len(depths)
+    assert svg(root, "QM1").count("<circle") == len(depths) + 1
     html = page(root, "QM1")
-    assert html.count("<details") == html.count("</details>") == len(depths)
+    assert html.count('<details class="node"') == len(depths)
+    check_page(html)
     assert f"● Q{DEEP}<" in html
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.constants import MQMT_REQUEST
 from rfh2.mqmd import Mqmd
+from tests.html_pages import check_page
 
 START = datetime(2026, 1, 1, 9, 0, tzinfo=UTC)
 SETUP = "DEFINE SUB(AUDITOR) TOPICSTR('Old/#') DEST(AUDIT)\n"
@@ -207,7 +207,7 @@ def report() -> Any:
 def test_the_report_has_every_section(report: Any) -> None:
     assert [section.name for section in report.sections] == [asked.of.name for asked in SECTIONS]
     assert (report.messages, report.section("topics").count) == (11, 4)
-    assert [period.messages for period in report.timeline] == [3, 3, 3, 2]
+    assert (report.period_s, [period.messages for period in report.timeline]) == (5, [1] * 11)
     with pytest.raises(KeyError):
         report.section("none")
 
@@ -221,34 +221,19 @@ def test_the_terminal(report: Any) -> None:
     assert re.search(r"3073 MQRCCF_NOT_REGISTERED +late.exe +lat +ReqUpdate +1", text)
 
 
-class _Page(HTMLParser):
-    """What a page asks for from elsewhere, and the tags that are open at its end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.open: list[str] = []
-        self.words: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
+def test_the_page_shows_what_is_wrong_first(report: Any) -> None:
+    parts = check_page(page(report, "captures/<today>"))
+    assert "What is in captures/<today>" in parts.words
+    titles = [asked.title for asked in SECTIONS]
+    shown = [word.strip() for word in parts.words if word.strip() in titles]
+    # In the contents, then as headings.
+    assert sorted(shown) == sorted([*titles, *titles])
+    assert shown[:3] == ["Errors and warnings by reason", "Errors and warnings by program", titles[4]]
 
 
-def test_the_page_needs_nothing_else(report: Any) -> None:
-    parser = _Page()
-    parser.feed(page(report, "captures/<today>"))
-    assert (parser.links, parser.open) == ([], [])
-    for asked in SECTIONS:
-        assert asked.title in parser.words
-    assert "What is in captures/<today>" in parser.words
+def test_the_page_has_every_row_of_the_report(report: Any) -> None:
+    tables = check_page(page(report, "c")).tables
+    assert sorted(table["rows"] for table in tables) == sorted(len(s.rows) for s in report.sections if s.rows)
 
 
 def test_long_names_leave_room_for_numbers() -> None:
@@ -264,7 +249,7 @@ def test_long_names_leave_room_for_numbers() -> None:
 def test_nothing_is_a_report_too() -> None:
     report = report_of(LocalAnalysis().look, "v7", 10)
     assert next(iter(lines_of(report))) == "0 messages, under version 7"
-    assert "every retained publication was read" in page(report, "nothing")
+    assert "Every retained publication was read." in check_page(page(report, "nothing")).words
 
 
 # The verb
@@ -282,7 +267,7 @@ def test_the_verb_tells(tmp_path: Path) -> None:
     result = _run(tmp_path, "--html", str(tmp_path / "page.html"))
     assert result.exit_code == 0
     assert "Duplicate deliveries from overlapping subscriptions: 1" in result.output
-    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
 def test_the_verb_has_json(tmp_path: Path) -> None:
