@@ -2,7 +2,7 @@
 
     python -m tests.pictures        # writes docs/pictures
 
-``console.svg`` and ``differences.svg`` are what a terminal shows, ``tree.svg`` is what ``qpubsub topics --to svg`` draws.
+``console.svg`` and ``differences.svg`` are what a terminal shows, ``tree.svg`` is what ``topics --to svg`` draws.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pictures() -> dict[str, str]:
 def _console() -> str:
     lines = run("demo").lines
     at = next(n for n, line in enumerate(lines) if line.startswith("$ qpubsub replay"))
-    return _terminal(lines[at : at + 34] + ["..."])
+    return _terminal([*lines[at : at + 34], "..."])
 
 
 def _differences() -> str:

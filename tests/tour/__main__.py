@@ -22,7 +22,9 @@ from tests.tour.journey import Journey, Step
 
 
 def main(chosen: list[str], *, spark: bool = False, report: Path | None = None) -> list[Step]:
-    """Make the tour; prints each step and returns them all. chosen: parts of names of pages and verbs, [] for all. spark: what
+    """Make the tour, print each step and return them all.
+
+    chosen: parts of names of pages and verbs, [] for all. spark: what
     starts Spark is run, and nothing else; otherwise it is left out.
     """
     began = time.monotonic()

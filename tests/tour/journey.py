@@ -264,12 +264,12 @@ def _judge(block: Block, line: str, output: str | None, shown: str, code: int) -
         allowed |= {0, 130}
     if code not in allowed:
         return f"should end in {' or '.join(map(str, sorted(allowed)))}; it printed: {shown.strip()[-1200:]}"
-    if output is not None and (lost := _not_printed(output, shown)):
+    if output is not None and (lost := not_printed(output, shown)):
         return f"the page says that it prints {lost!r}; it printed: {shown.strip()[:1500]}"
     return None
 
 
-def _not_printed(output: str, shown: str) -> str | None:
+def not_printed(output: str, shown: str) -> str | None:
     """The first piece of *output*, between lines "...", that was not printed; None for none."""
     printed = "\n".join(line.rstrip() for line in shown.split("\n"))
     for piece in re.split(r"^\.\.\.$", output, flags=re.MULTILINE):
