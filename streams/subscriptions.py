@@ -68,7 +68,7 @@ class Subscription:
     destination class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone,
     too: topic_object, the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as
     published, -1 as the queue's default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the
-    subscriber.
+    subscriber. temporary: it goes with its queue, a temporary dynamic one (guide 6.7.2).
     """
 
     sub_id: bytes
@@ -98,6 +98,7 @@ class Subscription:
     topic_object: str = ""
     pub_priority: int | None = None
     keep_correl_id: bool = False
+    temporary: bool = False
 
     @property
     def traditional_identity(self) -> tuple[str, str, bytes]:

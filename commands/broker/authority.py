@@ -66,6 +66,23 @@ class RecordedAuthority:
         entities = self._entities(user)
         return entities is None or "PUT" in self._granted("QUEUE", queue, entities)
 
+    def checks(self, user: str) -> bool:
+        """Whether there is anything that *user* may not do."""
+        return self._entities(user) is not None
+
+    def may_administer(self, user: str, object_type: str, name: str, authority: str) -> bool:
+        """Whether a record for the object has *authority*: ``CHG``, ``CLR``, ``CRT``, ``DLT``, ``DSP`` or ``CTRL``."""
+        entities = self._entities(user)
+        return entities is None or authority in self._granted(object_type, name, entities)
+
+    def may_administer_topic(self, user: str, topic_string: str, authority: str) -> bool:
+        """The same for a topic, which holds no wildcards: the topic objects at and above it are asked in turn."""
+        entities = self._entities(user)
+        if entities is None:
+            return True
+        covering = self._objects.topics.covering(topic_string)
+        return any(authority in self._granted("TOPIC", topic_object, entities) for topic_object in covering)
+
     def _entities(self, user: str) -> set[tuple[str, str]] | None:
         """The entities whose records hold for *user*; None where nothing needs to be checked."""
         if not self._objects.authorities:

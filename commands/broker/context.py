@@ -191,7 +191,12 @@ class Context:
         return Destination(qmgr, queue, self.mqmd.correl_id if correl_as_id else MQCI_NONE)
 
     def check_reachable(self, destination: Destination) -> None:
-        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*."""
+        """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*.
+
+        No queue manager delivers to a model queue, an alias of a topic, or a dynamic queue that was deleted.
+        """
+        if destination.qmgr == self.qmgr:
+            self._check_is_queue(destination.queue)
         if not self.objects.qmgr.strict:
             return
         queues = self.objects.queues
@@ -202,6 +207,18 @@ class Context:
         elif destination.queue not in queues and destination.queue not in self.objects.aliases:
             why = "there is no such queue"
             raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", destination.queue),))
+
+    def _check_is_queue(self, name: str) -> None:
+        objects = self.objects
+        if name in objects.models:
+            why = "it is a model queue: open it, and name the dynamic queue that it gives"
+        elif objects.is_gone is not None and objects.is_gone(name):
+            why = "it was a dynamic queue, and was deleted"
+        elif name in objects.aliases and objects.aliases[name].target_type == "TOPIC":
+            why = "it is an alias of a topic; publications are delivered to queues"
+        else:
+            return
+        raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))
 
 
 @dataclass(frozen=True, slots=True)

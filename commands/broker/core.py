@@ -7,6 +7,7 @@ the arrival: the time, the arrival number that identifiers are made from, the us
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -389,7 +390,12 @@ def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
     What is put on bears MQAT_BROKER and may inherit no CCSID; a dead letter has the message's own bytes.
     """
     kept = resolved(message)
-    return replace(arrival, body=encode(kept)), kept
+    body = encode(kept)
+    if kept.mqmd != message.mqmd:
+        # The characters of the first header are in the CCSID that the descriptor now names.
+        with suppress(DecodeError):
+            kept = decode(body, kept.mqmd.encode())
+    return replace(arrival, body=body), kept
 
 
 def _parsed(work: _Work) -> Command:

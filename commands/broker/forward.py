@@ -107,11 +107,14 @@ class Forwarder:
     def put(self, delivery: Delivery, msg_id: bytes, objects: Objects, *others: Delivery) -> Outgoing:
         """The put of the message for one subscriber. objects: know its queue, for PersAsQueue. others: as below."""
         subscription = delivery.subscription
-        queue = objects.queue(subscription.dest_queue)
-        default = int(queue is not None and queue.def_persistent)
+        default = 0
+        if subscription.options.persistence is DeliveryPersistence.AS_QUEUE:  # a queue may have to be looked up
+            queue = objects.queue(subscription.dest_queue)
+            default = int(queue is not None and queue.def_persistent)
         message, body = self.forward(delivery, msg_id, default, *others)
         if message.mqmd.priority == MQPRI_PRIORITY_AS_Q_DEF:
             # PUBPRTY(ASQDEF): a queue of another queue manager is not known here.
+            queue = objects.queue(subscription.dest_queue)
             priority = 0 if queue is None else queue.def_priority
             message = replace(message, mqmd=replace(message.mqmd, priority=priority))
         return Outgoing(
@@ -123,6 +126,7 @@ class Forwarder:
             delivery.topic_string,
             subscription.name,
             expires_at=delivery.publication.expires_at,
+            temporary=_temporary(delivery, *others) if subscription.temporary else (),
         )
 
     def forward(
@@ -268,3 +272,7 @@ def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
         is_retained=first.from_retained and options.inform_if_ret,
         keep_pcf=subscription.admin and subscription.format is PublicationFormat.RFH1,
     )
+
+
+def _temporary(*deliveries: Delivery) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(d.subscription.sub_id for d in deliveries if d.subscription.temporary))

@@ -8,9 +8,10 @@ manager's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -21,8 +22,13 @@ CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
 DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
 ADMIN_STREAM = "SYSTEM.BROKER.ADMIN.STREAM"
 DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
-SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE)
+ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
+SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE, ADMIN_COMMAND_QUEUE)
 UNLIMITED_DEPTH = 999_999_999
+# DEFTYPE: how a local queue came into being.
+PREDEFINED = "PREDEFINED"
+TEMPORARY = "TEMPDYN"
+PERMANENT = ("PERMDYN", "SHAREDYN")
 
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9._/%]{1,48}")
 
@@ -76,6 +82,38 @@ class LocalQueue:
     backout_threshold: int = 0
     backout_queue: str = ""
     transmission: bool = False
+    definition_type: str = PREDEFINED
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it goes with the program that made it: a temporary dynamic queue (guide 6.7.2)."""
+        return self.definition_type == TEMPORARY
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQueue:
+    """DEFINE QMODEL: what a queue is like that is made when a program opens the model.
+
+    definition_type: ``TEMPDYN``, ``PERMDYN`` or ``SHAREDYN``; the rest is as for a local queue.
+    """
+
+    name: str
+    description: str = ""
+    def_priority: int = 0
+    def_persistent: bool = False
+    max_depth: int = UNLIMITED_DEPTH
+    max_message_length: int = 104_857_600
+    get_enabled: bool = True
+    put_enabled: bool = True
+    backout_threshold: int = 0
+    backout_queue: str = ""
+    transmission: bool = False
+    definition_type: str = TEMPORARY
+
+
+def dynamic_queue(model: ModelQueue, name: str) -> LocalQueue:
+    """The local queue of that name that opening *model* makes."""
+    return LocalQueue(**{field.name: getattr(model, field.name) for field in fields(model)} | {"name": name})
 
 
 def new_queue(name: str) -> LocalQueue:
@@ -117,25 +155,68 @@ class AuthorityRecord:
         return f"{self.object_type} {self.profile} {self.entity_type} {self.entity}"
 
 
-Definition = QueueManager | LocalQueue | AliasQueue | Namelist | TopicObject | AuthorityRecord
+Definition = QueueManager | LocalQueue | AliasQueue | ModelQueue | Namelist | TopicObject | AuthorityRecord
 
 _KINDS: dict[str, type[Any]] = {
     "qmgr": QueueManager,
     "qlocal": LocalQueue,
     "qalias": AliasQueue,
+    "qmodel": ModelQueue,
     "namelist": Namelist,
     "topic": TopicObject,
     "authrec": AuthorityRecord,
 }
 
 
+# The objects of a new queue manager beside its input queues and namelists. Names, DEFTYPE, DEFPSIST and MAXDEPTH are
+# those of IBM MQ's default objects, and of the script that defines the queues of JMS publish/subscribe there
+# (MQJMS_PSQ.mqsc). SYSTEM.BROKER.MODEL.STREAM is there for scripts: no stream is made by itself (guide 6.1).
+_SHARED_DEPTH: Final = 100_000
+
+DEFAULT_MODELS: Final = (
+    ModelQueue("SYSTEM.DEFAULT.MODEL.QUEUE"),
+    ModelQueue("SYSTEM.MQSC.REPLY.QUEUE", "MQSC replies"),
+    ModelQueue("SYSTEM.MQEXPLORER.REPLY.MODEL", "Replies to administration programs"),
+    ModelQueue("SYSTEM.JMS.TEMPQ.MODEL", "JMS temporary queues"),
+    ModelQueue("SYSTEM.NDURABLE.MODEL.QUEUE", "Managed queues of non-durable subscriptions"),
+    ModelQueue("SYSTEM.DURABLE.MODEL.QUEUE", "Managed queues of durable subscriptions", definition_type=PERMANENT[0]),
+    ModelQueue("SYSTEM.BROKER.MODEL.STREAM", "Stream queues", def_persistent=True, definition_type=PERMANENT[0]),
+    ModelQueue("SYSTEM.JMS.MODEL.QUEUE", "JMS subscriber queues", definition_type=PERMANENT[0]),
+)
+DEFAULT_QUEUES: Final = (
+    LocalQueue("SYSTEM.JMS.ADMIN.QUEUE", "JMS publish/subscribe: administration", def_persistent=True),
+    LocalQueue("SYSTEM.JMS.PS.STATUS.QUEUE", "JMS publish/subscribe: subscriber status", def_persistent=True),
+    LocalQueue("SYSTEM.JMS.REPORT.QUEUE", "JMS publish/subscribe: responses", def_persistent=True),
+    *(
+        LocalQueue(
+            f"SYSTEM.JMS.{kind}SUBSCRIBER.QUEUE",
+            f"JMS publish/subscribe: shared, {text}",
+            def_persistent=True,
+            max_depth=_SHARED_DEPTH,
+        )
+        for kind, text in (
+            ("ND.", "non-durable"),
+            ("ND.CC.", "non-durable, connection consumers"),
+            ("D.", "durable"),
+            ("D.CC.", "durable, connection consumers"),
+        )
+    ),
+)
+
+
 class Objects:
-    """All definitions of one queue manager. Mutable, in memory; who changes it also saves the change in the store."""
+    """All definitions of one queue manager. Mutable, in memory; who changes it also saves the change in the store.
+
+    is_gone: whether a name is that of a dynamic queue that was deleted; None where that is not known.
+    """
 
     def __init__(self, qmgr: QueueManager) -> None:
         self.qmgr = qmgr
         self.queues: dict[str, LocalQueue] = {name: new_queue(name) for name in SYSTEM_QUEUES}
+        self.queues |= {queue.name: queue for queue in DEFAULT_QUEUES}
         self.aliases: dict[str, AliasQueue] = {}
+        self.models: dict[str, ModelQueue] = {model.name: model for model in DEFAULT_MODELS}
+        self.is_gone: Callable[[str], bool] | None = None
         self.namelists: dict[str, Namelist] = {namelist.name: namelist for namelist in DEFAULT_NAMELISTS}
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
@@ -155,6 +236,8 @@ class Objects:
             self.queues[definition.name] = definition
         elif isinstance(definition, AliasQueue):
             self.aliases[definition.name] = definition
+        elif isinstance(definition, ModelQueue):
+            self.models[definition.name] = definition
         elif isinstance(definition, Namelist):
             self.namelists[definition.name] = definition
         elif isinstance(definition, AuthorityRecord):
@@ -175,6 +258,7 @@ class Objects:
         by_kind: dict[str, dict[str, Any]] = {
             "qlocal": self.queues,
             "qalias": self.aliases,
+            "qmodel": self.models,
             "namelist": self.namelists,
             "authrec": self.authorities,
         }
@@ -184,7 +268,7 @@ class Objects:
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*.
 
-    One of ``qmgr``, ``qlocal``, ``qalias``, ``namelist``, ``topic`` and ``authrec``.
+    One of ``qmgr``, ``qlocal``, ``qalias``, ``qmodel``, ``namelist``, ``topic`` and ``authrec``.
     """
     return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
 

@@ -27,7 +27,7 @@ class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.
 
     topic: the resolved topic string, prefix included; only for publications. completion, reason: only for responses and
-    dead letters.
+    dead letters. temporary: the sub_ids of the subscriptions that go with the queue; only for publications.
     """
 
     kind: PutKind
@@ -40,6 +40,7 @@ class Outgoing:
     completion: Completion | None = None
     reason: int | None = None
     expires_at: datetime | None = None
+    temporary: tuple[bytes, ...] = ()
 
 
 class Put(BaseModel):

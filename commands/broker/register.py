@@ -30,6 +30,7 @@ from rfh2.constants import (
     MQRCCF_CORREL_ID_ERROR,
     MQRCCF_DUPLICATE_SUBSCRIPTION,
     MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_REG_OPTIONS_ERROR,
     MQRCCF_SUB_NAME_ERROR,
     MQRCCF_TOPIC_ERROR,
 )
@@ -41,6 +42,7 @@ from streams.selectors import compile_selector
 from streams.subscriptions import (
     MQCI_NONE,
     DeliveryPersistence,
+    PublicationFormat,
     Subscription,
     SubscriptionOptions,
     WildcardScheme,
@@ -109,7 +111,7 @@ def register(command: RegisterSubscriber, context: Context) -> CommandPlan:
             continue
         if resumed is None:
             _check_topic_object(request, context)
-        operation = _one(request, named, context)
+        operation = _on_its_queue(_one(request, named, context), context)
         operations.append(operation)
         if command.sub_identity is not None and (again := _already_joined(operation, command, context)) is not None:
             joined.append(again if len(topics) == 1 else replace(again, tags=(("Topic", topic), *again.tags)))
@@ -130,6 +132,25 @@ def _already_joined(
 ) -> Warned | None:
     before = context.space.subscription(operation.subscription.sub_id)
     return None if before is None else identity_sets.already_joined(before, command)
+
+
+def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) -> Subscribe | AlterSubscription:
+    """*operation*, whose subscription goes with its queue where that is a temporary dynamic one (guide 6.7.4).
+
+    Raises CommandError 3083 where an MQRFH2 subscriber there does not ask for NonPers; the other headers cannot say it.
+    """
+    made = operation.subscription
+    queue = context.objects.queue(made.dest_queue) if made.dest_qmgr == context.qmgr else None
+    temporary = queue is not None and queue.is_temporary
+    persistence = made.options.persistence
+    if temporary and made.format is PublicationFormat.RFH2 and persistence is not DeliveryPersistence.NON_PERSISTENT:
+        why = f"{made.dest_queue} is a temporary dynamic queue, which needs NonPers"
+        raise CommandError(MQRCCF_REG_OPTIONS_ERROR, why=why, tags=(("QName", made.dest_queue),))
+    return (
+        operation
+        if temporary == made.temporary
+        else replace(operation, subscription=replace(made, temporary=temporary))
+    )
 
 
 def _check_may_put(destination: Destination, context: Context) -> None:

@@ -11,6 +11,7 @@ import io
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, NoReturn
@@ -18,6 +19,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from commands.cli.options.verb import context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
@@ -26,14 +28,16 @@ from rfh2.errors import QPubSubError
 VERBS: Final[dict[str, str]] = {
     "demo": "Show what the program does, on captures that come with it.",
     "decode": "Explain captured messages, exactly.",
-    "encode": "Make captured messages of what decode printed.",
-    "convert": "Turn one capture format into another.",
+    "encode": "Make captured messages from what decode printed.",
+    "convert": "Convert a capture to another format.",
     "translate": "Show the modern equivalent of queued commands.",
-    "create": "Make a queue manager.",
+    "create": "Create a queue manager.",
     "mqsc": "Administer a queue manager with MQSC.",
     "put": "Put captured messages on a queue.",
     "get": "Take messages off a queue.",
     "browse": "Show the messages on a queue.",
+    "pub": "Publish on a topic.",
+    "sub": "Subscribe to topics and print the publications.",
     "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
     "cleanup": "Remove what JMS subscribers left behind.",
@@ -41,11 +45,14 @@ VERBS: Final[dict[str, str]] = {
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
     "differences": "Show what version 7 does differently from version 6, and who would notice.",
-    "analyse": "Say what is in a capture: traffic, subscriptions, retained publications, errors.",
-    "generate": "Make up a workload.",
+    "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
+    "generate": "Generate a capture of an artificial workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
     "migmbbrk": "Migrate an Event or Message Broker's state.",
 }
+
+# What people type who know other programs, or American English.
+SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
 ELSEWHERE: Final[dict[str, str]] = {"strmqbrk": "migrate.cli.strmqbrk", "migmbbrk": "migrate.cli.migmbbrk"}
@@ -74,6 +81,25 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb in VERBS if _is_there(module_of(verb))]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # As words, too, for who knows them from other programs: help, help VERB, version.
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb on the line. An unknown one gets a suggestion."""
+        name = SYNONYMS.get(args[0], args[0])
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, [*self.list_commands(ctx), "help", "version"], n=3, cutoff=0.6)
+            hint = f" Did you mean {' or '.join(near)}?" if near else " qpubsub --help lists the commands."
+            ctx.fail(f"No such command '{name}'.{hint}")
+        return super().resolve_command(ctx, [name, *args[1:]])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -110,7 +136,7 @@ class Verbs(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
         console = extra.pop("obj", None) or Console.standard()
-        extra["standalone_mode"] = False
+        extra = {**context_settings(), **extra, "standalone_mode": False}
         try:
             with guarded_stderr():
                 code = super().main(args, prog_name, obj=console, **extra)
@@ -172,13 +198,11 @@ def report_error(error: BaseException, console: Console) -> int:
 
 @click.command(
     cls=Verbs,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExit codes: 0 done, 1 some of the data had problems, 2 usage or something missing, 130 interrupted.",
+    params=list(talk_options()),
+    epilog="\b\nExamples:\n  qpubsub decode capture.jsonl\n  qpubsub decode --help\n\n"
+    "Exit codes: 0 done, 1 some of the data had problems, 2 usage, or something is missing or in use, 70 a fault in "
+    "qpubsub, 130 interrupted, 141 the reader of stdout ended. The help of each command says what they mean there.",
 )
 @click.version_option(VERSION, prog_name="qpubsub")
-@click.option("--quiet", "-q", is_flag=True, help="Only warnings and errors on stderr.")
-@click.option("--debug", is_flag=True, help="Show where an error came from.")
-@click.pass_obj
-def main(console: Console, quiet: bool, debug: bool) -> None:
+def main() -> None:
     """IBM MQ's queued publish/subscribe on a modern topic tree: decode, run, migrate, replay."""
-    console.quiet, console.debug = quiet, debug

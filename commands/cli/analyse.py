@@ -19,7 +19,9 @@ from commands.cli.options.replays import (
     replay_options,
     show_problems,
     spark_session,
+    write_page,
 )
+from commands.cli.options.verb import verb
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
@@ -32,21 +34,26 @@ from rfh2.captured import CapturedMessage
 _MOST_ROWS: Final = 1000
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub analyse --input captures/ --setup streams.mqsc\n"
-    "  qpubsub analyse --input captures/ --html analysis.html --output tables/\n"
-    "  qpubsub analyse --input captures/ --setup coordination.mqsc --file-transfers transfers/"
+@verb(
+    "qpubsub analyse captures/ --setup streams.mqsc",
+    "qpubsub analyse capture.jsonl --html analysis.html --output tables/",
+    "qpubsub analyse captures/ --setup coordination.mqsc --file-transfers transfers/",
+    exit_codes={1: "some records could not be read"},
 )
 @replay_options()
 @click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Every table whole, as Parquet."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write all rows of every table to this directory, as Parquet.",
 )
 @click.option(
     "--file-transfers",
     "transfers",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="What agents of Managed File Transfer published, as tables: transfers, items, agents.",
+    help="Write what agents of Managed File Transfer published to this directory, as tables.",
 )
 @click.option(
     "--file-transfers-as",
@@ -54,10 +61,15 @@ _MOST_ROWS: Final = 1000
     type=click.Choice(FORMATS),
     default="parquet",
     show_default=True,
-    help="Their format.",
+    help="The format of these tables.",
 )
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The report as one page, with plots.")
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON on stdout.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Write the report as one HTML page. With - the page is all that is printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj
 def command(
     console: Console,
@@ -70,12 +82,12 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Replay INPUT and report what is in it.
+    """Replay the captured messages in each FILE, or on standard input, and report what is in them.
 
-    Traffic by stream, topic and application; subscriptions never matched; topics never subscribed; duplicate deliveries
-    from overlapping subscriptions; retained publications that nobody reads; errors by reason and program. The report,
-    as JSON and as a page, has the first thousand rows of each table; --output has all. --file-transfers reads the
-    messages of SYSTEM.FTE, too.
+    The report shows traffic by stream, topic and application, subscriptions that no publication matched, topics
+    without subscribers, duplicate deliveries from overlapping subscriptions, retained publications that no program
+    reads, and errors by reason and program. As JSON and as a page it has the first thousand rows of each table;
+    --output writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
     """
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, output, wanted)
@@ -84,12 +96,12 @@ def command(
         counts = ", ".join(f"{count:,} {table}" for table, count in wanted.counts.items())
         bad = f"; {wanted.problems:,} of them with a problem" if wanted.problems else ""
         console.say(f"file transfers written to {wanted.directory}: {counts}{bad}")
-    if html is not None:
-        html.write_text(page(report, str(options.source)), encoding="utf-8")
-    if as_json:
+    if html is not None and not write_page(console, html, page(report, options.label)):
+        pass
+    elif as_json:
         console.data(report.model_dump_json())
     else:
-        for line in lines_of(report):
+        for line in lines_of(report, console.width):
             console.data(line)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
@@ -133,7 +145,7 @@ def _here(
     def analysed(messages: Iterable[CapturedMessage]) -> LocalAnalysis:
         analysis = LocalAnalysis(options.setup, options.semantics)
         written = _nothing_written() if transfers is None else transfers.written()
-        with written as write_transfers, console.progress("messages analysed") as advance:
+        with written as write_transfers, reader.progress("messages analysed") as advance:
             for message in messages:
                 analysis.take(message)
                 write_transfers(message)

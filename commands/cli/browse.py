@@ -7,20 +7,22 @@ from pathlib import Path
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub browse -m QM1 SUB.Q --limit 1 | qpubsub decode")
-@queue_manager
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N messages.")
+@verb("qpubsub browse -m QM1 SUB.Q --limit 1 | qpubsub decode", prints=True)
+@queue_manager_to_read
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Print at most N messages.")
+@click.option("--json", is_flag=True, expose_value=False, help="Print JSON Lines, as always.")
 @click.argument("queue")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, limit: int | None, queue: str) -> None:
-    """Print the messages on QUEUE as captured messages, JSON Lines, in the order in which gets would give them.
+    """Print the messages on QUEUE as captured messages, JSON Lines, in the order in which get would remove them.
 
-    They stay where they are.
+    The messages stay on the queue.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         for message in islice(store.browse(queue), limit):

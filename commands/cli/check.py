@@ -12,6 +12,7 @@ import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import verb
 from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
@@ -19,31 +20,34 @@ from commands.links.engine.config import QueuesConfig, exposed_secrets, read_con
 from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
 from commands.qmgr.store.port import LoadedState
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from streams.namelists import QUEUE_NAMELIST
 
 
-@click.command(
-    epilog="\b\nExamples:\n"
-    "  qpubsub check -m QM1 --topics mqtt://broker\n"
-    "  qpubsub check -m QM1 --queues 'ibmmq://mq:1414/QM1?channel=APP' --config bridge.toml --json"
+@verb(
+    "qpubsub check -m QM1 --topics mqtt://broker",
+    "qpubsub check -m QM1 --queues 'ibmmq://mq:1414/QM1?channel=APP' --config bridge.toml --json",
+    prints=True,
+    exit_codes={0: "nothing is missing", 1: "something is missing"},
 )
 @queue_manager
-@click.option("--queues", metavar="URL", help="As for run.")
-@click.option("--topics", metavar="URL", help="As for run.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="As for run.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object for each thing tried.")
+@click.option("--queues", metavar="URL", help="The same as for run.")
+@click.option("--topics", metavar="URL", help="The same as for run.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The same as for run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test.")
 @click.pass_obj
 def command(
     console: Console, qmgr: str, home: Path, queues: str | None, topics: str | None, config: Path | None, as_json: bool
 ) -> ExitCode:
-    """Try what run would need, with the same options, and say what is missing and what mends it.
+    """Test whether run would work with the same options; print what is missing, and how to correct it.
 
-    Connection, rights and queues are tried by using them; nothing stays of it. Below each thing that is missing stand
-    the MQSC, setmqaut or access control lines that mend it. The exit code is 1 where anything is missing.
+    check tests the connection, the rights and the queues by using them, and removes what it made. Below each thing
+    that is missing, it prints the MQSC, setmqaut or access control lines that correct it.
     """
     settings = read_config(config)
     for exposed in exposed_secrets(settings):
@@ -51,7 +55,7 @@ def command(
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
-        of_files = _of_files(store)
+        of_files = [*_of_files(store), *_of_transmission(store)]
     missing = 0
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
@@ -60,7 +64,7 @@ def command(
         else:
             _report(console, finding)
     if not as_json:
-        console.say("nothing is missing" if not missing else f"{missing} missing")
+        console.say("nothing is missing" if not missing else f"{missing:,} missing")
     return ExitCode.PROBLEMS if missing else ExitCode.DONE
 
 
@@ -69,6 +73,16 @@ def _of_files(store: QueueManagerStore) -> list[CheckResult]:
         return []
     why = "any user of this machine can read or change messages in it"
     return [CheckResult(f"directory {store.directory}", False, why, (closing_of(store.directory),))]
+
+
+def _of_transmission(store: QueueManagerStore) -> Iterator[CheckResult]:
+    """Queues that fill because messages name another queue manager."""
+    for queue in store.overview().queues:
+        if queue.depth and is_stranding(queue.definition):
+            name = queue.definition.name
+            why = f"it holds {counted(queue.depth, 'message')} for queue manager {name}: {STRANDED_HELP}"
+            mend = (f"qpubsub put -m {store.name} --as {store.name} --as-captured CAPTURE",)
+            yield CheckResult(f"transmission queue {name}", False, why, mend)
 
 
 def _report(console: Console, finding: CheckResult) -> None:

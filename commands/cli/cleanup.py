@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import verb
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
 from commands.qmgr.jms_cleaner import Identify, JmsCleaner
@@ -22,17 +23,13 @@ from rfh2.message import decode
 from rfh2.mqmd import name_of
 from rfh2.terminal_escape import visible
 
-_EPILOG: Final = """\b
-Examples:
-  qpubsub cleanup -m QM1 --rehearse
-  qpubsub cleanup -m QM1 --level STRONG --json
 
-\b
-Exit codes: 0 done, 1 done and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read, 2 nothing was changed.
-"""
-
-
-@click.command(epilog=_EPILOG)
+@verb(
+    "qpubsub cleanup -m QM1 --rehearse",
+    "qpubsub cleanup -m QM1 --level STRONG --json",
+    prints=True,
+    exit_codes={1: "done, and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read", 2: "nothing was changed"},
+)
 @queue_manager
 @click.option(
     "--level",

@@ -10,25 +10,23 @@ from typing import Final
 
 import click
 
-from commands.cli.options.captures import STDIN, capture_files
+from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.verb import verb
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS, CaptureRecord, Numbering, put_time, read_captures, write_captures
+from rfh2.captures import FORMATS, CaptureRecord, put_time, write_captures
 from rfh2.errors import CaptureError
 
 _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer is not None)
-_EPILOG: Final = """\b
-Examples:
-  qpubsub convert browse.txt >messages.jsonl
-  qpubsub convert --to parquet -o messages.parquet captures/
-  qpubsub convert --to qload --queue SYSTEM.BROKER.CONTROL.QUEUE regsub.dat >regsub.qload
-
-\b
-Exit codes: 0 all converted, 1 some could not be read or written (each is reported), 2 a file is missing.
-"""
 
 
-@click.command(epilog=_EPILOG)
+@verb(
+    "qpubsub convert browse.txt -o messages.jsonl",
+    "qpubsub convert --to parquet -o messages.parquet captures/",
+    "qpubsub convert --to qload --queue SYSTEM.BROKER.CONTROL.QUEUE regsub.dat -o regsub.qload",
+    exit_codes={1: "some messages could not be read or written (each is reported)"},
+)
 @click.option(
     "--to",
     "target_format",
@@ -38,28 +36,34 @@ Exit codes: 0 all converted, 1 some could not be read or written (each is report
     metavar="FORMAT",
     help=f"Format to write: {', '.join(_WRITTEN)}.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, not to stdout.")
-@click.option("--queue", default="", metavar="QUEUE", help="The queue of messages whose format names none.")
+@click.option("--json", "target_format", flag_value="jsonl", help="The same as --to jsonl.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Write to FILE, not to stdout. FILE appears when it is complete.",
+)
+@click.option("--queue", default="", metavar="QUEUE", help="The queue of messages whose format does not name one.")
 @capture_files
 @click.pass_obj
 def command(
     console: Console, *, target_format: str, output: Path | None, queue: str, form: str, files: tuple[Path, ...]
 ) -> ExitCode:
-    """Turn the captured messages in FILEs, or on stdin, into another format.
+    """Convert the captured messages in each FILE, or on standard input, to another format.
 
-    A directory is read with all the files in it. Messages are read and written one at a time: size does not matter.
-    With --output the file appears when it is whole. What a format has no place for is reported; nothing else is
-    changed.
+    If FILE is a directory, convert reads all files in it. It reads and writes one message at a time, so that captures
+    of any size fit in memory. It reports the fields that the other format cannot hold.
     """
-    for file in files:
-        if file != STDIN and not file.exists():
-            raise CaptureError(str(file), None, "no such file or directory")
+    if output is not None and str(output) == "-":
+        output = None
+    captures = Captures(console, files, form, default_queue=queue, numbered_together=True)
     conversion = _Conversion(console, target_format)
-    with console.progress("messages converted") as advance:
-        messages = conversion.messages(_records(console, files or (STDIN,), form, queue))
+    with console.progress("messages converted", captures.rows(), captures.share) as advance:
+        messages = conversion.messages(captures.records())
         count = _write(console, _counted(messages, advance), target_format, output, conversion)
     conversion.report_losses()
-    console.say(f"{count} messages converted to {target_format}" + (f", {output}" if output else ""))
+    console.say(f"{counted(count, 'message')} converted to {target_format}" + (f", {output}" if output else ""))
     return ExitCode.PROBLEMS if conversion.problems else ExitCode.DONE
 
 
@@ -88,8 +92,8 @@ class _Conversion:
     def report_losses(self) -> None:
         """Say which fields the target has no place for."""
         if self._lost:
-            lost = ", ".join(f"{field} of {count} messages" for field, count in sorted(self._lost.items()))
-            self._console.say(f"no place in {self._format} for: {lost}")
+            lost = ", ".join(f"{field} of {counted(count, 'message')}" for field, count in sorted(self._lost.items()))
+            self._console.say(f"{self._format} cannot hold: {lost}")
 
     def _report(self, text: str) -> None:
         self.problems += 1
@@ -108,13 +112,6 @@ def _present(message: CapturedMessage) -> Iterator[str]:
         yield "time"
     if message.md is not None:
         yield "md"
-
-
-def _records(console: Console, files: tuple[Path, ...], form: str, queue: str) -> Iterator[CaptureRecord]:
-    numbering = Numbering()
-    for file in files:
-        source, name = (console.stdin, "stdin") if file == STDIN else (file, None)
-        yield from read_captures(source, form, name=name, default_queue=queue, numbering=numbering)
 
 
 def _counted(messages: Iterator[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
 from commands.broker.objects import QueueManager
 from commands.cli.options.queue_manager import HOME
+from commands.cli.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub create QM1")
+@verb("qpubsub create QM1", exit_codes={2: "usage, or the queue manager exists"})
 @click.argument("qmgr")
-@click.option("--strict", is_flag=True, help="Never make a queue because a message names it (2085, 3076).")
+@click.option("--strict", is_flag=True, help="Do not create a queue when a message names it (2085, 3076).")
+@json_option
 @HOME
 @click.pass_obj
-def command(console: Console, qmgr: str, strict: bool, home: Path) -> None:
-    """Make queue manager QMGR, with the queues and namelists that queued publish/subscribe needs."""
+def command(console: Console, qmgr: str, strict: bool, home: Path, as_json: bool) -> None:
+    """Create queue manager QMGR, with the queues and namelists that queued publish/subscribe needs."""
     with QueueManagerStore.create(home, QueueManager(qmgr, strict=strict)) as store:
-        console.say(f"queue manager {qmgr} made in {store.directory}")
+        console.say(f"queue manager {qmgr} created in {store.directory}")
+        if as_json:
+            console.data(json.dumps({"qmgr": qmgr, "directory": str(store.directory), "strict": strict}))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from commands.cli.options.captures import capture_files, records
+from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.verb import verb
 from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, problem_lines, view
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import Paint, TextRole
 from rfh2.explain.describe import describe_unreadable
@@ -31,29 +34,25 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     TextRole.WARNING: {"fg": "yellow"},
 }
 
-_HELP_EPILOG: Final = """\b
-Examples:
-  qpubsub decode capture.dat
-  qpubsub decode --json capture.jsonl | jq -r '.problems[].code'
-  qpubsub decode --explain --setup streams.mqsc capture.jsonl
-  qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief
 
-\b
-Exit codes: 0 no message has an error, 1 one has (warnings do not count), 2 a file is missing.
-"""
-
-
-@click.command(epilog=_HELP_EPILOG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a message, for programs.")
-@click.option("--brief", is_flag=True, help="No fields: what the message asks for, its headers, its problems.")
-@click.option("--explain", is_flag=True, help="What each message would lead to on an empty queue manager.")
+@verb(
+    "qpubsub decode capture.jsonl",
+    "qpubsub decode --json capture.jsonl | jq -r '.problems[].code'",
+    "qpubsub decode --explain --setup streams.mqsc capture.jsonl",
+    "qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief",
+    prints=True,
+    exit_codes={0: "no message has an error", 1: "a message has an error (warnings do not count)"},
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each message.")
+@click.option("--brief", is_flag=True, help="Print the command in one sentence, the headers and the problems.")
+@click.option("--explain", is_flag=True, help="Print what each message would cause on an empty queue manager.")
 @click.option(
     "--setup",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="SCRIPT",
-    help="With --explain: MQSC to run first, with streams, subscription points ...",
+    help="With --explain: run this MQSC first, to define streams and subscription points.",
 )
-@click.option("--all-bytes", is_flag=True, help="Show the data to its end, not only how it begins.")
+@click.option("--all-bytes", is_flag=True, help="Print all bytes of the data, not only the first 256.")
 @capture_files
 @click.pass_obj
 def command(
@@ -68,32 +67,44 @@ def command(
     form: str,
     files: tuple[Path, ...],
 ) -> ExitCode:
-    """Explain the captured messages in FILEs, or on stdin.
+    """Explain the captured messages in each FILE, or on standard input.
 
-    Each message is shown with every field of its descriptor and headers: offset, bytes, name, value, and what the value
-    means. Folders are read, the command is put in one sentence, and everything that is wrong is listed with a code
-    that docs/problems.md explains. Offsets count from the first byte behind the MQMD.
+    For each message, decode prints every field of the descriptor and the headers: offset, bytes, name, value, and the
+    meaning of the value. It reads the folders, says in one sentence what the command does, and lists every problem
+    with a code. docs/problems.md explains the codes. Offsets count from the first byte behind the MQMD.
 
-    A message that cannot be decoded to its end is shown as far as it can be, and the rest of its bytes as they are.
+    If a message is damaged, decode prints the part that it can decode, and then the remaining bytes.
 
-    With --json, the object of a message holds all of it: "qpubsub encode" makes the captured message of it again, byte
-    for byte, or with what you edited. Whole numbers beyond 2^53 are strings, for many programs round them.
+    With --json, the object of a message holds the whole message. "qpubsub encode" makes the same captured message from
+    it, byte for byte, or with your changes. Whole numbers beyond 2^53 are strings, because many programs round them.
     """
     if setup is not None and not explain:
         raise click.UsageError("--setup is for --explain")
     script = None if not explain else "" if setup is None else setup.read_text(encoding="utf-8")
     how = MessageView(_paint(console), None if all_bytes else 256, brief)
     tally = _Tally()
-    for record in records(files, form):
-        if as_json:
-            console.line(_json(record, tally, script))
-        else:
-            if tally.messages:
-                console.data("")
-            for line in _view(record, how, tally, script):
-                console.data(line, coloured=console.coloured)
+    captures = Captures(console, files, form)
+    # On a terminal the messages themselves show how far it is.
+    with (
+        nullcontext(_unseen)
+        if console.stdout.isatty()
+        else console.progress("messages decoded", captures.rows(), captures.share) as advance
+    ):
+        for record in captures.records():
+            if as_json:
+                console.line(_json(record, tally, script))
+            else:
+                if tally.messages:
+                    console.data("")
+                for line in _view(record, how, tally, script):
+                    console.data(line, coloured=console.coloured)
+            advance(1)
     console.say(tally.text())
     return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
+
+
+def _unseen(_more: int) -> None:
+    """No progress is shown."""
 
 
 class _Tally:
@@ -112,7 +123,7 @@ class _Tally:
 
     def text(self) -> str:
         return ", ".join(
-            f"{count} {word}{'' if count == 1 else 's'}"
+            counted(count, word)
             for count, word in ((self.messages, "message"), (self.errors, "error"), (self.warnings, "warning"))
         )
 

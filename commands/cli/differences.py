@@ -19,7 +19,9 @@ from commands.cli.options.replays import (
     replay_options,
     show_problems,
     spark_session,
+    write_page,
 )
+from commands.cli.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
@@ -36,15 +38,26 @@ class _Sink(Protocol):
     def close(self) -> None: ...
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub differences --input captures/ --setup streams.mqsc\n"
-    "  qpubsub differences --input captures/ --html report.html --output differences.parquet\n\n"
-    "\b\nExit codes: 0 every difference is explained by a rule, 1 some are not, or records could not be read."
+@verb(
+    "qpubsub differences captures/ --setup streams.mqsc",
+    "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
+    exit_codes={0: "a rule explains every difference", 1: "no rule explains some, or records could not be read"},
 )
 @replay_options(both_versions=True)
-@click.option("--output", type=click.Path(path_type=Path), help="Every difference, as .jsonl or .parquet.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The report as one page, with plots.")
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON on stdout.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write every difference to FILE; its name ends in .jsonl or .parquet.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Write the report as one HTML page. With - the page is all that is printed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj
 def command(
     console: Console,
@@ -55,17 +68,17 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> ExitCode:
-    """Replay INPUT under version 6 and version 7, and explain every put that differs.
+    """Replay each FILE, or standard input, under version 6 and version 7, and explain every put that differs.
 
-    A difference is explained by one of the known ones, D01 to D32, or is a finding. Where the capture has what was put
-    on subscriber queues, that is compared too.
+    A known rule, D01 to D32, explains a difference; a difference without a rule is a finding. If the capture has the
+    messages on subscriber queues, they are compared too.
     """
     if output is not None:
         check_suffix(output)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
-    if html is not None:
-        html.write_text(page(report, str(options.source)), encoding="utf-8")
-    if as_json:
+    if html is not None and not write_page(console, html, page(report, options.label)):
+        pass
+    elif as_json:
         console.data(report.model_dump_json())
     else:
         for line in lines_of(report):
@@ -77,7 +90,7 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
     def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
         differences = LocalDifferences(options.setup)
         with ExitStack() as stack:
-            advance = stack.enter_context(console.progress("messages compared"))
+            advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
             partial = output.with_name(f".{output.name}.partial") if output is not None else None
             if partial is not None and output is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +12,12 @@ import click
 from click.core import ParameterSource
 from pydantic import ValidationError
 
-from commands.cli.options.captures import STDIN
+from commands.cli.options.captures import STDIN, say_that_stdin_is_read
+from commands.cli.options.properties import typed_property
+from commands.cli.options.verb import verb
 from commands.explain.build import CommandSpec, command_message
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
@@ -36,35 +38,15 @@ _REPORTS: Final = {
     "PASS_MSG_ID": MQRO_PASS_MSG_ID,
 }
 _PERSISTENCES: Final = {"no": 0, "yes": 1, "queue": 2}
-_TYPES: Final[dict[str, Callable[[str], Any]]] = {
-    "": str,
-    "string": str,
-    "int": int,
-    "float": float,
-    "boolean": lambda text: {"true": True, "false": False, "1": True, "0": False}[text.lower()],
-}
-
-_EPILOG: Final = """\b
-Examples:
-  qpubsub decode --json capture.dat | qpubsub encode >capture.jsonl
-  qpubsub decode --json a.jsonl | jq -c '.headers[0].folders[0].values.Topic = "b/#"' | qpubsub encode
-  qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\
-      --reply-to-q SUB.Q --msg-type request
-  qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello
-  qpubsub encode --command RegSub --pcf --topic 'Sport/*' --q-name SUB.Q
-
-\b
-Exit codes: 0 done, 1 a message could not be encoded (the others were), 2 usage.
-"""
 
 
 def _message_options(function: F) -> F:
     options = (
-        click.option("--command", "word", type=click.Choice(COMMANDS), help="Make this command, reading no FILE."),
+        click.option("--command", "word", type=click.Choice(COMMANDS), help="Make this command from options."),
         click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="A Topic; may be repeated."),
         click.option("--option", "options", multiple=True, metavar="WORD", help="A RegOpt, PubOpt or DelOpt."),
         click.option("--q-name", metavar="QUEUE", help="QName: the subscriber queue."),
-        click.option("--qmgr-name", metavar="QMGR", help="QMgrName: its queue manager."),
+        click.option("--qmgr-name", metavar="QMGR", help="QMgrName: the queue manager of the subscriber queue."),
         click.option("--stream-name", metavar="QUEUE", help="MQPSStreamName; with --rfh1 only."),
         click.option("--sub-point", metavar="NAME", help="SubPoint."),
         click.option("--filter", "filter_", metavar="SELECTOR", help="Filter."),
@@ -81,8 +63,13 @@ def _message_options(function: F) -> F:
         click.option("--rfh1", is_flag=True, help="An MQRFH instead of an MQRFH2."),
         click.option("--pcf", is_flag=True, help="PCF instead of an MQRFH2."),
         click.option("--big-endian", is_flag=True, help="Integers as on AIX and z/OS."),
-        click.option("--queue", default="", metavar="QUEUE", help="Where it is put; else where such commands belong."),
-        click.option("--qmgr", metavar="QMGR", help="Queue manager that it is put to."),
+        click.option(
+            "--queue",
+            default="",
+            metavar="QUEUE",
+            help="The queue on which it is put.",
+        ),
+        click.option("--qmgr", metavar="QMGR", help="The queue manager on which the message is put."),
         click.option("--user", metavar="USER", help="Who puts it."),
         click.option("--time", type=click.DateTime(), metavar="TIME", help="When it is put, UTC: 2009-01-28T11:43:54."),
         click.option(
@@ -117,19 +104,31 @@ def _message_options(function: F) -> F:
     return function
 
 
-@click.command(epilog=_EPILOG)
-@click.option("--to", "to", type=click.Choice(_WRITABLE), default="jsonl", show_default=True, help="Capture format.")
+@verb(
+    "qpubsub decode --json capture.jsonl | qpubsub encode -o copy.jsonl",
+    "qpubsub decode --json a.jsonl | jq -c '.headers[0].folders[0].values.Topic = \"b/#\"' | qpubsub encode",
+    "qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\\n"
+    "    --reply-to-q SUB.Q --msg-type request",
+    "qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello",
+    "qpubsub encode --command RegSub --pcf --topic 'Sport/*' --q-name SUB.Q",
+    prints=True,
+    exit_codes={1: "a message could not be encoded (the others were)"},
+)
+@click.option(
+    "--to", "to", type=click.Choice(_WRITABLE), default="jsonl", show_default=True, help="The capture format."
+)
+@click.option("--json", "to", flag_value="jsonl", help="The same as --to jsonl.")
 @_message_options
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
 @click.pass_obj
 def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str | None, **given: Any) -> ExitCode:
-    """Make captured messages of what "decode --json" printed, in FILEs or on stdin.
+    """Make captured messages from what "decode --json" printed, in each FILE or on standard input.
 
-    What was not edited comes back byte for byte: byte order, code pages, padding, nulls and all. What was edited wins:
-    a field, a folder's raw text or its values, the body's text or its hex, a header or a folder added or left out.
-    Lengths and offsets are computed. To edit the same thing in two ways at once is an error.
+    What you did not edit is the same as before, byte for byte: byte order, code pages, padding and nulls. You can edit
+    a field, a folder's raw text or its values, the body's text or its hex, and you can add or remove a header or a
+    folder. encode computes lengths and offsets. It is an error to edit the same thing in two ways.
 
-    With --command, a message is made from options instead, to standard output as well.
+    With --command, encode makes one message from options and reads no FILE.
     """
     if word is not None:
         if files:
@@ -143,7 +142,7 @@ def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str 
         raise click.UsageError("options that describe a message need --command")
     encoding = _Encoding(console)
     done = write_captures(encoding.messages(files or (STDIN,)), console.binary, to)
-    console.say(f"{done} message{'' if done == 1 else 's'} encoded")
+    console.say(f"{counted(done, 'message')} encoded")
     return ExitCode.PROBLEMS if encoding.problems else ExitCode.DONE
 
 
@@ -158,7 +157,7 @@ class _Encoding:
         """The captured message of each line that is one; the others are reported."""
         for file in files:
             name = "stdin" if file == STDIN else str(file)
-            for number, line in enumerate(_lines(file), 1):
+            for number, line in enumerate(_lines(self.console, file), 1):
                 if not line.strip():
                     continue
                 try:
@@ -173,9 +172,10 @@ class _Encoding:
         self.console.warn(f"{name}, line {number}: {why}")
 
 
-def _lines(file: Path) -> Iterator[bytes]:
+def _lines(console: Console, file: Path) -> Iterator[bytes]:
     if file == STDIN:
-        yield from sys.stdin.buffer
+        say_that_stdin_is_read(console, "what decode --json printed,")
+        yield from console.stdin
         return
     try:
         stream = file.open("rb")
@@ -224,14 +224,14 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
             given["topics"],
             given["options"],
             tags,
-            dict(_property("--usr", text) for text in given["usr"]),
+            dict(typed_property("--usr", text) for text in given["usr"]),
             given["data"],
             given["ccsid"],
             order="big" if given["big_endian"] else "little",
             rfh1=given["rfh1"],
             pcf=given["pcf"],
-            mcd=dict(_property("--mcd", text) for text in given["mcd"]),
-            jms=dict(_property("--jms", text) for text in given["jms"]),
+            mcd=dict(typed_property("--mcd", text) for text in given["mcd"]),
+            jms=dict(typed_property("--jms", text) for text in given["jms"]),
             mqmd=mqmd,
             queue=given["queue"],
             qmgr=given["qmgr"],
@@ -250,14 +250,3 @@ def _identifier(text: str, option: str) -> bytes:
     if len(data) > 24:
         raise click.UsageError(f"{option}: {len(data)} bytes are more than 24")
     return data.ljust(24, b"\0")
-
-
-def _property(option: str, text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    name, _, kind = name.partition(":")
-    if not equals or not name or kind not in _TYPES:
-        raise click.UsageError(f"{option} {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
-    try:
-        return name, _TYPES[kind](value)
-    except (ValueError, KeyError) as error:
-        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -10,8 +11,11 @@ import click
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from commands.cli.options.captures import STDIN
+from commands.cli.options.verb import verb
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.captures.jsonl import clause
@@ -57,50 +61,88 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
     return click.option(flag, name, type=kind, default=default, show_default=True, help=_HELP[name])
 
 
-@click.command(
-    epilog="\b\nExample:\n  qpubsub generate --messages 100000 --output capture.parquet --setup streams.mqsc\n"
-    "  qpubsub replay --input capture.parquet --setup streams.mqsc --output puts.jsonl"
+@verb(
+    "qpubsub generate --messages 100000 --output capture.jsonl --write-setup streams.mqsc",
+    "qpubsub generate --messages 10 --errors 0 --to jsonl | qpubsub decode --brief",
+    former={"--setup": "--write-setup"},
+    exit_codes={1: "the format cannot hold some of the messages"},
 )
 @click.option(
+    "-o",
     "--output",
     "target",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The capture; its ending is the format. With --files a directory.",
+    type=click.Path(path_type=Path, allow_dash=True),
+    default="-",
+    show_default="stdout",
+    metavar="FILE|-",
+    help="The capture. The end of its name is the format; with --files it is a directory.",
 )
-@click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"{', '.join(_WRITTEN)}.")
-@click.option("--files", type=click.IntRange(min=1), help="Write so many files of equal size into a directory.")
-@click.option("--setup", type=click.Path(path_type=Path, dir_okay=False), help="Write the MQSC that replay needs.")
+@click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"Its format: {', '.join(_WRITTEN)}.")
+@click.option("--files", type=click.IntRange(min=1), help="Write so many files to the directory of --output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
+@click.option(
+    "--write-setup",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the MQSC that replay needs as --setup. An existing file is not replaced.",
+)
 @_workload_options
 @click.pass_obj
 def command(
-    console: Console, /, *, target: Path, form: str | None, files: int | None, setup: Path | None, **options: Any
+    console: Console,
+    /,
+    *,
+    target: Path,
+    form: str | None,
+    files: int | None,
+    write_setup: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> ExitCode:
-    """Write a capture of a made-up workload: the same one for the same options, whatever the machine.
+    """Generate a capture of an artificial workload. The same options give the same capture on every machine.
 
-    Subscribers register, come and go, ask for what is retained; publications follow, popular topics more often. Shares
-    are numbers from 0 to 1.
+    Subscribers register, deregister and request retained publications; programs publish, on popular topics more
+    often. Shares are numbers from 0 to 1. By default some messages are wrong on purpose; --errors 0 makes none.
     """
+    to_stdout = target == STDIN
+    if to_stdout and (files is not None or as_json):
+        raise click.UsageError("--files and --json need --output FILE")
     try:
         workload = Workload(WorkloadOptions(**options))
     except ValidationError as error:
         raise click.UsageError(clause(error)) from error
-    chosen = form or _by_name(target)
-    if setup is not None:
-        setup.write_text(setup_script(workload.options), encoding="utf-8")
+    chosen = form or ("jsonl" if to_stdout else _by_name(target))
+    if write_setup is not None:
+        _write_setup(write_setup, setup_script(workload.options))
     count = workload.options.messages
     written = 0
+    if to_stdout:
+        written = write_captures(workload.messages(0, count), console.binary, chosen, refused=_left_out)
+        console.say(f"{counted(written, 'message')} written")
+        return ExitCode.DONE if written == count else ExitCode.PROBLEMS
     with console.progress("messages written", count) as advance:
         for path, start, end in _pieces(target, chosen, files, count):
             written += _write(workload, path, chosen, start, end, advance)
-    console.say(f"{written} messages written to {target}")
+    console.say(f"{counted(written, 'message')} written to {target}")
+    if as_json:
+        console.data(json.dumps({"messages": written, "output": str(target)}))
     return ExitCode.DONE if written == count else ExitCode.PROBLEMS
+
+
+def _write_setup(path: Path, script: str) -> None:
+    """Write the script; one that is there already and says the same is left. Raises UsageError for another one."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(script)
+    except FileExistsError as error:
+        if path.read_text(encoding="utf-8", errors="replace") != script:
+            raise click.UsageError(f"--write-setup {path}: the file exists and is not replaced") from error
 
 
 def _by_name(target: Path) -> str:
     form = target.suffix.removeprefix(".")
     if form not in _WRITTEN:
-        raise click.UsageError(f"--output {target}: its ending is no format; use --to")
+        raise click.UsageError(f"--output {target}: the end of the name is not a format; give the format with --to")
     return form
 
 
@@ -116,7 +158,7 @@ def _pieces(target: Path, form: str, files: int | None, count: int) -> Iterator[
 def _write(workload: Workload, path: Path, form: str, start: int, end: int, advance: Callable[[int], None]) -> int:
     # The Parquet writer wants the columns only, and a model for each would take most of the time.
     rows = workload.rows(start, end) if form == "parquet" else workload.messages(start, end)
-    messages = _counted(cast(Iterable[CapturedMessage], rows), advance)
+    messages = _advanced(cast(Iterable[CapturedMessage], rows), advance)
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -132,7 +174,7 @@ def _left_out(_message: CapturedMessage, _error: CaptureError) -> None:
     """What the format cannot hold is missing from the count, which is reported."""
 
 
-def _counted(messages: Iterable[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:
+def _advanced(messages: Iterable[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:
     for message in messages:
         advance(1)
         yield message

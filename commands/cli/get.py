@@ -2,39 +2,114 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
 import click
 
 from commands.cli.options.queue_manager import queue_manager
-from commands.qmgr.store import QueueManagerStore, UnknownQueueError
+from commands.cli.options.verb import verb
+from commands.qmgr.store import DYNAMIC_NAME, Close, QueueManagerStore, UnknownQueueError
 from commands.terminal.console import Console
+from commands.terminal.counted import counted
+from commands.terminal.stopping import stopping
 
 _BATCH: Final = 100
+_LOOK_S: Final = 0.5
+"""So often it looks whether Ctrl-C was pressed, and whether a message has expired."""
+
+_WAIT: Final = "Wait so long for another message when the queue is empty."
+_DYNAMIC: Final = (
+    "The name of the dynamic queue, if QUEUE is a model queue; a * at its end becomes unique. The default is AMQ.*"
+)
+_CLOSE: Final = "Close a permanent dynamic queue at the end with this option: delete it if it is empty, or purge it."
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub get -m QM1 SUB.Q --limit 10 >messages.jsonl")
+@verb(
+    "qpubsub get -m QM1 SUB.Q --limit 10 -o messages.jsonl",
+    "qpubsub get -m QM1 SUB.Q --follow | qpubsub decode --brief",
+    "qpubsub get -m QM1 SYSTEM.JMS.TEMPQ.MODEL --dynamic 'MY.REPLY.*' --wait 30",
+    prints=True,
+)
 @queue_manager
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N messages.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Get at most N messages.")
+@click.option("--wait", "wait_s", type=click.FloatRange(min=0), metavar="SECONDS", help=_WAIT)
+@click.option("--follow", is_flag=True, help="Wait for messages until Ctrl-C or --limit ends it.")
+@click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
+@click.option("--close", "close", type=click.Choice([option.name.lower() for option in Close]), help=_CLOSE)
+@click.option("--json", is_flag=True, expose_value=False, help="Print JSON Lines, as always.")
 @click.argument("queue")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, limit: int | None, queue: str) -> None:
-    """Take the messages off QUEUE and print them as captured messages, JSON Lines.
+def command(
+    console: Console,
+    *,
+    qmgr: str,
+    home: Path,
+    limit: int | None,
+    wait_s: float | None,
+    follow: bool,
+    dynamic: str | None,
+    close: str | None,
+    queue: str,
+) -> None:
+    """Remove the messages from QUEUE and print them as captured messages, JSON Lines.
 
-    A message is removed once it was written; when the command is ended in between, or the reader of its output goes
-    away, it stays on the queue.
+    get removes a message after it was written. If get is ended before, or the program that reads its output ends, the
+    message stays on the queue.
+
+    If QUEUE is a model queue, get makes a dynamic queue and prints its name on stderr. A temporary dynamic queue is
+    deleted when get ends, with its subscriptions.
     """
-    done = 0
-    with QueueManagerStore.open(home, qmgr) as store, console.progress("messages got") as advance:
-        while True:
+    if follow and wait_s is not None:
+        raise click.UsageError("--follow and --wait exclude each other")
+    option = Close.NONE if close is None else Close[close.upper()]
+    stop = threading.Event()
+    with (
+        QueueManagerStore.open(home, qmgr) as store,
+        store.connect() as connection,
+        stopping(stop) if follow else nullcontext(),
+    ):
+        opened = connection.open(queue, dynamic or DYNAMIC_NAME)
+        if dynamic is not None and not opened.made:
+            raise click.UsageError(f"--dynamic {dynamic}: {queue} is not a model queue")
+        if opened.made:
+            console.say(f"dynamic queue {opened.name}")
+        done = _get_all(console, store, opened.name, limit, None if follow else wait_s or 0.0, stop)
+        gone = connection.close(opened, option)
+    console.say(f"{counted(done, 'message')} got from {opened.name}")
+    if gone:
+        console.say(f"queue {opened.name} was deleted")
+
+
+def _get_all(
+    console: Console,
+    store: QueueManagerStore,
+    queue: str,
+    limit: int | None,
+    patience_s: float | None,
+    stop: threading.Event,
+) -> int:
+    """How many messages were got. patience_s: how long to wait for another message; None is until *stop*."""
+    done, last = 0, time.monotonic()
+    with console.progress("messages got") as advance:
+        while not stop.is_set():
             wanted = _BATCH if limit is None else min(_BATCH, limit - done)
             got = _batch(console, store, queue, wanted)
             done += got
             advance(got)
-            if got < _BATCH:
+            if done == limit:
                 break
-    console.say(f"{done} messages got from {queue}")
+            if got:
+                last = time.monotonic()
+            if got < wanted:
+                left_s = _LOOK_S if patience_s is None else last + patience_s - time.monotonic()
+                if left_s <= 0:
+                    break
+                store.wait_for_change(min(left_s, _LOOK_S))
+    return done
 
 
 def _batch(console: Console, store: QueueManagerStore, queue: str, wanted: int) -> int:

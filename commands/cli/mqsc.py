@@ -12,7 +12,8 @@ from typing import Final
 import click
 
 from commands.broker.selection import Selection
-from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
+from commands.cli.options.verb import verb
 from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
 from commands.mqsc.answers import failed, refusal
 from commands.mqsc.keeping import Keeper, UnitQueues
@@ -28,22 +29,31 @@ from streams.topic_space import TopicSpace
 _BATCH: Final = 100
 
 
-@click.command(
-    epilog='\b\nExamples:\n  qpubsub mqsc -m QM1 streams.mqsc\n  echo "DISPLAY TOPIC(*)" | qpubsub mqsc -m QM1 --json'
+@verb(
+    "qpubsub mqsc -m QM1 streams.mqsc",
+    'echo "DISPLAY TOPIC(*)" | qpubsub mqsc -m QM1 --json',
+    prints=True,
+    exit_codes={1: "a command failed"},
 )
-@queue_manager
+@queue_manager_for_script
 @click.argument(
     "script", default="-", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="[SCRIPT|-]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a command instead of runmqsc's text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each command.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, script: Path, as_json: bool) -> ExitCode:
-    """Run the MQSC commands of SCRIPT, or of standard input, on queue manager QMGR.
+def command(console: Console, qmgr: str | None, home: Path, script: Path, as_json: bool) -> ExitCode:
+    """Run the MQSC commands in SCRIPT, or on standard input, on queue manager QMGR.
 
-    Each command is answered as runmqsc answers it. One that fails stops nothing: the last lines say how many did, and
-    the exit code is then 1. What is printed is committed.
+    The output is that of runmqsc. After a command that fails, the next one runs; the last lines say how many failed.
+    A change is committed before its answer is printed. -m may be left out where the home has only one queue manager
+    and SCRIPT has only DISPLAY commands.
     """
     lines, batch = _lines(console, script)
+    if qmgr is None:
+        lines, only_shows = _shows_only(lines, batch)
+        if not only_shows:
+            raise click.UsageError("Missing option '--qmgr' / '-m'; only DISPLAY commands need none.")
+        qmgr = only_queue_manager(click.get_current_context(), home)
     tally = ScriptTally()
     with QueueManagerStore.open(home, qmgr) as store:
         if not as_json:
@@ -69,6 +79,15 @@ def _lines(console: Console, script: Path) -> tuple[Iterable[str], int]:
         return (_text(line, "standard input") for line in console.stdin), 1
     data = console.stdin.read() if str(script) == "-" else script.read_bytes()
     return lines_of(_text(data, "standard input" if str(script) == "-" else str(script))), _BATCH
+
+
+def _shows_only(lines: Iterable[str], batch: int) -> tuple[Iterable[str], bool]:
+    """The lines once more, and whether all their commands are DISPLAY. At a terminal nobody knows that yet."""
+    if batch == 1:
+        return lines, False
+    whole = list(lines)
+    words = [statement.text.split(None, 1) for statement in statements(whole)]
+    return whole, all(each and each[0].upper() in ("DISPLAY", "DIS") for each in words)
 
 
 def _text(data: bytes, source: str) -> str:

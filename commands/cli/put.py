@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Final
 
 import click
 
-from commands.broker.objects import is_object_name
-from commands.cli.options.captures import capture_files, records
+from commands.broker.objects import TEMPORARY, is_object_name
+from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import json_option, verb
 from commands.headers.qmgr_renaming import other_qmgr, renamed
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
+from commands.replay.local import natural_queue
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.mqmd import name_of
@@ -23,61 +27,128 @@ from rfh2.mqmd import name_of
 _BATCH_MESSAGES: Final = 1_000
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _APPLICATION: Final = "qpubsub put"
+_DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at its end becomes unique."
 
 
-@click.command(epilog="\b\nExample:\n  qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl")
+@verb(
+    "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl",
+    "qpubsub put -m QM1 --as-captured --as QM1 capture.jsonl",
+    exit_codes={1: "some messages could not be read or put, or they name another queue manager"},
+)
 @queue_manager
-@click.argument("queue")
+@click.option("--as-captured", is_flag=True, help="Put each message on the queue of its capture; give no QUEUE.")
 @click.option(
     "--as",
     "as_qmgr",
     metavar="QMGR",
-    help="Put the messages as those of this queue manager: ReplyToQMgr and QMgrName are renamed to it.",
+    help="Rename the queue manager of the capture to QMGR, in ReplyToQMgr and in QMgrName.",
 )
+@click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
+@json_option
+@click.argument("queue", required=False, metavar="QUEUE")
 @capture_files
 @click.pass_obj
 def command(
-    console: Console, *, qmgr: str, home: Path, form: str, queue: str, files: tuple[Path, ...], as_qmgr: str | None
+    console: Console,
+    *,
+    qmgr: str,
+    home: Path,
+    form: str,
+    queue: str | None,
+    files: tuple[Path, ...],
+    as_captured: bool,
+    as_qmgr: str | None,
+    dynamic: str | None,
+    as_json: bool,
 ) -> ExitCode:
-    """Put the captured messages in FILEs, or on stdin, on QUEUE, whichever queue they were captured from.
+    """Put the captured messages in each FILE, or on standard input, on QUEUE.
 
-    A descriptor is kept as it was captured; what it leaves blank, and the time of arrival, are as for any new message.
-    What cannot be read or put is reported, and the rest is put. Messages of another queue manager are put and counted
-    in a warning: their answers go there, through a transmission queue. With --as they are renamed.
+    put keeps each descriptor as it was captured. Blank fields, and the time of arrival, are set as for a new message.
+    put reports the messages that it cannot read or put, and puts the others. If messages name another queue manager,
+    put puts them, warns, and ends with exit code 1: replies and publications for them go to a transmission queue.
+    --as QMGR renames that queue manager.
+
+    With --dynamic, QUEUE is a model queue of permanent dynamic queues: put makes one, and prints its name on stderr. If
+    QUEUE is an alias of a topic object, put publishes the messages on its topic.
     """
     if as_qmgr is not None and not is_object_name(as_qmgr):
         raise click.UsageError(f"--as {as_qmgr}: no queue manager can have this name")
+    if as_captured and queue is not None:
+        # The first argument is a file then, as the others are.
+        files, queue = (Path(queue), *files), None
+    if not as_captured and queue is None:
+        raise click.UsageError("Missing argument 'QUEUE'; or give --as-captured.")
+    default_queue = natural_queue if as_captured else ""
+    captures = Captures(console, files, form, default_queue=default_queue)
     with QueueManagerStore.open(home, qmgr) as store:
+        if dynamic is not None:
+            if queue is None:
+                raise click.UsageError("--dynamic and --as-captured exclude each other")
+            queue = _made(console, store, queue, dynamic)
         putting = _Putting(console, store, queue, as_qmgr)
-        with console.progress("messages put") as advance:
+        with console.progress("messages put", captures.rows(), captures.share) as advance:
             try:
-                for batch in _batches(records(files, form)):
+                for batch in _batches(captures.records()):
                     advance(putting.put_all(batch))
             except Exception as error:
                 if putting.done:
-                    error.add_note(f"{putting.done} messages were put on {queue} before")
+                    were = "message was" if putting.done == 1 else "messages were"
+                    error.add_note(f"{putting.done:,} {were} put on {putting.where} before")
                 raise
-        console.say(f"{putting.done} messages put on {queue}")
+        console.say(f"{counted(putting.done, 'message')} put on {putting.where}")
         if putting.problems:
-            console.warn(f"{putting.problems} could not be put")
+            console.warn(f"{counted(putting.problems, 'message')} could not be put")
         for name, count in putting.others.most_common():
             console.warn(
-                f"{count} of the messages name queue manager {name}, not {qmgr}: replies and publications for them go "
-                f"to transmission queue {name}. To have them here, put them with --as {qmgr}"
+                f"{count:,} of the messages name queue manager {name}, not {qmgr}: replies and publications for them "
+                f"go to transmission queue {name}. To have them here, put them with --as {qmgr}"
             )
+        if as_json:
+            console.data(json.dumps(putting.counts()))
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
+
+
+def _made(console: Console, store: QueueManagerStore, model: str, name: str) -> str:
+    """The name of the queue that opening *model* makes, and that stays."""
+    found = store.load_state()[0].models.get(model)
+    if found is None or found.definition_type == TEMPORARY:
+        why = "it makes temporary queues, which would go with this command" if found else "it is not a model queue"
+        raise click.UsageError(f"--dynamic {name}: {model}: {why}")
+    with store.connect() as connection:
+        made = connection.open(model, name).name
+    console.say(f"dynamic queue {made}")
+    return made
 
 
 class _Putting:
     """One run of the verb. done: how many messages were put and committed. problems: how many could not be.
 
-    others: of those put, how many name each other queue manager.
+    queue: where they are put; None is where each was captured. others: of those put, how many name each other queue
+    manager. by_queue: how many were put on each queue.
     """
 
-    def __init__(self, console: Console, store: QueueManagerStore, queue: str, as_qmgr: str | None) -> None:
+    def __init__(self, console: Console, store: QueueManagerStore, queue: str | None, as_qmgr: str | None) -> None:
         self.console, self.store, self.queue, self.as_qmgr = console, store, queue, as_qmgr
         self.done = self.problems = 0
         self.others: Counter[str] = Counter()
+        self.by_queue: Counter[str] = Counter()
+
+    @property
+    def where(self) -> str:
+        """The queue that the messages were put on, or how many there are."""
+        if self.queue is not None:
+            return self.queue
+        return next(iter(self.by_queue)) if len(self.by_queue) == 1 else counted(len(self.by_queue), "queue")
+
+    def counts(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "qmgr": self.store.name,
+            "put": self.done,
+            "queues": dict(sorted(self.by_queue.items())),
+            "problems": self.problems,
+            "other_queue_managers": dict(self.others),
+        }
 
     def put_all(self, batch: list[CaptureRecord]) -> int:
         """Put *batch* in one unit of work; returns how many. What a queue took before it refused more is kept."""
@@ -105,12 +176,14 @@ class _Putting:
             message = renamed(message, self.as_qmgr)
         else:
             other = other_qmgr(message, self.store.name)
+        queue = self.queue or message.queue
         try:
-            unit.put(self.queue, message.md, message.body, user=_user(message), application=_APPLICATION)
+            unit.put(queue, message.md, message.body, user=_user(message), application=_APPLICATION)
         except MessageRefusedError as error:
             self.problems += 1
             self.console.warn(f"{record.source}, record {record.index + 1}: {error}")
             return False
+        self.by_queue[queue] += 1
         if other is not None:
             self.others[other] += 1
         return True

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import click
 
 from commands.broker.context import not_read
 from commands.broker.puts import PutKind
+from commands.cli.options.captures import STDIN
 from commands.cli.options.replays import (
     MOST_SHOWN,
     PYARROW_MISSING,
@@ -26,11 +28,13 @@ from commands.cli.options.replays import (
     replay_options,
     spark_session,
 )
+from commands.cli.options.verb import verb
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
 
@@ -43,45 +47,50 @@ if TYPE_CHECKING:
 
 _LOOK_S: Final = 1
 _NAP_S: Final = 0.1
-_TRANSCRIPT_IN_MEMORY: Final = 8 * 1024 * 1024
+_PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub replay --input capture.jsonl --output puts.jsonl --transcript\n"
-    "  qpubsub replay --engine spark --input captures/ --output puts.parquet\n"
-    "  qpubsub replay --engine spark --follow --checkpoint place/ --input arriving/ --output puts.jsonl"
+@verb(
+    "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
+    "qpubsub replay capture.jsonl | jq -r .queue",
+    "qpubsub replay --engine spark captures/ --output puts.parquet",
+    "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
+    former={"--tell": "--transcript"},
+    exit_codes={1: "there were dead letters, or records could not be read"},
 )
 @replay_options()
 @click.option(
+    "-o",
     "--output",
     "target",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The puts: a .jsonl or .parquet file; with Spark a directory of that name.",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE|-",
+    help="Write the puts to FILE; its name ends in .jsonl or .parquet. With Spark it is a directory. The default is "
+    "stdout, as JSON Lines, or nothing with --transcript.",
 )
 @click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
-@click.option("--tell", is_flag=True, hidden=True, help="The former name of --transcript.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With Spark: replay what has come into INPUT since the last time; its place is kept here.",
+    help="With Spark: replay only what is new in FILE since the last time. This directory keeps the position.",
 )
-@click.option("--follow", is_flag=True, help="With --checkpoint: do not end, wait for more.")
+@click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more.")
 @click.option(
     "--hold",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
     metavar="N",
-    help="With --checkpoint: a message waits until one with a seq that much higher has come.",
+    help="With --checkpoint: process a message when one whose seq is higher by N has arrived.",
 )
 @click.option(
     "--idle",
     "idle_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="With --hold and --follow: or until nothing has come for so long.",
+    help="With --hold and --follow: or when nothing has arrived for so long.",
 )
 @click.pass_obj
 def command(
@@ -89,52 +98,65 @@ def command(
     /,
     *,
     options: ReplayOptions,
-    target: Path,
+    target: Path | None,
     transcript: bool,
-    tell: bool,
+    as_json: bool,
     checkpoint: Path | None,
     follow: bool,
     hold: int,
     idle_s: float | None,
 ) -> ExitCode:
-    """Replay the captured messages in INPUT, in the order of seq, and write every put to OUTPUT.
+    """Replay the captured messages in each FILE, or on standard input, in the order of seq, and write every put.
 
-    The clock is the messages' own, identifiers come from seq: two replays are equal byte for byte. A message that
-    cannot be decoded becomes a dead letter, and the exit code 1. Messages on queues that a broker does not read are
-    passed over. On Spark the output is a directory of files in the order of seq; a replay that was interrupted goes on
-    where it was. With --checkpoint, files are replayed as they are moved into INPUT, and each batch of puts is a
-    directory of its own: killed at any moment and started again, no put is lost and none is there twice.
+    The time is that of the messages, and identifiers are derived from seq, so that two replays are equal byte for
+    byte. A message that cannot be decoded becomes a dead letter. replay leaves out messages on queues that a broker
+    does not read, and says how many. On Spark, the output is a directory of files in the order of seq, and a replay
+    that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
+    FILE, and writes each batch of puts to a directory of its own. If it is killed and started again, no put is lost or
+    written twice.
     """
-    check_suffix(target)
-    if tell:
-        console.say("--tell is now --transcript")
-        transcript = True
+    to_stdout = target is None or target == STDIN
+    if as_json and to_stdout:
+        raise click.UsageError("--json prints the counts: --output FILE has to say where the puts go")
+    if transcript and target == STDIN:
+        raise click.UsageError("--transcript and --output - would be mixed on stdout: give --output a FILE")
+    if to_stdout and (options.on_spark or checkpoint is not None):
+        raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
+    if target is not None and not to_stdout:
+        check_suffix(target)
     if checkpoint is not None:
         if not options.on_spark or transcript:
             raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
         if idle_s is not None and not (hold and follow):
             raise click.UsageError("--idle needs --hold and --follow")
+        assert target is not None
         return _continuous(console, options, target, checkpoint, follow=follow, hold=hold, idle_s=idle_s)
     if follow or hold or idle_s is not None:
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
-        return _here(console, options, target, transcript=transcript)
+        where = None if to_stdout else target
+        counts, problems = _here(console, options, where, transcript=transcript)
+        return _sum_up(console, counts, problems, where, as_json=as_json)
     if transcript:
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
-    return _on_spark(console, options, target)
+    assert target is not None
+    return _on_spark(console, options, target, as_json=as_json)
 
 
-def _here(console: Console, options: ReplayOptions, target: Path, *, transcript: bool) -> ExitCode:
-    as_columns = _puts_parquet() if target.suffix == ".parquet" else None
-    partial = target.with_name(target.name + ".partial")
+def _here(
+    console: Console, options: ReplayOptions, target: Path | None, *, transcript: bool
+) -> tuple[ReplayCounts, int]:
+    """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
+    as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
+    partial = None if target is None else target.with_name(target.name + ".partial")
 
     def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
         replay = LocalReplay(options.setup, options.semantics)
-        # The transcript waits until the whole capture has proved to be in order, on disk where it grows long.
+        # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
         with (
-            tempfile.SpooledTemporaryFile(_TRANSCRIPT_IN_MEMORY) as lines,
-            partial.open("wb") as file,
-            console.progress("messages replayed") as advance,
+            tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
+            _opened(partial) as file,
+            reader.progress("messages replayed") as advance,
         ):
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
@@ -149,20 +171,29 @@ def _here(console: Console, options: ReplayOptions, target: Path, *, transcript:
                     if transcript:
                         lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
-            _to_disk(file)
-            lines.seek(0)
-            for line in lines:
+            if target is not None:
+                _to_disk(file)
+            printed = lines if transcript or target is not None else file
+            printed.seek(0)
+            for line in printed:
                 console.data(line.decode().rstrip("\n"))
         console.stdout.flush()
         return replay.counts
 
     reader = CaptureReader(console, options)
     counts = reader.in_order(replayed)
-    partial.replace(target)
-    return _sum_up(console, counts, reader.problems, target)
+    if partial is not None and target is not None:
+        partial.replace(target)
+    return counts, reader.problems
 
 
-def _on_spark(console: Console, options: ReplayOptions, target: Path) -> ExitCode:
+def _opened(partial: Path | None) -> BinaryIO:
+    if partial is not None:
+        return partial.open("wb")
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
+
+
+def _on_spark(console: Console, options: ReplayOptions, target: Path, *, as_json: bool) -> ExitCode:
     with importing(SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
     order = Order(options.source, options.form, target, options.setup, options.semantics)
@@ -173,7 +204,7 @@ def _on_spark(console: Console, options: ReplayOptions, target: Path) -> ExitCod
         console.warn(line)
     if len(done.problem_texts) > MOST_SHOWN:
         console.warn(f"and more: {done.problems} records could not be read, {done.undecodable} not decoded")
-    return _sum_up(console, done.counts, done.problems, target)
+    return _sum_up(console, done.counts, done.problems, target, as_json=as_json)
 
 
 def _continuous(
@@ -229,8 +260,7 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
             f"{kinds[LATE]} messages came too late, or with a seq that another one has, and were not replayed: "
             f"they are in {target}/batch=*/{LATE_FILE}"
         )
-    made = f"{kinds[PutKind.PUBLICATION]} publications, {kinds[PutKind.RESPONSE]} responses"
-    console.say(f"{made}, {kinds[PutKind.DEADLETTER]} dead letters written to {target}")
+    console.say(f"{_made({kind: kinds[kind] for kind in PutKind})} written to {target}")
     if interrupted:
         console.say("the same command goes on from here")
     return ExitCode.PROBLEMS if kinds[PROBLEM] or kinds[LATE] or kinds[PutKind.DEADLETTER] else ExitCode.DONE
@@ -245,13 +275,35 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
         pass
 
 
-def _sum_up(console: Console, counts: ReplayCounts, problems: int, target: Path) -> ExitCode:
+def _made(puts: Mapping[PutKind, int]) -> str:
+    kinds = (PutKind.PUBLICATION, PutKind.RESPONSE, PutKind.DEADLETTER)
+    nouns = ("publication", "response", "dead letter")
+    return ", ".join(counted(puts.get(kind, 0), noun) for kind, noun in zip(kinds, nouns, strict=True))
+
+
+def _sum_up(
+    console: Console, counts: ReplayCounts, problems: int, target: Path | None, *, as_json: bool = False
+) -> ExitCode:
     for queue, passed in sorted(counts.passed_over.items()):
-        console.say(f"{passed} messages on {queue or 'no queue'} not processed: {not_read(queue)}")
-    made = f"{counts.puts[PutKind.PUBLICATION]} publications, {counts.puts[PutKind.RESPONSE]} responses"
-    made += f", {counts.puts[PutKind.DEADLETTER]} dead letters"
-    console.say(f"{counts.messages} messages ({counts.errors} in error): {made} written to {target}")
+        console.say(f"{counted(passed, 'message')} on {queue or 'no queue'} not processed: {not_read(queue)}")
+    to = "" if target is None else f" written to {target}"
+    console.say(f"{counted(counts.messages, 'message')} ({counts.errors:,} in error): {_made(counts.puts)}{to}")
+    if as_json:
+        console.data(json.dumps(_json(counts, problems, target)))
     return ExitCode.PROBLEMS if problems or counts.puts[PutKind.DEADLETTER] else ExitCode.DONE
+
+
+def _json(counts: ReplayCounts, problems: int, target: Path | None) -> dict[str, object]:
+    return {
+        "messages": counts.messages,
+        "errors": counts.errors,
+        "unreadable": problems,
+        "publications": counts.puts[PutKind.PUBLICATION],
+        "responses": counts.puts[PutKind.RESPONSE],
+        "dead_letters": counts.puts[PutKind.DEADLETTER],
+        "not_processed": dict(sorted(counts.passed_over.items())),
+        "output": None if target is None else str(target),
+    }
 
 
 def _puts_parquet() -> type[PutsParquet]:

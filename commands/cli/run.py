@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
@@ -17,8 +18,11 @@ import click
 from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import json_option, verb
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
+from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
@@ -29,6 +33,7 @@ from commands.running.recorder import Recorder
 from commands.running.supervisor import SupervisedWatch, supervised
 from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
 from commands.terminal.users import groups_of
 
@@ -38,7 +43,15 @@ _MEGABYTE: Final = 1_000_000
 _DEFAULT: Final = Budget()
 
 
-@click.command(epilog="\b\nExamples:\n  qpubsub run -m QM1\n  qpubsub run -m QM1 --once --record puts.jsonl")
+@verb(
+    "qpubsub run -m QM1",
+    "qpubsub run -m QM1 --once --record puts.jsonl",
+    exit_codes={
+        0: "an orderly end",
+        1: "an orderly end, and there are dead letters or what could not be delivered",
+        130: "ended by force in the middle of a command, which is on its queue again",
+    },
+)
 @queue_manager
 @click.option("--once", is_flag=True, help="Process what is on the queues, then end.")
 @click.option(
@@ -96,6 +109,7 @@ _DEFAULT: Final = Budget()
     metavar="FILE",
     help="TOML: passwords, TLS, and what else the URLs do not say.",
 )
+@json_option
 @click.pass_obj
 def command(
     console: Console,
@@ -112,20 +126,19 @@ def command(
     queues: str | None,
     topics: str | None,
     config: Path | None,
+    as_json: bool,
 ) -> int:
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
 
-    A command and all that it causes are committed together: killed at any moment and started again, no persistent
-    message is lost and none is processed twice. Without --once it waits for messages until it is stopped (Ctrl-C,
-    SIGTERM). Commands that failed are reported on stderr; what cannot be answered is on the dead-letter queue.
+    run commits a command together with all its results. If it is killed and started again, no persistent message is
+    lost and none is processed twice. Without --once it waits for messages until you stop it (Ctrl-C, SIGTERM). It
+    reports failed commands on stderr, and puts messages that it cannot answer on the dead-letter queue.
 
-    With --topics, publications reach the programs of a topic tree elsewhere too, and theirs reach legacy subscribers;
-    --once then waits until the tree has got, and has sent, all that there is.
+    With --topics, publications also go to the programs of another topic tree, and their publications go to legacy
+    subscribers. With --once, run then waits until the tree has received and sent everything.
 
-    A command that takes more than its limits is set aside on the dead-letter queue with reason 2102, and so is, with
-    reason 2362, a message on which the processor ended or hung twice: it is started again by itself. Exit codes: 0 or 1
-    after an orderly end, 1 where there were dead letters; 130 where it had to be ended by force in the middle of a
-    command, which is on its queue again.
+    run puts a command that exceeds its limits on the dead-letter queue with reason 2102. It puts a message on which
+    the processor ended or hung twice there with reason 2362; the processor is restarted automatically.
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
     page = None
@@ -162,6 +175,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
+            command_server=PcfCommandServer if places.queues is None else None,
         )
         unsettled = False
         if link is not None:
@@ -181,6 +195,8 @@ def command(
                 console.say(f"queue manager {qmgr}: waiting for commands; stop with Ctrl-C")
                 processor.run(stop)
     console.say(_sum(processor.tally))
+    if as_json:
+        console.data(json.dumps(processor.tally.as_dict()))
     if unsettled and link is not None and not stop.is_set():
         console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
     if link is not None and link.fault:
@@ -190,9 +206,21 @@ def command(
     if refused:
         console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
     if once and processor.owed:
-        console.say(f"{processor.owed} publications could not be delivered and are kept; qpubsub status shows for whom")
-    problems = processor.tally.dead_letters or refused or unsettled or (once and processor.owed)
+        owed = counted(processor.owed, "publication")
+        console.say(f"{owed} could not be delivered and are kept; qpubsub status shows for whom")
+    stranded = _stranded(console, places) if once and places.queues is None else False
+    problems = processor.tally.dead_letters or refused or unsettled or stranded or (once and processor.owed)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+
+def _stranded(console: Console, places: Places) -> bool:
+    """Whether messages are on transmission queues that no channel reads; it is said on which."""
+    with places.store() as store:
+        queues = [queue for queue in store.overview().queues if queue.depth and is_stranding(queue.definition)]
+    for queue in queues:
+        what = counted(queue.depth, "message")
+        console.warn(f"transmission queue {queue.definition.name} holds {what} for that queue manager: {STRANDED_HELP}")
+    return bool(queues)
 
 
 def _drained(processor: Processor, link: ManagedLink | None, stop: threading.Event) -> bool:
@@ -209,10 +237,11 @@ def _drained(processor: Processor, link: ManagedLink | None, stop: threading.Eve
 
 
 def _sum(tally: ProcessorTally) -> str:
-    to_tree = f", {tally.linked} publications for the topic tree" if tally.linked else ""
+    to_tree = f", {counted(tally.linked, 'publication')} for the topic tree" if tally.linked else ""
     return (
-        f"{tally.commands} commands ({tally.errors} in error): {tally.publications} publications, "
-        f"{tally.responses} responses, {tally.dead_letters} dead letters{to_tree}"
+        f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): "
+        f"{counted(tally.publications, 'publication')}, {counted(tally.responses, 'response')}, "
+        f"{counted(tally.dead_letters, 'dead letter')}{to_tree}"
     )
 
 

@@ -12,9 +12,11 @@ from typing import Any, Final
 import click
 
 from commands.broker.context import not_read
-from commands.broker.objects import CONTROL_QUEUE, UNLIMITED_DEPTH, Objects
-from commands.cli.options.queue_manager import queue_manager
+from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.verb import verb
 from commands.headers.registry import parse
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
 from commands.running import activity
 from commands.running.journal import last_status
@@ -37,19 +39,21 @@ _LOOKED_AT_BYTES: Final = 16_384
 _COUNTED: Final = {"linked": "publications for the topic tree"}
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub status -m QM1\n  qpubsub status -m QM1 --subscriptions | grep BOARD\n"
-    "  qpubsub status -m QM1 --json | jq .input.oldest_s"
+@verb(
+    "qpubsub status -m QM1",
+    "qpubsub status -m QM1 --subscriptions | grep BOARD",
+    "qpubsub status -m QM1 --json | jq .input.oldest_s",
+    prints=True,
 )
-@queue_manager
-@click.option("--subscriptions", is_flag=True, help="List each subscription: what it was sent, and what it was not.")
-@click.option("--topics", is_flag=True, help="List each topic that was published on.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@queue_manager_to_read
+@click.option("--subscriptions", is_flag=True, help="List each subscription, with what was delivered to it.")
+@click.option("--topics", is_flag=True, help="List each topic on which a program published.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> ExitCode:
-    """Show how far the processor is, what waits on which queue, why dead letters are dead, and the last errors.
+    """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
-    Looking disturbs nobody, and is quick however much there is. Lists take longer the more there is in them.
+    status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
@@ -114,7 +118,8 @@ def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, A
         "depth": queue.depth,
         "oldest_s": _age_s(queue.oldest, now),
         "max_depth": definition.max_depth if limited else None,
-        "role": "transmission" if definition.transmission else _role(definition.name, objects),
+        "role": "transmission" if definition.transmission else _role(definition, objects),
+        "stranded": bool(queue.depth) and is_stranding(definition),
         "put_inhibited": not definition.put_enabled,
         "get_inhibited": not definition.get_enabled,
         **activity.of_queue(queue.counts),
@@ -127,7 +132,7 @@ def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManage
     A broker's own publications, on the queues of its subscribers, are not meant.
     """
     name = queue.definition.name
-    if not queue.depth or queue.definition.transmission or _role(name, objects) is not None:
+    if not queue.depth or queue.definition.transmission or _role(queue.definition, objects) is not None:
         return False
     for md, head in store.beginnings(name, _LOOKED_AT_BYTES, 1):
         try:
@@ -138,12 +143,17 @@ def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManage
     return False
 
 
-def _role(name: str, objects: Objects) -> str | None:
+def _role(definition: LocalQueue, objects: Objects) -> str | None:
+    name = definition.name
     if name == CONTROL_QUEUE:
         return "control"
     if name in _inputs(objects):
         return "stream"
-    return "dead letters" if name == objects.qmgr.deadq else None
+    if name == objects.qmgr.deadq:
+        return "dead letters"
+    if definition.is_temporary:
+        return "temporary dynamic"
+    return None if definition.definition_type == PREDEFINED else "permanent dynamic"
 
 
 def _age_s(moment: datetime | None, now: datetime) -> float | None:
@@ -211,6 +221,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
 
 def _remarks(name: str, row: dict[str, Any]) -> str:
     remarks = [row["role"]] if row["role"] else []
+    remarks += [f"for queue manager {name}: {STRANDED_HELP}"] * row["stranded"]
     if row["max_depth"] is not None:
         state = "full" if row["depth"] >= row["max_depth"] else "nearly full"
         nearly = row["depth"] >= _NEARLY_FULL * row["max_depth"]

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.verb import verb
 from commands.explain.pictures import page, svg, text_tree
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from rfh2.terminal_escape import visible
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from streams.outline import Outline, outline
+from streams.outline import Outline, marks, outline
 from streams.topic_prefixes import collisions, places
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub topics -m QM1 --under Sport\n  qpubsub topics -m QM1 --to html > topics.html"
-)
-@queue_manager
-@click.option("--under", default="", metavar="TOPIC", help="Only this topic string and what lies below it.")
-@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="At most N levels; what is deeper is counted.")
+@verb("qpubsub topics -m QM1 --under Sport", "qpubsub topics -m QM1 --to html -o topics.html", prints=True)
+@queue_manager_to_read
+@click.option("--under", default="", metavar="TOPIC", help="Show only this topic string and the topics below it.")
+@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Show at most N levels; count the rest.")
 @click.option(
-    "--to", "form", type=click.Choice(["text", "svg", "html"]), default="text", show_default=True, help="What to draw."
+    "--to",
+    "form",
+    type=click.Choice(["text", "json", "svg", "html"]),
+    default="text",
+    show_default=True,
+    help="The form of the tree.",
 )
+@click.option("--json", "form", flag_value="json", help="The same as --to json: one object for each topic.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, under: str, depth: int | None, form: str) -> ExitCode:
-    """Draw the topic tree: topic objects, who subscribes where, and where a publication is retained.
+    """Show the topic tree: topic objects, subscriptions and retained publications.
 
-    A square is a topic object, a triangle a stream or a subscription point that lies there, a circle a subscription
-    (its name, or its queue), a diamond a retained publication. Streams and subscription points that get in each
-    other's way, and streams without a topic object, are reported on stderr.
+    A square is a topic object, a triangle is a stream or a subscription point, a circle is a subscription (with its
+    name, or its queue), and a diamond is a retained publication. topics reports on stderr streams and subscription
+    points whose topics collide, and streams without a topic object.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         objects, subscriptions, retained = store.load_state()
@@ -42,6 +51,9 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
     if form == "text":
         for line in text_tree(root, title, colour=console.coloured):
             console.data(line, coloured=console.coloured)
+    elif form == "json":
+        for topic in _topics(root):
+            console.data(json.dumps(topic, ensure_ascii=False))
     else:
         console.binary.write((svg if form == "svg" else page)(root, title).encode())
     for finding in collisions(*lists):
@@ -50,8 +62,28 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
     return ExitCode.DONE
 
 
+def _topics(root: Outline) -> Iterator[dict[str, Any]]:
+    """The topics, top down, as far as anything is at them."""
+    for one in root.walk():
+        if at := marks(one):
+            found: dict[str, Any] = {"topic": one.topic_string, "retained": one.retained, "hidden_below": one.hidden}
+            found["topic_objects"] = [topic_object.name for topic_object in one.objects]
+            found["subscriptions"] = [
+                {"name": each.name, "queue": each.dest_queue, "qmgr": each.dest_qmgr} for each in one.subscriptions
+            ]
+            found["marks"] = [text for _, text in at]
+            yield found
+
+
 def _counts(root: Outline) -> str:
     nodes = list(root.walk())
     objects, subscriptions = sum(len(n.objects) for n in nodes), sum(len(n.subscriptions) for n in nodes)
     retained = sum(node.retained for node in nodes)
-    return f"{objects} topic objects, {subscriptions} subscriptions, {retained} retained publications"
+    return ", ".join(
+        counted(number, noun)
+        for number, noun in (
+            (objects, "topic object"),
+            (subscriptions, "subscription"),
+            (retained, "retained publication"),
+        )
+    )

@@ -1,18 +1,23 @@
 """PCF: commands, responses and publications as a header (MQCFH) and parameters (wire formats 5.1).
 
-A PCF message is a body. What follows it in a publication, if anything does, is the publisher's data; no field
-describes that.
+A PCF message is a body. What a PCF publisher puts behind the last parameter is data that no field describes; it stays
+there. Data that was published with another header becomes a parameter, because a queue manager refuses PCF that is
+longer than its structures (2149): text MQCACF_STRING_DATA, other bytes MQBACF_MESSAGE_DATA.
+
+A response is one MQCFH, MsgSeqNumber 1 and Control MQCFC_LAST. With an error or a warning it has at most one parameter,
+an MQCFIN: MQIACF_PARAMETER_ID with the number of the parameter in error, or MQIACF_ERROR_ID with a further reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from commands.headers.mqrfh import publisher_of
 from commands.headers.property_names import BY_PCF, BY_TAG, COMMAND_IDS, COMMAND_WORDS
-from commands.headers.publication import Content, DeliveryForm, RenderedPublication, frame_of_body
+from commands.headers.publication import Content, DeliveryForm, Frame, RenderedPublication, frame_of_body
 from commands.headers.response import Reply, Tags
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
@@ -22,6 +27,7 @@ from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
     MQENC_NATIVE,
+    MQFMT_STRING,
     MQRCCF_TOPIC_ERROR,
 )
 from rfh2.errors import CommandError, DecodeError, EncodeError
@@ -30,8 +36,9 @@ from rfh2.mqmd import Mqmd
 from rfh2.options import OptionSet
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from rfh2.pcf_names import (
+    MQBACF_MESSAGE_DATA,
+    MQCACF_STRING_DATA,
     MQCFC_LAST,
-    MQCFC_NOT_LAST,
     MQCFT_COMMAND,
     MQCFT_RESPONSE,
     MQRCCF_CFH_COMMAND_ERROR,
@@ -43,11 +50,12 @@ from rfh2.pcf_names import (
     MQRCCF_PARM_COUNT_TOO_SMALL,
     MQRCCF_STRUCTURE_TYPE_ERROR,
 )
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
 
 FORMAT: Final = "MQPCF"
 _UTF8: Final = 1208
+_WIDE: Final = (1200, 13488, 17584)
 _LONG: Final = range(-(1 << 31), 1 << 31)
 _REASONS: Final = Reasons(
     unknown=(MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR),
@@ -110,7 +118,7 @@ def _given(parameter: Parameter) -> Given:
 
 
 def reply(command: Message, says: Reply) -> Message:
-    """The response to *command*: an MQCFH of type response for each answer, one behind the other, the last marked."""
+    """The response to *command*: one MQCFH of type response. Of several warnings it tells the first."""
     order = _order(command)
     number = 0
     try:
@@ -122,19 +130,26 @@ def reply(command: Message, says: Reply) -> Message:
     encoding = mqmd.encoding
     if byte_order(encoding) != order:
         encoding = 273 if order == "big" else 546
-    groups = says.groups
-    parts = []
-    for at, group in enumerate(groups, 1):
-        control = MQCFC_LAST if at == len(groups) else MQCFC_NOT_LAST
-        parameters = tuple(_response_parameters(group.tags, mqmd.coded_char_set_id))
-        own = (at, control, says.comp_code, group.reason)
-        parts.append(Pcf(number, parameters, MQCFT_RESPONSE, 1, *own, order).encode())
+    group = says.groups[0]
+    parameters = _error_parameters(group.tags) if says.answers else _attributes(group.tags, mqmd.coded_char_set_id)
+    response = Pcf(number, tuple(parameters), MQCFT_RESPONSE, 1, 1, MQCFC_LAST, says.comp_code, group.reason, order)
     fmt = mqmd.format if mqmd.format in FORMATS else FORMAT
-    return Message(Mqmd(encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, format=fmt), (), b"".join(parts))
+    return Message(Mqmd(encoding=encoding, coded_char_set_id=mqmd.coded_char_set_id, format=fmt), (), response.encode())
 
 
-def _response_parameters(tags: Tags, ccsid: int) -> Iterator[Parameter]:
-    """The parameters that say *tags*; the options of one tag are one sum."""
+def _error_parameters(tags: Tags) -> tuple[Cfin, ...]:
+    """The parameter that tells which parameter of the command was in error, or a further reason; none for neither."""
+    told = dict(tags)
+    if (parameter := told.get("ParmId")) is not None:
+        return (Cfin(BY_TAG["ParmId"].pcf, int(parameter)),)
+    if (reason := told.get("ErrorId")) is not None:
+        return (Cfin(BY_TAG["ErrorId"].pcf, int(reason)),)
+    culprit = next((BY_TAG[tag].pcf for tag in told if tag in BY_TAG), None)
+    return () if culprit is None else (Cfin(BY_TAG["ParmId"].pcf, culprit),)
+
+
+def _attributes(tags: Tags, ccsid: int) -> Iterator[Parameter]:
+    """The parameters that say the attributes of a subscription; the options of one tag are one sum."""
     sums: dict[str, int] = {}
     for tag, value in tags:
         known = BY_TAG.get(tag)
@@ -191,7 +206,7 @@ def content(message: Message, command: Publish | None) -> Content:
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication as PCF; a body that it had follows the parameters."""
+    """The publication as PCF: its data is the last parameter, or behind them where a PCF publisher had it there."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
     lost_here = [f"user pair {name}" for name, _ in (*content.user, *content.user_tags, *from_folders.user)]
@@ -213,9 +228,27 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
             lost_here.append(f"{tag} {value!r}, which is no number")
     if form.sub_point:
         lost_here.append(f"SubPoint {form.sub_point}")
-    behind = bool(frame.after or frame.body)
-    if behind and content.form is not PublicationFormat.PCF:
-        lost_here.append("Format, Encoding and CodedCharSetId of the data")
+    if content.form is not PublicationFormat.PCF and (data := _data(frame)) is not None:
+        parameters.append(data)
+        if isinstance(data, Cfbs):
+            lost_here.append("Format, Encoding and CodedCharSetId of the data")
+        frame = replace(frame, after=(), body=b"")
     pcf = Pcf(COMMAND_IDS[Publish.word], tuple(parameters), MQCFT_COMMAND, order=frame.order)
     fmt = frame.mqmd.format if not frame.before and frame.mqmd.format in FORMATS else FORMAT
     return RenderedPublication(frame.with_body(pcf.encode(), fmt), (*lost, *lost_here))
+
+
+def _data(frame: Frame) -> Cfst | Cfbs | None:
+    """The data behind the gap as a parameter: a string as it is, with its own code page; other data as bytes."""
+    if frame.format.rstrip(" ") == MQFMT_STRING and not frame.after:
+        ccsid = frame.ccsid_behind
+        if not frame.body:
+            return None
+        if ccsid not in _WIDE:
+            return Cfst(MQCACF_STRING_DATA, frame.body, max(ccsid, MQCCSI_DEFAULT), tail=bytes(-len(frame.body) % 4))
+        # The byte order of these is that of the data, and a parameter has none of its own.
+        with suppress(LookupError, UnicodeDecodeError):
+            text = frame.body.decode(text_codec(ccsid, frame.encoding) or "")
+            return Cfst.of(MQCACF_STRING_DATA, text, _UTF8)
+    data = b"".join([*(header.encode() for header in frame.after), frame.body])
+    return Cfbs.of(MQBACF_MESSAGE_DATA, data) if data else None

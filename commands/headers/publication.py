@@ -10,7 +10,8 @@ in ``RenderedPublication.lost``.
     usr         as it is                      user pairs                     lost
     folders     as they are                   lost                           lost
     data items  property mqpse.Sid            MQPSIntData, MQPSStringData    IntegerData, StringData
-    body        as it is                      as it is                       behind the parameters
+    text        as it is                      as it is                       StringData
+    other data  as it is                      as it is                       MQBACF_MESSAGE_DATA
 """
 
 from __future__ import annotations

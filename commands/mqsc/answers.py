@@ -6,7 +6,7 @@ reason in words; nothing is given a number that it may not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -79,8 +79,10 @@ class Answer:
     """What one command came to.
 
     amq: the message number, None where no message has one. text: the message. objects: what DISPLAY shows, one mapping
-    an object, keyword to value. changes: what has changed in memory and is to be kept, in order. notes: what a person
-    should know besides, a sentence each. detail: further lines of a refusal. cleared: messages taken off a queue.
+    an object, keyword to value; found: the same where it is worked out as it is gone through, once. changes: what has
+    changed in memory and is to be kept, in order. notes: what a person should know besides, a sentence each. detail:
+    further lines of a refusal. cleared: messages taken off a queue. reason: MQRC_* or MQRCCF_* of a refusal, where one
+    is known.
     """
 
     ok: bool
@@ -91,6 +93,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     detail: tuple[str, ...] = field(default=())
     cleared: int | None = None
+    found: Iterable[Mapping[str, Shown]] = ()
+    reason: int | None = None
 
     @property
     def is_syntax_error(self) -> bool:
@@ -134,14 +138,14 @@ def done(message: tuple[str, str], *changes: Change, notes: Sequence[str] = (), 
     return Answer(True, *message, changes=changes, notes=tuple(notes), cleared=cleared)
 
 
-def displayed(message: tuple[str, str], objects: Sequence[Mapping[str, Shown]], notes: Sequence[str] = ()) -> Answer:
+def displayed(message: tuple[str, str], found: Iterable[Mapping[str, Shown]], notes: Sequence[str] = ()) -> Answer:
     """What DISPLAY found."""
-    return Answer(True, *message, objects=tuple(objects), notes=tuple(notes))
+    return Answer(True, *message, found=found, notes=tuple(notes))
 
 
 def refusal(error: MqscError) -> Answer:
     """The command was not done, and nothing has changed."""
-    return Answer(False, error.amq, error.text, detail=error.detail)
+    return Answer(False, error.amq, error.text, detail=error.detail, reason=error.reason)
 
 
 def not_found(name: str = "") -> MqscError:
@@ -174,15 +178,15 @@ def missing_keyword(keyword: str) -> MqscError:
     return MqscError("AMQ8421", "A required keyword was not specified.", (f"{keyword} is required.",))
 
 
-def failed(why: str) -> MqscError:
-    """AMQ8404: a command that is right and cannot be done; *why* in words."""
-    return MqscError("AMQ8404", "Command failed.", (why,))
+def failed(why: str, reason: int | None = None) -> MqscError:
+    """AMQ8404: a command that is right and cannot be done; *why* in words, *reason* where one is known."""
+    return MqscError("AMQ8404", "Command failed.", (why,), reason)
 
 
 def failed_with(error: CommandError) -> MqscError:
     """AMQ8404 for a reason code that the topic space gives."""
     why = error.why or str(error)
-    return failed(f"{why[:1].upper()}{why[1:]} (reason {error.reason}).")
+    return failed(f"{why[:1].upper()}{why[1:]} (reason {error.reason}).", error.reason)
 
 
 def columns(shown: Mapping[str, Shown]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.parser import syntax_error
 from commands.mqsc.values import (
@@ -161,23 +162,27 @@ _QUEUE_WITHOUT_EFFECT: Final = _keywords(
     """
 )
 
-QLOCAL: Final = ObjectKind(
-    "QLOCAL",
+_LOCAL_ATTRIBUTES: Final = (
+    _DESCRIPTION,
+    Attribute("PUT", "put_enabled", flag("ENABLED", "DISABLED")),
+    Attribute("GET", "get_enabled", flag("ENABLED", "DISABLED")),
+    Attribute("DEFPRTY", "def_priority", Number(0, 9)),
+    Attribute("DEFPSIST", "def_persistent", flag("YES", "NO")),
+    Attribute("MAXDEPTH", "max_depth", Number(0, MAX_INTEGER)),
+    Attribute("MAXMSGL", "max_message_length", Number(0, MAX_MESSAGE_LENGTH)),
+    Attribute("BOTHRESH", "backout_threshold", Number(0, MAX_INTEGER)),
+    Attribute("BOQNAME", "backout_queue", Name()),
+    Attribute("USAGE", "transmission", flag("XMITQ", "NORMAL")),
+)
+
+QLOCAL: Final = ObjectKind("QLOCAL", "QUEUE", "QLOCAL", _LOCAL_ATTRIBUTES, _QUEUE_WITHOUT_EFFECT)
+
+QMODEL: Final = ObjectKind(
+    "QMODEL",
     "QUEUE",
-    "QLOCAL",
-    (
-        _DESCRIPTION,
-        Attribute("PUT", "put_enabled", flag("ENABLED", "DISABLED")),
-        Attribute("GET", "get_enabled", flag("ENABLED", "DISABLED")),
-        Attribute("DEFPRTY", "def_priority", Number(0, 9)),
-        Attribute("DEFPSIST", "def_persistent", flag("YES", "NO")),
-        Attribute("MAXDEPTH", "max_depth", Number(0, MAX_INTEGER)),
-        Attribute("MAXMSGL", "max_message_length", Number(0, MAX_MESSAGE_LENGTH)),
-        Attribute("BOTHRESH", "backout_threshold", Number(0, MAX_INTEGER)),
-        Attribute("BOQNAME", "backout_queue", Name()),
-        Attribute("USAGE", "transmission", flag("XMITQ", "NORMAL")),
-    ),
-    _QUEUE_WITHOUT_EFFECT,
+    "QMODEL",
+    (*_LOCAL_ATTRIBUTES, Attribute("DEFTYPE", "definition_type", words(TEMPORARY, *PERMANENT))),
+    _QUEUE_WITHOUT_EFFECT - {"DEFTYPE"},
 )
 
 QALIAS: Final = ObjectKind(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
-from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, Objects
+from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue, Objects
 from commands.mqsc import answers, attributes
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
@@ -36,6 +36,7 @@ from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
 _NO_SUCH_OBJECT: Final = ("", "")
+MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ QLOCAL: Final = ObjectFamily(attributes.QLOCAL, "qlocal", LocalQueue, lambda obj
 QALIAS: Final = ObjectFamily(
     attributes.QALIAS, "qalias", lambda name: AliasQueue(name, ""), lambda objects: objects.aliases, *_QUEUE_WORDS
 )
+QMODEL: Final = ObjectFamily(attributes.QMODEL, "qmodel", ModelQueue, lambda objects: objects.models, *_QUEUE_WORDS)
+QUEUES: Final = (QLOCAL, QALIAS, QMODEL)
 NAMELIST: Final = ObjectFamily(
     attributes.NAMELIST,
     "namelist",
@@ -84,7 +87,7 @@ NAMELIST: Final = ObjectFamily(
     answers.NAMELIST_DELETED,
     answers.NAMELIST_DISPLAY,
 )
-FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "NAMELIST": NAMELIST}
+FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "QMODEL": QMODEL, "NAMELIST": NAMELIST}
 
 
 def define(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
@@ -162,8 +165,9 @@ def display(command: Command, administration: Administration, families: Iterable
         _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
     )
     known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
-    known |= {"CURDEPTH"} if QLOCAL in chosen else set()
+    known |= {"CURDEPTH", "DEFTYPE"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
+    known |= {"NAMCOUNT"} if NAMELIST in chosen else set()
     identity = (first.names, "TYPE") if first.type_word else (first.names,)
     selected = select(
         command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"})
@@ -210,12 +214,10 @@ def _name(command: Command, family: ObjectFamily) -> str:
 
 def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:
     """The object of this name and kind. Raises AMQ8151 where the name is a queue of another kind."""
-    existing = family.of(objects).get(name)
-    if existing is None and family in (QLOCAL, QALIAS):
-        other = QALIAS if family is QLOCAL else QLOCAL
-        if name in other.of(objects):
-            raise answers.other_type(name)
-    return existing
+    found = family.of(objects).get(name)
+    if found is None and family in QUEUES and any(name in other.of(objects) for other in QUEUES):
+        raise answers.other_type(name)
+    return found
 
 
 def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> Settings:
@@ -263,7 +265,8 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
 
 def _cannot_change(family: ObjectFamily, name: str) -> MqscError:
     keyword, _ = family.required
-    return answers.failed(f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first.")
+    why = f"{keyword} of {name} cannot be changed; delete the {family.kind.word.lower()} first."
+    return answers.failed(why, MQRCCF_ATTR_VALUE_FIXED)
 
 
 def _ignored(settings: Settings) -> tuple[str, ...]:
@@ -275,7 +278,10 @@ def _row(administration: Administration, family: ObjectFamily, definition: Any) 
     if family.kind.type_word:
         row["TYPE"] = family.kind.type_word
     row |= {attribute.keyword: shown(definition, attribute) for attribute in family.kind.attributes}
+    if family is NAMELIST:
+        row["NAMCOUNT"] = len(definition.names)
     if family is QLOCAL:
+        row["DEFTYPE"] = definition.definition_type
         row["CURDEPTH"] = administration.queues.depth(definition.name)
     return row
 
@@ -298,5 +304,5 @@ def _takes_authority(command: Command) -> bool:
 
 
 def _records_of(name: str, family: ObjectFamily, objects: Objects) -> list[AuthorityRecord]:
-    object_type = {"qlocal": "QUEUE", "qalias": "QUEUE"}.get(family.stored_as, family.kind.word)
+    object_type = "QUEUE" if family in QUEUES else family.kind.word
     return [r for r in objects.authorities.values() if (r.object_type, r.profile) == (object_type, name)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
@@ -49,8 +50,8 @@ def select(
     without_effect: frozenset[str] = frozenset(),
     passed_over: frozenset[str] = frozenset(),
     brief: bool | None = None,
-) -> list[dict[str, Shown]]:
-    """The rows that DISPLAY shows, each with the attributes that it shows.
+) -> Iterator[dict[str, Shown]]:
+    """The rows that DISPLAY shows, each with the attributes that it shows; one at least.
 
     rows: all attributes of each candidate, in order of showing; the name has been looked at. identity: keywords shown
     first and always. known: every keyword that a row may have; without_effect: those of MQ that are shown blank.
@@ -65,15 +66,20 @@ def select(
     if command.where is not None:
         _check_condition(command, command.where, known | without_effect)
         wanted.append(command.where.keyword)
-    found: list[dict[str, Shown]] = []
-    for row in rows:
-        if command.where is not None and not _holds(command.where, row.get(command.where.keyword, "")):
-            continue
-        keys = dict.fromkeys((*identity, *(row if everything else ()), *wanted))
-        found.append({key: row.get(key, "") for key in keys if key in row or key in without_effect})
-    if not found:
+    where = command.where
+
+    def found() -> Iterator[dict[str, Shown]]:
+        for row in rows:
+            if where is not None and not _holds(where, row.get(where.keyword, "")):
+                continue
+            keys = dict.fromkeys((*identity, *(row if everything else ()), *wanted))
+            yield {key: row.get(key, "") for key in keys if key in row or key in without_effect}
+
+    shown = found()
+    first = next(shown, None)
+    if first is None:
         raise not_found(named)
-    return found
+    return chain([first], shown)
 
 
 def _wanted(

@@ -39,8 +39,6 @@ _OTHER_OBJECTS: Final = frozenset(
         "POLICY",
         "PROCESS",
         "PSID",
-        "QMODEL",
-        "QM",
         "QREMOTE",
         "QR",
         "SERVICE",
@@ -53,10 +51,19 @@ def execute(statement: Statement, administration: Administration) -> Answer:
     """Carry one statement out. Never raises for what the statement says: the answer says so instead."""
     if statement.command is None:
         return refusal(statement.error or syntax_error(statement.text))
+    answer = carry_out(statement.command, administration)
+    return replace(answer, objects=tuple(answer.found), found=()) if answer.found else answer
+
+
+def carry_out(command: Command, administration: Administration) -> Answer:
+    """The same for a command that was read; what DISPLAY shows is ``found``, and worked out as it is gone through.
+
+    Go through it once, before anything is changed.
+    """
     # Names of subscriptions that have expired are free again; whoever keeps the state must know.
     expired = tuple(administration.topic_space.expire(administration.now))
     try:
-        answer = _handler(statement.command)(statement.command, administration)
+        answer = _handler(command)(command, administration)
     except MqscError as error:
         answer = refusal(error)
     return replace(answer, changes=(*expired, *answer.changes)) if expired else answer
@@ -114,7 +121,7 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
     "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
     | {
-        "QUEUE": _display(definitions.QLOCAL, definitions.QALIAS),
+        "QUEUE": _display(*definitions.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,
         "QSTATUS": queue_status.display,

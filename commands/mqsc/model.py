@@ -12,6 +12,7 @@ VERB_SYNONYMS: Final = {"DEF": "DEFINE", "ALT": "ALTER", "DIS": "DISPLAY", "DISP
 OBJECT_SYNONYMS: Final = {
     "QL": "QLOCAL",
     "QA": "QALIAS",
+    "QM": "QMODEL",
     "Q": "QUEUE",
     "NL": "NAMELIST",
     "PS": "PUBSUB",
@@ -21,11 +22,15 @@ OBJECT_SYNONYMS: Final = {
 
 
 class MqscError(QPubSubError):
-    """A command that is not done. amq: the message number; text: the message; detail: further lines for a person."""
+    """A command that is not done.
 
-    def __init__(self, amq: str, text: str, detail: tuple[str, ...] = ()) -> None:
-        super().__init__(amq, text, detail)
-        self.amq, self.text, self.detail = amq, text, detail
+    amq: the message number; text: the message; detail: further lines for a person. reason: MQRC_* or MQRCCF_*, where
+    one is known; PCF tells it.
+    """
+
+    def __init__(self, amq: str, text: str, detail: tuple[str, ...] = (), reason: int | None = None) -> None:
+        super().__init__(amq, text, detail, reason)
+        self.amq, self.text, self.detail, self.reason = amq, text, detail, reason
 
     def __str__(self) -> str:
         return " ".join((f"{self.amq}: {self.text}", *self.detail))

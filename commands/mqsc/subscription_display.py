@@ -33,7 +33,7 @@ _SCOPE_WORDS: Final = frozenset({"SUBID", "SUBTYPE", "DURABLE", "DISTYPE"})
 def display(command: Command, administration: Administration) -> Answer:
     """DISPLAY SUB: by name, generic name or SUBID, with SUBTYPE, DURABLE, DISTYPE and WHERE."""
     defined = _word(command, "DISTYPE", "RESOLVED", "DEFINED") == "DEFINED"
-    rows = [_row(s, administration, defined) for s in _candidates(command, administration)]
+    rows = (_row(s, administration, defined) for s in _candidates(command, administration))
     known = frozenset(a.keyword for a in SUB.attributes) | {"SUB", "SUBID", "SUBTYPE", "DURABLE", "CRDATE", "CRTIME"}
     known |= {"DISTYPE"}
     found = select(
@@ -51,7 +51,7 @@ def display_status(command: Command, administration: Administration) -> Answer:
     """DISPLAY SBSTATUS: NUMMSGS, LMSGDATE and LMSGTIME too, where messages are counted; else those are blank."""
     candidates = _candidates(command, administration)
     counts = counts_of_subscriptions(administration)
-    rows = [{"SUB": s.name or "", "TOPICSTR": s.topic_string, **status_row(s, counts)} for s in candidates]
+    rows = ({"SUB": s.name or "", "TOPICSTR": s.topic_string, **status_row(s, counts)} for s in candidates)
     known = STATUS_KEYWORDS | {"SUB", "TOPICSTR"}
     found = select(
         command,
@@ -79,6 +79,8 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
     """The subscriptions that DISPLAY may show: by name and SUBID, SUBTYPE and DURABLE; by name, then as registered."""
     pattern = command.name.text if command.name else "*"
     sub_id = command.keyword("SUBID")
+    if sub_id is not None and sub_id.values is None:
+        sub_id = None  # it asks for the attribute
     if command.name is None and sub_id is None:
         raise answers.missing_keyword("SUB")
     wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None

@@ -22,6 +22,12 @@ from commands.mqsc.answers import Answer, Change, DefinitionStored, done
 from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
+from rfh2.constants import (
+    MQRC_DURABILITY_NOT_ALLOWED,
+    MQRC_SELECTOR_NOT_ALTERABLE,
+    MQRC_SUB_INHIBITED,
+    MQRC_TOPIC_NOT_ALTERABLE,
+)
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
@@ -30,8 +36,6 @@ from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, Su
 from streams.topic_strings import construct_topic_string
 
 SUB_NAME_LENGTH: Final = 10_240
-MQRC_SUB_INHIBITED: Final = 2503
-MQRC_DURABILITY_NOT_ALLOWED: Final = 2436
 
 _TOPIC_FIELDS: Final = ("topic_string", "topic_object")
 _NO_TOKEN: Final = bytes(32)
@@ -202,9 +206,11 @@ def _topic_string(settings: Settings, scheme: WildcardScheme, administration: Ad
 
 def _check_same_place(before: Subscription, after: Subscription) -> None:
     if (before.topic_string, before.wildcard) != (after.topic_string, after.wildcard):
-        raise answers.failed("TOPICOBJ, TOPICSTR and WSCHEMA cannot be changed; delete the subscription first.")
+        why = "TOPICOBJ, TOPICSTR and WSCHEMA cannot be changed; delete the subscription first."
+        raise answers.failed(why, MQRC_TOPIC_NOT_ALTERABLE)
     if before.selector != after.selector:
-        raise answers.failed("SELECTOR cannot be changed; delete the subscription first (reason 2524).")
+        why = "SELECTOR cannot be changed; delete the subscription first (reason 2524)."
+        raise answers.failed(why, MQRC_SELECTOR_NOT_ALTERABLE)
 
 
 def _apply_checked(operation: Subscribe | AlterSubscription, administration: Administration) -> list[Change]:
@@ -232,10 +238,10 @@ def _check(made: Subscription, administration: Administration, new: bool) -> Non
         raise answers.failed_with(error) from error
     if new and not resolved.sub:
         why = f"Topic object {resolved.object_name} is SUB(DISABLED) (reason {MQRC_SUB_INHIBITED})."
-        raise answers.failed(why)
+        raise answers.failed(why, MQRC_SUB_INHIBITED)
     if new and not resolved.durable_subs:
         why = f"Topic object {resolved.object_name} is DURSUB(NO) (reason {MQRC_DURABILITY_NOT_ALLOWED})."
-        raise answers.failed(why)
+        raise answers.failed(why, MQRC_DURABILITY_NOT_ALLOWED)
 
 
 def _check_authority(made: Subscription, administration: Administration) -> None:
@@ -250,8 +256,18 @@ def _check_authority(made: Subscription, administration: Administration) -> None
 def _missing_queue(made: Subscription, administration: Administration) -> LocalQueue | None:
     """The queue that is to be made for a destination here that is not there; a strict queue manager makes none."""
     objects, name = administration.objects, made.dest_queue
-    if made.dest_qmgr != objects.qmgr.name or name in objects.queues:
+    if made.dest_qmgr != objects.qmgr.name:
         return None
+    found = objects.queue(name)
+    if found is not None and found.is_temporary:
+        why = f"{name} is a temporary dynamic queue; only a Register Subscriber command may name it (reason 2522)."
+        raise answers.failed(why)
+    if name in objects.queues:
+        return None
+    if name in objects.models:
+        raise answers.failed(
+            f"{name} is a model queue; publications are delivered to queues made from it (reason 2522)."
+        )
     alias = objects.aliases.get(name)
     if alias is not None:
         if alias.target_type == "TOPIC":

@@ -1,6 +1,7 @@
 """Putting what a command causes, and what becomes of it where its queue refuses (guide 6.5.1, 6.7.6).
 
 refused                              then
+publication, temporary queue gone    the subscription goes too, and the publication is dropped (guide 6.7.2)
 publication, persistent response     dead-letter queue, with the reason
 non-persistent response              as PSNPRES says: NORMAL, SAFE, DISCARD, KEEP
 publication, by both                 owed to its queue (``qmgr.backlog``); where that cannot be, the command waits
@@ -15,7 +16,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
-from commands.broker.objects import Objects
+from commands.broker.objects import LocalQueue, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog
@@ -35,7 +36,16 @@ _STRANDED: Final = (
     " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
     " ReplyToQMgr, QMgrName and DESTQMGR"
 )
+# MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED
+_GONE: Final = frozenset({2085, 2052})
+STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
+"""What a person is told of such a queue."""
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
+
+
+def is_stranding(queue: LocalQueue) -> bool:
+    """Whether *queue* is a transmission queue that nobody defined: its messages stay there, for no channel takes them."""
+    return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
 class UndeliverableError(StoreError):
@@ -85,15 +95,22 @@ class Deliverer:
         self._routes = unit if isinstance(unit, PutsRemotely) else None
         self._owing = unit.owed if self._routes is None and backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
+        self._ended: list[bytes] = []
+
+    def take_ended(self) -> list[bytes]:
+        """The sub_ids of subscriptions whose temporary dynamic queue was found gone since this was asked last."""
+        ended, self._ended = self._ended, []
+        return ended
 
     def is_of(self, unit: UnitOfWork, objects: Objects) -> bool:
         """Whether it was made for these two."""
         return self._unit is unit and self._objects is objects
 
     def deliver(self, put: Outgoing, cause: Cause) -> Outgoing | None:
-        """Put *put*, or what stands in for it, and return that; None where PSNPRES lets it be dropped.
+        """Put *put*, or what stands in for it, and return that; None where it is dropped.
 
-        Raises UndeliverableError.
+        That is a response, as PSNPRES says, or a publication whose subscriptions went with their queue. Raises
+        UndeliverableError.
         """
         if self._is_behind and self._is_owed_behind(put, cause):
             return put
@@ -176,6 +193,9 @@ class Deliverer:
             _log.warning(_STRANDED, name, name, self._qmgr)
 
     def _refused(self, put: Outgoing, refusal: QueueError, cause: Cause) -> Outgoing | None:
+        if put.temporary and refusal.reason in _GONE:
+            self._ended += put.temporary
+            return None
         response = put.kind is PutKind.RESPONSE
         may_go = response and put.message.mqmd.persistence != MQPER_PERSISTENT
         mode = self._objects.qmgr.psnpres

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
 from commands.broker.puts import Outgoing, Put
 from commands.headers.response import Completion
+from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
@@ -20,6 +21,7 @@ from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+from streams.operations import Effect, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 
@@ -28,7 +30,8 @@ _log = logging.getLogger("qpubsub.processor")
 class Batch:
     """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put.
 
-    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it.
+    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it. redefined:
+    whether definitions have changed, after which nothing comes either: other queues may be read from now on.
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
@@ -36,10 +39,14 @@ class Batch:
     puts: list[Put] = field(default_factory=list)
     size_bytes: int = 0
     suspect: StoredMessage | None = None
+    redefined: bool = False
 
 
 class Execution:
-    """Carries out commands for one processor. clock: UTC now. records: whether a batch has to know its puts."""
+    """Carries out commands for one processor.
+
+    clock: UTC now. records: whether a batch has to know its puts. server: of administration commands, if any are taken.
+    """
 
     def __init__(
         self,
@@ -49,7 +56,9 @@ class Execution:
         backlog: Backlog,
         records: bool,
         logged: set[str],
+        server: CommandServer | None = None,
     ) -> None:
+        self._server = server
         self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
@@ -62,6 +71,9 @@ class Execution:
         """Do all that *message*, just got, asks for. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
+        if self._server is not None and message.queue == self._server.queue:
+            self._administer(self._server, unit, message, reading, batch)
+            return
         publications = self._loaded.publications
 
         def work() -> Outcome | CachedPuts:
@@ -81,6 +93,38 @@ class Execution:
             broker.space.retain(retained)
         self._deliver(unit, broker, arrival, outcome, batch)
         self._loaded.is_at(unit.state_version)
+
+    def _administer(
+        self, server: CommandServer, unit: UnitOfWork, message: StoredMessage, reading: Reading | None, batch: Batch
+    ) -> None:
+        """Carry out an administration command, and put its responses one by one as they are made."""
+        broker, arrival = self._loaded.of(unit), self.arrival(message)
+
+        def work() -> Administered:
+            self._guard.meter.understood(0)  # there is nothing to read apart
+            return server.carry_out(unit, broker, arrival)
+
+        done = self._guard.work_out(message, reading, work)
+        if reading is not None:
+            batch.suspect = message
+        deliverer, cause, tally = self._delivering(unit, broker), Cause(arrival.now, arrival.md), batch.tally
+        for n, put in enumerate(done.puts):
+            delivered = deliverer.deliver(put, cause)
+            if delivered is not None:
+                tally.put(delivered.kind)
+                batch.size_bytes += len(delivered.body)
+                if self._records:
+                    batch.puts.append(Put.of(arrival.seq, n, delivered))
+        tally.commands += 1
+        batch.size_bytes += len(arrival.body)
+        if done.completion is Completion.ERROR:
+            tally.errors += 1
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": done.reason}
+            _log.info("message %d on %s: %s", arrival.seq, arrival.queue, done.why, extra=about)
+        self._loaded.is_at(unit.state_version)
+        if done.redefined or (done.resubscribed and self._loaded.tree is not None):
+            batch.redefined = True
+            self._loaded.redefined(unit)
 
     def set_aside(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, fault: Exception, batch: Batch
@@ -115,6 +159,32 @@ class Execution:
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
+
+    def end_subscriptions(self, unit: UnitOfWork) -> None:
+        """Take off the subscriptions whose temporary dynamic queue was deleted before *unit* began (guide 6.7.2)."""
+        sub_ids = unit.take_ended_subscriptions()
+        if sub_ids:
+            self._end(unit, self._loaded.of(unit), sub_ids)
+
+    def end_without_queue(self, unit: UnitOfWork) -> None:
+        """The same for those whose queue is found not to be there: what a restart of the queue manager does."""
+        broker = self._loaded.of(unit)
+        temporary = (s for s in broker.space.subscriptions() if s.temporary and s.dest_qmgr == broker.qmgr)
+        self._end(unit, broker, [s.sub_id for s in temporary if unit.find_queue(s.dest_queue) is None])
+
+    def _end(self, unit: UnitOfWork, broker: BrokerCore, sub_ids: Sequence[bytes]) -> None:
+        effects: list[Effect] = []
+        for sub_id in sub_ids:
+            subscription = broker.space.subscription(sub_id)
+            if subscription is not None:
+                effects += broker.space.apply(Unsubscribe(subscription), self._clock())
+                text = "subscription %s to %s has ended: its temporary dynamic queue %s is gone"
+                name, queue = subscription.name or sub_id.hex(), subscription.dest_queue
+                _log.info(text, name, subscription.topic_string, queue, extra={"queue": queue})
+        unit.save_effects(effects)
+        if self._loaded.tree is not None:
+            self._loaded.tree.ended(effects)
+        self._loaded.is_at(unit.state_version)
 
     def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
         deliverer = self._deliverer
@@ -151,10 +221,13 @@ class Execution:
         """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
         deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
+        ended = deliverer.take_ended()
         outgoing = self._for_tree(arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, cause)
         batch.counter.processed(outcome, [put for _, put in done], arrival.now)
+        if ended:
+            self._end(unit, broker, ended)
         tally = batch.tally
         tally.commands += 1
         tally.linked += len(outgoing)

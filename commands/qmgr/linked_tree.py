@@ -60,3 +60,7 @@ class LinkedTree:
         """What has to go into the tree of what one arrival came to."""
         self._link.expired(trace.expired)
         return tuple(put for traced in trace.operations for put in self._link.after(traced.operation, traced.effects))
+
+    def ended(self, effects: Sequence[Effect]) -> None:
+        """Subscriptions went without a command: with their queues."""
+        self._link.expired(effects)

@@ -7,13 +7,13 @@ version that another process has changed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from commands.broker.authority import GroupsOf, RecordedAuthority
 from commands.broker.budget import Meter
 from commands.broker.core import Arrival, BrokerCore
-from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, PREDEFINED, LocalQueue, Objects
 from commands.broker.selection import Selection
 from commands.qmgr.link_port import TopicLink
 from commands.qmgr.linked_tree import LinkedTree
@@ -24,6 +24,30 @@ from streams.topic_prefixes import collisions
 from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")
+
+
+class LiveQueues(dict[str, LocalQueue]):
+    """The local queues of a queue manager, where those that come and go without a new state version are looked up.
+
+    find: the queue of a name now. To go through it gives those that do not come and go so.
+    """
+
+    def __init__(self, queues: Mapping[str, LocalQueue], find: Callable[[str], LocalQueue | None]) -> None:
+        super().__init__({name: queue for name, queue in queues.items() if queue.definition_type == PREDEFINED})
+        self._find = find
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and self._find(name) is not None)
+
+    def __missing__(self, name: str) -> LocalQueue:
+        found = self._find(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def get(self, name: str, default: LocalQueue | None = None) -> LocalQueue | None:  # type: ignore[override]
+        found = super().get(name)
+        return (self._find(name) or default) if found is None else found
 
 
 class _LookedError(Exception):
@@ -50,6 +74,7 @@ class LoadedBroker:
         self._meter, self._groups_of, self._link = meter, groups_of, link
         self._may_repeat, self._doubt, self._logged = repeats and link is None, doubt, logged
         self._broker: BrokerCore | None = None
+        self._unit: UnitOfWork | None = None
         self._version = -1
         self.space: TopicSpace | None = None
         self.tree: LinkedTree | None = None
@@ -70,6 +95,7 @@ class LoadedBroker:
 
     def of(self, unit: UnitOfWork) -> BrokerCore:
         """The broker as *unit* sees its state. Raises StoreError."""
+        self._unit = unit
         if self._broker is None or unit.state_version != self._version:
             self._broker = self._load(unit)
             self._version = unit.state_version
@@ -78,6 +104,9 @@ class LoadedBroker:
     def _load(self, unit: UnitOfWork) -> BrokerCore:
         objects, subscriptions, retained = unit.load_state()
         self._doubt()
+        if not isinstance(unit, PutsRemotely):
+            objects.queues = LiveQueues(objects.queues, self._find)
+        objects.is_gone = self._is_gone
         space = TopicSpace(objects.topics, Selection())
         self.tree = None
         if self._link is not None:
@@ -86,6 +115,19 @@ class LoadedBroker:
             self._link.load(subscriptions)
         space.restore(subscriptions, retained, self.space)
         self.space = space
+        return self._derive(unit, objects, space)
+
+    def redefined(self, unit: UnitOfWork) -> None:
+        """Definitions were changed in memory and in *unit* alike: make anew what was made of them.
+
+        Where there is a link it has to know which subscriptions there are: everything is loaded again.
+        """
+        if self._broker is None or self.space is None or self._link is not None:
+            self.forget()
+        else:
+            self._broker = self._derive(unit, self._broker.objects, self.space)
+
+    def _derive(self, unit: UnitOfWork, objects: Objects, space: TopicSpace) -> BrokerCore:
         self._log_collisions(objects)
         authority = RecordedAuthority(objects, self._groups_of)
         before = None if self.tree is None else self.tree.before
@@ -95,6 +137,14 @@ class LoadedBroker:
         may_repeat = self._may_repeat and not objects.authorities and not isinstance(unit, PutsRemotely)
         self.publications = PublicationCache(broker, effects=True) if may_repeat else None
         return broker
+
+    def _find(self, name: str) -> LocalQueue | None:
+        assert self._unit is not None
+        return self._unit.find_queue(name)
+
+    def _is_gone(self, name: str) -> bool:
+        assert self._unit is not None
+        return self._unit.is_gone(name)
 
     def look_ahead(self, unit: UnitOfWork, most: int, arrival: Callable[[StoredMessage], Arrival]) -> None:
         """Have the tree asked for up to *most* commands that wait on the control queue at once, not one by one."""

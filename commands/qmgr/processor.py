@@ -25,6 +25,7 @@ from typing import Protocol
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.budget import Budget
 from commands.broker.puts import Put
+from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.delivery import UndeliverableError
@@ -69,12 +70,12 @@ class _StuckError(StoreError):
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: told each put, once it is
-    committed, and again where it raised StoreError. batch: commands to a commit at most. groups_of: the
-    groups of a user, for authority records. committed: told what was done so far, after each commit and again while
-    there is nothing to do. link: to a topic tree elsewhere; the embedded one is all there is where None.
-    longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command. watch: who looks after
-    the processor, and knows on which messages it ended before. backlog: of what can be put nowhere.
+    clock: UTC now. record: told each put, once it is committed, and again where it raised StoreError. batch: commands
+    to a commit at most. groups_of: the groups of a user, for authority records. committed: told what was done so far,
+    after each commit and again while there is nothing to do. link: to a topic tree elsewhere; the embedded one is all
+    there is where None. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command.
+    watch: who looks after the processor, and knows on which messages it ended before. backlog: of what can be put
+    nowhere. command_server: makes the server of administration commands; without one they stay on their queue.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Processor:
         budget: Budget | None = None,
         watch: Watch | None = None,
         backlog: Backlog | None = None,
+        command_server: Callable[[GroupsOf, Backlog], CommandServer] | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
@@ -102,15 +104,29 @@ class Processor:
         logged: set[str] = set()
         repeats = record is None
         self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, self._backlog.doubt, logged)
-        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged)
+        server = None if command_server is None else command_server(groups_of, self._backlog)
+        self._admin_queues = () if server is None else (server.queue,)
+        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged, server)
         self.tally = ProcessorTally()
 
     def start(self) -> None:
-        """What a queue manager's start does: non-persistent retained publications are gone (guide 8.5)."""
+        """What a queue manager's start does.
+
+        Non-persistent retained publications are gone (guide 8.5), and so are temporary dynamic queues, with their
+        subscriptions (guide 6.7.2), unless the program that made one still runs: it is connected to the database.
+        """
+        self._end_lost_connections()
         with self._store.unit_of_work() as unit:
             gone = unit.discard_nonpersistent_retained()
         if gone:
             _log.info("%d non-persistent retained publications did not outlive the restart", gone)
+        try:
+            with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
+                self._execution.end_without_queue(unit)
+        except BaseException:
+            self._loaded.forget()
+            raise
         self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
@@ -145,6 +161,7 @@ class Processor:
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
                     looked = now
                     self._discard_expired()
+                    self._end_lost_connections()
                     self._forget_unused_topics()
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
@@ -163,6 +180,11 @@ class Processor:
             gone = unit.discard_expired()
         if gone:
             _log.info("%d expired messages were taken off their queues", gone)
+
+    def _end_lost_connections(self) -> None:
+        gone = self._store.end_lost_connections()
+        if gone:
+            _log.info("%d temporary dynamic queues are gone with the programs that made them", gone)
 
     def _forget_unused_topics(self) -> None:
         with self._store.unit_of_work() as unit:
@@ -196,7 +218,9 @@ class Processor:
         waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
                 queues = input_queues(self._loaded.of(unit))
+                queues += self._admin_queues
                 asks = False
                 if self._pays:
                     self._pays = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
@@ -245,7 +269,7 @@ class Processor:
     def _goes_on(self, unit: UnitOfWork, batch: Batch, limit: int) -> bool:
         """Whether *batch* takes another command."""
         done = batch.tally.commands
-        if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None:
+        if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None or batch.redefined:
             return False
         if done and self._guard.must_end():
             return False
@@ -276,7 +300,9 @@ class Processor:
         batch = Batch()
         try:
             with self._store.unit_of_work() as unit:
+                self._execution.end_subscriptions(unit)
                 queues = input_queues(self._loaded.of(unit))
+                queues += self._admin_queues
                 if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:
                     unit.backout()
                     return False

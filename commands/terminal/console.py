@@ -12,18 +12,21 @@ import errno
 import io
 import os
 import re
+import shutil
 import stat
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from itertools import count
+from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
+from commands.terminal.progress import Progress
 from rfh2.terminal_escape import harmless
 
-_REDRAW_S: Final = 0.1
+_STDOUT: Final = Path("-")
 _COLOUR: Final = re.compile("(\x1b\\[[0-9;]*m)")
 
 
@@ -42,6 +45,14 @@ class ExitCode(IntEnum):
     INTERNAL = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141
+
+
+class Colour(StrEnum):
+    """When data has colours: ``--color``. AUTO: on a terminal, unless NO_COLOR or FORCE_COLOR says otherwise."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
 
 
 class _Closed(io.BytesIO):
@@ -114,6 +125,8 @@ class Console:
     def __init__(self, stdout: BinaryIO, stderr: TextIO, *, quiet: bool = False, debug: bool = False) -> None:
         self.stdout, self.stderr = stdout, stderr
         self.quiet, self.debug = quiet, debug
+        self.colour: Colour | None = None
+        self._progress: Progress | None = None
 
     @classmethod
     def standard(cls) -> Console:
@@ -146,8 +159,45 @@ class Console:
 
     @property
     def coloured(self) -> bool:
-        """Whether what is shown may have colours."""
-        return self.stdout.isatty()
+        """Whether what is shown may have colours: ``--color``, else NO_COLOR, else FORCE_COLOR, else on a terminal."""
+        if self.colour in (Colour.ALWAYS, Colour.NEVER):
+            return self.colour is Colour.ALWAYS
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or self.stdout.isatty()
+
+    @property
+    def width(self) -> int | None:
+        """How many columns a line of data has room for; None where no person looks, and nothing is cut off."""
+        return shutil.get_terminal_size().columns if self.stdout.isatty() else None
+
+    @contextmanager
+    def data_to(self, path: Path | None) -> Iterator[None]:
+        """While inside, data goes to the file *path*, as with ``>``; to stdout where it is None or ``-``.
+
+        The file has another name until it is whole (``.NAME.partial``), and that name stays where the verb fails:
+        messages that were taken off a queue may be in it. Raises OSError.
+        """
+        if path is None or path == _STDOUT:
+            yield
+            return
+        before, names = self.stdout, (f".{path.name}.partial{number or ''}" for number in count())
+        partial = next(free for name in names if not (free := path.with_name(name)).exists())
+        with partial.open("xb") as file:
+            self.stdout = file
+            try:
+                yield
+                self.flush()
+            except BaseException:
+                self.stdout = before
+                file.close()
+                if not partial.stat().st_size:
+                    partial.unlink()
+                else:
+                    self.warn(f"what was written before is in {partial}")
+                raise
+            self.stdout = before
+        partial.replace(path)
 
     def data(self, line: str, *, coloured: bool = False) -> None:
         """One line of data. coloured: it may have colours, for what is not ours in it has been made visible already."""
@@ -193,28 +243,23 @@ class Console:
         self._write_line(f"qpubsub: {' '.join(text.split())}")
 
     @contextmanager
-    def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """A counter on a terminal, nothing elsewhere; call what it gives with how many more are done."""
+    def progress(
+        self, label: str, total: int | None = None, share: Callable[[], float | None] | None = None
+    ) -> Iterator[Callable[[int], None]]:
+        """A line of progress on a terminal, nothing elsewhere; call what it gives with how many more are done.
+
+        label: what is counted and done, ``messages put``. total: how many there are; share: what is done, from 0 to 1,
+        where the total is not known in this unit. With either the line has a bar and the time left.
+        """
         if self.quiet or not self.watched:
             yield lambda _more: None
             return
-        done, drawn = 0, 0.0
-        of = "" if total is None else f" of {total}"
-
-        def advance(more: int) -> None:
-            nonlocal done, drawn
-            done += more
-            if (now := time.monotonic()) - drawn >= _REDRAW_S:
-                drawn = now
-                self.stderr.write(f"\r{label}: {done}{of}")
-                self.stderr.flush()
-
+        progress = self._progress = Progress(self.stderr, label, total, share)
         try:
-            yield advance
+            yield progress.advance
         finally:
-            if drawn:
-                self.stderr.write("\r\x1b[K")
-                self.stderr.flush()
+            self._progress = None
+            progress.wipe()
 
     def lines(self, text: str) -> None:
         """Talk of several lines that even a quiet command has: how to use it, or where it failed."""
@@ -222,5 +267,7 @@ class Console:
             self._write_line(line)
 
     def _write_line(self, line: str) -> None:
+        if self._progress is not None:
+            self._progress.wipe()
         self.stderr.write(harmless(line) + "\n")
         self.stderr.flush()

@@ -14,23 +14,29 @@ from migrate.readers import KINDS
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGETS: Final = ("embedded", "files")
+EXIT_CODES: Final = {
+    0: "done",
+    1: "done, with losses or changes that a person has to look at",
+    2: "nothing was changed",
+}
 
 
 def sources(function: F) -> F:
-    """``--source PATH...``: the verb gets *source* and *more*, which together are the sources."""
+    """Files as arguments, and ``--source``: the verb gets *source* and *more*, which together are the sources."""
     option = click.option(
         "--source",
         multiple=True,
         metavar="[KIND=]PATH...",
-        help=f"Legacy state, a file or a directory; KIND where its content is not enough: {', '.join(KINDS)}.",
+        help=f"The same as FILE: legacy state, a file or a directory. KIND, where the content is not enough, is one of "
+        f"{', '.join(KINDS)}.",
     )
-    return option(click.argument("more", nargs=-1, metavar="")(function))
+    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE]...")(function))
 
 
 def outputs(function: F) -> F:
     """``--target``, ``--existing``, ``--out``, ``--json``."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="The report as one JSON object."),
+        click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
         click.option(
             "--out",
             type=click.Path(path_type=Path, file_okay=False),

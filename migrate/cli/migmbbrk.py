@@ -12,6 +12,7 @@ import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.cli.options.queue_manager import HOME, complete_queue_manager
+from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
@@ -50,11 +51,12 @@ class _Run:
     runbooks: dict[str, str]
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub migmbbrk -r -b BRK1 -m QM1 --source outfile.txt\n"
-    "  qpubsub migmbbrk -t -b BRK1 -m QM1 --source outfile.txt\n"
-    "  qpubsub migmbbrk -c -o -b BRK1 -m QM1 --source outfile.txt --source retained.qload\n"
-    "  qpubsub migmbbrk -m QM1 --undo"
+@verb(
+    "qpubsub migmbbrk -r -b BRK1 -m QM1 outfile.txt",
+    "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt",
+    "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
+    "qpubsub migmbbrk -m QM1 --undo",
+    exit_codes=choices.EXIT_CODES,
 )
 @click.option(
     "--qmgr",
@@ -86,7 +88,7 @@ class _Run:
 @click.option(
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
-@click.option("--undo", is_flag=True, help="Give back what the last phase changed.")
+@click.option("--undo", is_flag=True, help="Restore what the last phase changed.")
 @click.option("--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of it.")
 @click.option(
     "--connection", multiple=True, metavar="QMGR=HOST(PORT)", help="With --cluster: where a queue manager listens."
@@ -245,7 +247,7 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
             before.check_sources(state)
         return state
     if before is None:
-        raise click.UsageError("--source is needed: where is the broker's state?")
+        raise click.UsageError("FILE is missing: give the files with the broker's state")
     run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
     log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run has left"))
     return before.state

@@ -10,6 +10,7 @@ import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
@@ -41,11 +42,13 @@ class _Asked:
     cluster: str | None
 
 
-@click.command(
-    epilog="\b\nExamples:\n  qpubsub strmqbrk -m QM1 --rehearse --source capture.jsonl qm.ini\n"
-    "  qpubsub strmqbrk -m QM1 -l psmigr.log --source state/ --out migration\n"
-    "  qpubsub strmqbrk -m QM1 --undo\n"
-    "  qpubsub strmqbrk -m QM1 --extract --stream Sport > extract.jsonl"
+@verb(
+    "qpubsub strmqbrk -m QM1 --rehearse capture.jsonl qm.ini",
+    "qpubsub strmqbrk -m QM1 -l psmigr.log state/ --out migration",
+    "qpubsub strmqbrk -m QM1 --undo",
+    "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
+    prints=True,
+    exit_codes=choices.EXIT_CODES,
 )
 @queue_manager
 @click.option(
@@ -60,7 +63,7 @@ class _Asked:
     metavar="FILE",
     help="The migration log.",
 )
-@click.option("--rehearse", is_flag=True, help="Decide and report everything; change nothing.")
+@click.option("--rehearse", is_flag=True, help="Plan and report everything; change nothing.")
 @click.option(
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
@@ -71,7 +74,7 @@ class _Asked:
     metavar="TEXT",
     help="Between a subscription's name and the stream's that is appended to it.",
 )
-@click.option("--undo", is_flag=True, help="Give back what the last migration changed.")
+@click.option("--undo", is_flag=True, help="Restore what the last migration changed.")
 @click.option(
     "--extract", is_flag=True, help="Write the command messages that get the state out of a version 6 broker."
 )
@@ -118,7 +121,7 @@ def command(
     if extract:
         return _extract(console, qmgr, stream)
     if not given:
-        raise click.UsageError("--source is needed: where is the legacy state?")
+        raise click.UsageError("FILE is missing: give the files with the legacy state")
     shown = _shown(parent, force, rehearse, name_separator, prefix, given)
     options = PlanOptions(
         parent,

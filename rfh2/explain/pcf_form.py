@@ -9,7 +9,7 @@ from rfh2.errors import DecodeError
 from rfh2.explain.form import number
 from rfh2.explain.reading import PartialMessage
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
-from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES
+from rfh2.pcf_admin_names import COMMANDS, PARAMETERS
 from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 
@@ -37,7 +37,7 @@ def describe_pcf(pcf: Pcf) -> dict[str, Any]:
     return {
         "Type": pcf.type,
         "Command": pcf.command,
-        "name": COMMAND_NAMES.get(pcf.command),
+        "name": COMMANDS.get(pcf.command),
         "CompCode": pcf.comp_code,
         "Reason": pcf.reason,
         "parameters": [describe_parameter(parameter) for parameter in pcf.parameters],
@@ -46,7 +46,7 @@ def describe_pcf(pcf: Pcf) -> dict[str, Any]:
 
 def describe_parameter(parameter: Parameter) -> dict[str, Any]:
     """The JSON form of a parameter: number, Type, name where that is known, value; bytes as hex."""
-    name = PARAMETER_NAMES.get(parameter.parameter)
+    name = PARAMETERS.get(parameter.parameter)
     return {"Parameter": parameter.parameter, "Type": parameter.type, "name": name, "value": _value(parameter)}
 
 

@@ -194,7 +194,7 @@ def test_a_directory_is_a_source(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "--source is needed"),
+        ((), "FILE is missing"),
         (("--source", "no-such-file"), "no such file or directory"),
         (("--prefix", "Sport", "--source", SOURCES[0]), "STREAM=TOPICSTR"),
         (("--target", "files", "--source", SOURCES[0]), "--target files needs --out"),
@@ -329,7 +329,7 @@ def test_s_forgets_what_was_read(
         patched.setattr(embedded, "apply", fails)
         migmbbrk(home, tmp_path, "-t", *sources)
     ran = migmbbrk(home, tmp_path, "-t", "-s")
-    assert (ran.code, "--source is needed" in ran.err) == (ExitCode.USAGE, True)
+    assert (ran.code, "FILE is missing" in ran.err) == (ExitCode.USAGE, True)
 
 
 def test_undo_takes_one_phase_after_the_other(home: Path, tmp_path: Path, sources: list[str]) -> None:
@@ -361,7 +361,7 @@ def test_8_7_older_retained_publications_are_warned_of(home: Path, tmp_path: Pat
         (("-r", "-t", "-b", "B", "--source", str(OUTFILE)), "one of -r, -t and -c"),
         (("-b", "B", "--source", str(OUTFILE)), "one of -r, -t and -c"),
         (("-r", "--source", str(OUTFILE)), "-b is needed"),
-        (("-r", "-b", "B"), "--source is needed"),
+        (("-r", "-b", "B"), "FILE is missing"),
     ],
     ids=["two-phases", "no-phase", "no-broker", "no-source"],
 )

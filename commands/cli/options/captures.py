@@ -1,26 +1,37 @@
-"""The capture files that a verb reads: ``--format`` and ``[FILE|-]...``, and their records."""
+"""The capture files that a verb reads: ``--format`` and ``[FILE|-]...``, their records, and how much has been read."""
 
 from __future__ import annotations
 
-import sys
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import click
 
-from rfh2.captures import FORMATS, CaptureRecord, read_captures
+from commands.terminal.console import Console
+from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
+from rfh2.captures.reading import DefaultQueue
 from rfh2.errors import CaptureError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN: Final = Path("-")
+_SPOOLED_IN_MEMORY: Final = 8 * 1024 * 1024
 
 
 def capture_files(function: F) -> F:
     """``--format`` and files: the verb gets *form* (str) and *files* (tuple of Path)."""
+    return format_option(files_argument(function))
+
+
+def files_argument(function: F) -> F:
+    """``[FILE|-]...``: the verb gets *files* (tuple of Path); none stands for stdin."""
     files = click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
-    return format_option(files(function))
+    return files(function)
 
 
 def format_option(function: F) -> F:
@@ -37,20 +48,129 @@ def format_option(function: F) -> F:
     return option(function)
 
 
-def records(files: tuple[Path, ...], form: str) -> Iterator[CaptureRecord]:
+def say_that_stdin_is_read(console: Console, what: str = "captured messages") -> None:
+    """Say on a terminal that the verb waits for a person to type, or to remember the file."""
+    if console.stdin.isatty():
+        console.say(f"reading {what} from standard input; Ctrl-D ends it, FILE as an argument reads a file")
+
+
+class Captures:
+    """The records of capture files, once or several times, and the share that has been read.
+
+    files: none is stdin. default_queue: of messages that name none. numbering: gives ``seq`` to the messages of all
+    files together. Raises CaptureError for a file that is missing.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        files: tuple[Path, ...],
+        form: str,
+        *,
+        default_queue: DefaultQueue = "",
+        numbered_together: bool = False,
+    ) -> None:
+        for file in files:
+            if file != STDIN and not file.exists():
+                raise CaptureError(str(file), None, "no such file or directory")
+        self._console, self._files, self._form = console, files or (STDIN,), form
+        self._default_queue, self._together = default_queue, numbered_together
+        self._spool: BinaryIO | None = None
+        self._total: int | None = None
+        self._before = 0
+        self._reading: tuple[str, int] | None = None
+        self._stream: BinaryIO | None = None
+
+    @property
+    def label(self) -> str:
+        """What the captures are called in a report."""
+        return ", ".join("stdin" if file == STDIN else str(file) for file in self._files)
+
+    def records(self, *, again: bool = False) -> Iterator[CaptureRecord]:
+        """The records in order. again: what stdin gave is kept, so that it can be read another time."""
+        self._before, self._reading = 0, None
+        numbering = Numbering() if self._together else None
+        for file in self._files:
+            self._stream = None
+            yield from self._of_file(file, numbering, again)
+        self._stream = None
+
+    def _of_file(self, file: Path, numbering: Numbering | None, again: bool) -> Iterator[CaptureRecord]:
+        options: dict[str, Any] = {"default_queue": self._default_queue, "numbering": numbering}
+        if file == STDIN:
+            stream = self._stdin(again)
+            yield from read_captures(stream, self._form, name="stdin", **options)
+        elif file.is_dir() or not self._console.watched:
+            yield from self._with_sizes(read_captures(file, self._form, **options))
+        else:
+            try:
+                opened = file.open("rb")
+            except OSError as error:
+                raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+            with opened as stream:
+                self._stream = stream
+                yield from read_captures(stream, self._form, name=str(file), **options)
+                self._stream = None
+                self._before += file.stat().st_size
+
+    def _with_sizes(self, found: Iterator[CaptureRecord]) -> Iterator[CaptureRecord]:
+        for record in found:
+            if self._reading is None or record.source != self._reading[0]:
+                self._before += 0 if self._reading is None else self._reading[1]
+                self._reading = (record.source, _size(Path(record.source)) if self._console.watched else 0)
+            yield record
+
+    def _stdin(self, again: bool) -> BinaryIO:
+        if self._spool is None:
+            say_that_stdin_is_read(self._console)
+        if not again:
+            return self._console.stdin
+        if self._spool is None:
+            self._spool = cast(BinaryIO, tempfile.SpooledTemporaryFile(_SPOOLED_IN_MEMORY))  # noqa: SIM115 - read again
+            shutil.copyfileobj(self._console.stdin, self._spool)
+        self._spool.seek(0)
+        return self._spool
+
+    def share(self) -> float | None:
+        """How much of the files has been read, from 0 to 1, by bytes; None where stdin is among them."""
+        if self._total is None:
+            known = STDIN not in self._files and not any(file.suffix == ".parquet" for file in self._files)
+            self._total = sum(map(_size, self._files)) if known else 0
+        if not self._total:
+            return None
+        now = 0
+        if self._stream is not None:
+            with suppress(OSError, ValueError):
+                now = self._stream.tell()
+        return (self._before + now) / self._total
+
+    def rows(self) -> int | None:
+        """How many rows there are in all, where each file is Parquet, which says so; else None."""
+        if not all(file.suffix == ".parquet" and file.is_file() for file in self._files):
+            return None
+        with suppress(Exception):  # whoever reads the file says what is wrong with it, or that pyarrow is missing
+            from rfh2.captures.parquet import open_parquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
+
+            return sum(int(open_parquet(file).metadata.num_rows) for file in self._files)
+        return None
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files below a directory that reading it does not leave out."""
+    if not path.is_dir():
+        with suppress(OSError):
+            return path.stat().st_size
+        return 0
+    total = 0
+    for directory, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith((".", "_"))]
+        total += sum(_size(Path(directory, name)) for name in names if not name.startswith((".", "_")))
+    return total
+
+
+def records(console: Console, files: tuple[Path, ...], form: str) -> Iterator[CaptureRecord]:
     """The records of *files*, in order; of stdin where there are none.
 
     Raises CaptureError for a file that is missing, before any record is given.
     """
-    for file in files:
-        if file != STDIN and not file.exists():
-            raise CaptureError(str(file), None, "no such file or directory")
-    return _records(files or (STDIN,), form)
-
-
-def _records(files: tuple[Path, ...], form: str) -> Iterator[CaptureRecord]:
-    for file in files:
-        if file == STDIN:
-            yield from read_captures(sys.stdin.buffer, form, name="stdin")
-        else:
-            yield from read_captures(file, form)
+    return Captures(console, files, form).records()

@@ -11,21 +11,26 @@ import click
 
 from commands.broker.objects import is_object_name
 from commands.qmgr.store.home import queue_managers
+from commands.terminal.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DEFAULT_HOME: Final = "qmgrs"
 _HOME_VARIABLE: Final = "QPUBSUB_HOME"
+_QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
 
 
 def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the queue managers under --home, where that is on the line already."""
     home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME
+    return [name for name in _there(Path(home)) if name.startswith(incomplete)]
+
+
+def _there(home: Path) -> list[str]:
     try:
-        found = queue_managers(Path(home))
+        return [name for name in queue_managers(home) if is_object_name(name)]
     except OSError:
         return []
-    return [name for name in found if is_object_name(name) and name.startswith(incomplete)]
 
 
 HOME: Final = click.option(
@@ -36,19 +41,58 @@ HOME: Final = click.option(
     show_envvar=True,
     metavar="DIRECTORY",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the queue managers live.",
+    help="The directory that holds the queue managers.",
+    is_eager=True,
 )
 
-QMGR: Final = click.option(
-    "--qmgr",
-    "-m",
-    required=True,
-    metavar="QMGR",
-    help="The queue manager.",
-    shell_complete=complete_queue_manager,
-)
+
+def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bool) -> Callable[[F], F]:
+    return click.option(
+        "--qmgr",
+        "-m",
+        required=required,
+        envvar=_QMGR_VARIABLE,
+        show_envvar=True,
+        metavar="QMGR",
+        help=help_text,
+        shell_complete=complete_queue_manager,
+        callback=callback,
+    )
+
+
+QMGR: Final = _option("The queue manager.", None, required=True)
+
+
+def only_queue_manager(ctx: click.Context, home: Path) -> str:
+    """The one queue manager in *home*, for a verb that changes nothing; it is said which one. Raises UsageError."""
+    found = _there(home)
+    if len(found) != 1:
+        there = f"{home} holds {', '.join(found)}" if found else f"{home} holds no queue manager"
+        raise click.UsageError(f"Missing option '--qmgr' / '-m': {there}.", ctx)
+    console = ctx.find_object(Console)
+    assert console is not None
+    console.say(f"queue manager {found[0]}, the only one in {home}")
+    return found[0]
+
+
+def _given_or_only(ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    if given is not None or ctx.resilient_parsing:
+        return given
+    return only_queue_manager(ctx, ctx.params["home"])
 
 
 def queue_manager(function: F) -> F:
     """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home* (Path)."""
     return QMGR(HOME(function))
+
+
+def queue_manager_to_read(function: F) -> F:
+    """The same for a verb that changes nothing: without ``-m`` it takes the only queue manager in the home."""
+    text = "The queue manager. It may be left out where the home has only one."
+    return _option(text, _given_or_only, required=False)(HOME(function))
+
+
+def queue_manager_for_script(function: F) -> F:
+    """The same for a verb that reads or changes, as its input says: *qmgr* is None without ``-m``."""
+    text = "The queue manager. A script of DISPLAY commands needs none where the home has only one."
+    return _option(text, None, required=False)(HOME(function))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from commands.cli.options.captures import STDIN, Captures, files_argument, format_option
 from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError, natural_queue
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
-from rfh2.captures import FORMATS, read_captures
 from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
 
@@ -37,16 +37,29 @@ PYARROW_MISSING: Final = f"Parquet needs pyarrow: {how_to_install('parquet')}"
 class ReplayOptions:
     """What to replay, and how.
 
-    source: a capture, or a directory of them. form: its format, or ``auto``. engine: one of ENGINES. master: the Spark
-    cluster; None, this machine. semantics: ``v7`` or ``v6``. setup: MQSC text that every queue manager starts with.
+    files: captures, or directories of them; none is stdin. form: their format, or ``auto``. engine: one of ENGINES.
+    master: the Spark cluster; None, this machine. semantics: ``v7`` or ``v6``. setup: MQSC text that every queue
+    manager starts with.
     """
 
-    source: Path
+    files: tuple[Path, ...]
     form: str
     engine: str
     master: str | None
     semantics: str
     setup: str
+
+    @property
+    def source(self) -> Path:
+        """The one file or directory that Spark reads. Raises UsageError."""
+        if len(self.files) != 1 or self.files[0] == STDIN:
+            raise click.UsageError("--engine spark reads one FILE or one directory, not several and not standard input")
+        return self.files[0]
+
+    @property
+    def label(self) -> str:
+        """What the captures are called in a report."""
+        return ", ".join("stdin" if file == STDIN else str(file) for file in self.files or (STDIN,))
 
     @property
     def on_spark(self) -> bool:
@@ -55,23 +68,31 @@ class ReplayOptions:
 
 
 _CAPTURE: Final = (
+    files_argument,
     click.option(
-        "--input", "source", required=True, type=click.Path(path_type=Path), help="A capture, or a directory of them."
+        "--input",
+        "inputs",
+        multiple=True,
+        type=click.Path(path_type=Path, allow_dash=True),
+        metavar="FILE|-",
+        help="The same as FILE: a capture, or a directory of captures.",
     ),
+    format_option,
     click.option(
-        "--format", "form", default="auto", show_default=True, type=click.Choice(["auto", *FORMATS]), help="Its format."
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="local",
+        show_default=True,
+        help="Run in this process, or on Spark.",
     ),
-    click.option(
-        "--engine", type=click.Choice(ENGINES), default="local", show_default=True, help="What does the work."
-    ),
-    click.option("--master", metavar="URL", help="The Spark cluster; local[*], this machine, where none is given."),
+    click.option("--master", metavar="URL", help="The Spark cluster. The default is local[*]: this machine."),
 )
 _SEMANTICS: Final = click.option(
     "--semantics",
     type=click.Choice(["v7", "v6"]),
     default="v7",
     show_default=True,
-    help="Whose behaviour, where versions 6 and 7 differ.",
+    help="The version whose behaviour counts where versions 6 and 7 differ.",
 )
 
 
@@ -84,7 +105,7 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
         "--setup",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="SCRIPT",
-        help=f"MQSC for every queue manager to start with{', in both versions' if both_versions else ''}.",
+        help=f"Run this MQSC first on every queue manager{', in both versions' if both_versions else ''}.",
     )
     group = (*_CAPTURE, setup) if both_versions else (*_CAPTURE, _SEMANTICS, setup)
 
@@ -92,7 +113,8 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
         @wraps(function)
         def loaded(
             *args: Any,
-            source: Path,
+            files: tuple[Path, ...],
+            inputs: tuple[Path, ...],
             form: str,
             engine: str,
             master: str | None,
@@ -104,7 +126,9 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
                 raise click.UsageError("--master needs --engine spark")
             script = setup.read_text(encoding="utf-8") if setup is not None else ""
             _note_psmode(script)
-            options = ReplayOptions(source, form, engine, master, semantics, script)
+            options = ReplayOptions((*inputs, *files), form, engine, master, semantics, script)
+            if options.on_spark:
+                _ = options.source
             return function(*args, options=options, **own)
 
         verb: F = loaded
@@ -129,7 +153,16 @@ def _note_psmode(script: str) -> None:
 def check_suffix(output: Path) -> None:
     """Raises UsageError where *output* is named for no format that puts and differences are written in."""
     if output.suffix not in (".jsonl", ".parquet"):
-        raise click.UsageError(f"--output {output}: the name has to end in .jsonl or .parquet")
+        raise click.UsageError(f"--output {output}: the name must end in .jsonl or .parquet")
+
+
+def write_page(console: Console, path: Path, page: str) -> bool:
+    """Write a report as a page; whether stdout is still free, for the report in another form. Raises OSError."""
+    if path == STDIN:
+        console.binary.write(page.encode())
+        return False
+    path.write_text(page, encoding="utf-8")
+    return True
 
 
 @contextmanager
@@ -158,15 +191,22 @@ def show_problems(console: Console, texts: Sequence[str], problems: int) -> None
     for line in texts[:MOST_SHOWN]:
         console.warn(line)
     if problems > MOST_SHOWN:
-        console.warn(f"and more: {problems} records could not be read")
+        console.warn(f"more records could not be read, {problems:,} in all")
 
 
 class CaptureReader:
     """The messages of a capture, for the local engine; what cannot be read is shown, and counted in ``problems``."""
 
     def __init__(self, console: Console, options: ReplayOptions) -> None:
-        self._console, self._options = console, options
+        self._console = console
+        self._captures = Captures(
+            console, options.files, options.form, default_queue=natural_queue, numbered_together=True
+        )
         self.problems = 0
+
+    def progress(self, label: str) -> AbstractContextManager[Callable[[int], None]]:
+        """A line of progress over the capture; see ``Console.progress``."""
+        return self._console.progress(label, self._captures.rows(), self._captures.share)
 
     def in_order(self, replay: Callable[[Iterable[CapturedMessage]], T]) -> T:
         """What *replay* gives for the messages as they come, or, where it raises OutOfOrderError, for all sorted."""
@@ -177,7 +217,7 @@ class CaptureReader:
             return replay(sorted(self._messages(), key=lambda message: message.seq))
 
     def _messages(self) -> Iterator[CapturedMessage]:
-        for record in read_captures(self._options.source, self._options.form, default_queue=natural_queue):
+        for record in self._captures.records(again=True):
             if record.message is None:
                 self.problems += 1
                 self._console.warn(str(record.problem))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
-from commands.explain.equivalents import pcf_commands as c
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from commands.explain.equivalents.traced_operations import OperationContext
+from rfh2 import pcf_admin_names as c
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter

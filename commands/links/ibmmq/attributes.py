@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from commands.broker.objects import DEAD_LETTER_QUEUE, LocalQueue
+from commands.broker.objects import DEAD_LETTER_QUEUE, PREDEFINED, TEMPORARY, LocalQueue
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import (
     MQRC_NOT_AUTHORIZED,
@@ -18,6 +18,8 @@ from commands.links.ibmmq.reasons import (
 
 _BELIEVED_S: Final = 60.0
 _LOCAL: Final = 1
+# MQQDT_*
+_DEFINITION_TYPES: Final = {1: PREDEFINED, 2: "PERMDYN", 3: TEMPORARY, 4: "SHAREDYN"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class AttributeCache:
             if values[cmqc.MQIA_Q_TYPE] == _LOCAL:
                 texts = [cmqc.MQCA_BACKOUT_REQ_Q_NAME]
                 numbers = [cmqc.MQIA_INHIBIT_GET, cmqc.MQIA_BACKOUT_THRESHOLD]
-                numbers += [cmqc.MQIA_MAX_MSG_LENGTH, cmqc.MQIA_MAX_Q_DEPTH]
+                numbers += [cmqc.MQIA_MAX_MSG_LENGTH, cmqc.MQIA_MAX_Q_DEPTH, cmqc.MQIA_DEFINITION_TYPE]
                 values |= connection.inquire(handle, [*numbers, *texts])
         finally:
             # Kept open it would keep the queue from being deleted.
@@ -94,6 +96,7 @@ class AttributeCache:
             put_enabled=not values[cmqc.MQIA_INHIBIT_PUT],
             backout_threshold=int(values.get(cmqc.MQIA_BACKOUT_THRESHOLD, 0)),
             backout_queue=str(values.get(cmqc.MQCA_BACKOUT_REQ_Q_NAME, "")),
+            definition_type=_DEFINITION_TYPES.get(values.get(cmqc.MQIA_DEFINITION_TYPE, 1), PREDEFINED),
         )
         return InquiredQueue(definition, int(values[cmqc.MQIA_Q_TYPE]))
 

@@ -135,6 +135,9 @@ class MqQueueManager:
             text = "messages on embedded queues are read by nobody while the queues are IBM MQ's (%s); see qpubsub get"
             _log.warning(text, depths_text)
 
+    def end_lost_connections(self) -> int:
+        return 0  # the queue manager's own work
+
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until there may be a message; looks at all that a unit of work read, and waits at the first."""
         end = time.monotonic() + timeout_s

@@ -153,6 +153,10 @@ class MqUnit:
             raise UnknownQueueError(name)
         return found
 
+    def is_gone(self, name: str) -> bool:
+        del name
+        return False  # no queue is made by being named there
+
     def discard_expired(self) -> int:
         return 0  # the queue manager's own work
 
@@ -339,6 +343,9 @@ class MqWorkUnit(MqUnit):
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
         self._effects += kept
         return self._knowledge.save_effects(kept)
+
+    def take_ended_subscriptions(self) -> list[bytes]:
+        return []  # nobody says that a queue was deleted: the next put to it does
 
     def save_definition(self, definition: Definition) -> None:
         self._knowledge.save_definition(definition)

@@ -1,6 +1,8 @@
 """Queues, units of work and the state of a queue manager: the port, and the embedded queue manager behind it."""
 
+from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConnection
 from commands.qmgr.store.database import Durability
+from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import (
     MessageRefusedError,
     QueueError,
@@ -18,11 +20,15 @@ from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Q
 from commands.qmgr.store.sqlite import QueueManagerStore
 
 __all__ = [
+    "DYNAMIC_NAME",
+    "Close",
     "Durability",
     "Knowledge",
     "LoadedState",
     "MessageRefusedError",
+    "OpenQueue",
     "Overview",
+    "ProgramConnection",
     "QueueError",
     "QueueManagerExistsError",
     "QueueManagerInUseError",

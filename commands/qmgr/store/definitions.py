@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from commands.broker.objects import AliasQueue, LocalQueue, QueueManager, definition_of
+from commands.broker.objects import PREDEFINED, AliasQueue, LocalQueue, QueueManager, definition_of
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import StoreDamagedError, readable
 
@@ -15,11 +15,12 @@ Queue = LocalQueue | AliasQueue
 class DefinitionCache:
     """The definitions that units of work of one connection have met, good for one state version."""
 
-    __slots__ = ("qmgr", "queues", "state_version")
+    __slots__ = ("_dynamic", "qmgr", "queues", "state_version")
 
     def __init__(self) -> None:
         self.qmgr: QueueManager | None = None
         self.queues: dict[str, Queue] = {}
+        self._dynamic: set[str] = set()  # those of queues that come and go without a new state version
         self.state_version = -1
 
     def at(self, state_version: int) -> None:
@@ -27,6 +28,15 @@ class DefinitionCache:
         if state_version != self.state_version:
             self.forget()
             self.state_version = state_version
+        for name in self._dynamic:
+            self.queues.pop(name, None)
+        self._dynamic.clear()
+
+    def keep(self, queue: Queue) -> None:
+        """*queue* was read or defined."""
+        self.queues[queue.name] = queue
+        if isinstance(queue, LocalQueue) and queue.definition_type != PREDEFINED:
+            self._dynamic.add(queue.name)
 
     def forget(self) -> None:
         """Read each again when it is next asked for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
+from commands.broker.objects import LocalQueue
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
@@ -23,6 +24,8 @@ from streams.operations import (
 )
 from streams.subscriptions import Subscription
 
+_GOES_WITH_QUEUE: Final = "INSERT OR REPLACE INTO temporary_subscriptions (sub_id, queue) VALUES (?, ?)"
+_GOES_WITH_NONE: Final = "DELETE FROM temporary_subscriptions WHERE sub_id = ?"
 _SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
 _FORGET_SUBSCRIPTION: Final = "DELETE FROM subscriptions WHERE sub_id = ?"
 # Not REPLACE: that would not have the table's triggers look after the publication that was there.
@@ -36,10 +39,11 @@ _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
 class EffectKeeper:
     """Has effects kept with what is *pending* in one unit of work.
 
-    messages: those of the database. settle: called when enough is pending. removed: told each sub_id that is gone.
+    messages: those of the database. settle: called when enough is pending. find_queue: the local queue behind a name.
+    removed: told each sub_id that is gone.
     """
 
-    __slots__ = ("_database", "_number", "_pending", "_removed", "_settle", "messages")
+    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_removed", "_settle", "messages")
 
     def __init__(
         self,
@@ -47,9 +51,10 @@ class EffectKeeper:
         pending: WriteBuffer,
         messages: KeptMessages,
         settle: Callable[[], None],
+        find_queue: Callable[[str], LocalQueue | None],
         removed: Callable[[bytes], None],
     ) -> None:
-        self._removed = removed
+        self._find_queue, self._removed = find_queue, removed
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
@@ -72,10 +77,14 @@ class EffectKeeper:
                     if before.sub_id != after.sub_id:
                         pending.execute(_FORGET_SUBSCRIPTION, (before.sub_id,))
                         self._removed(before.sub_id)
+                    if before.temporary:
+                        pending.execute(_GOES_WITH_NONE, (before.sub_id,))
                     self._save(after)
                 case SubscriptionRemoved(subscription):
                     pending.execute(_FORGET_SUBSCRIPTION, (subscription.sub_id,))
                     self._removed(subscription.sub_id)
+                    if subscription.temporary:
+                        pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
                 case RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:
@@ -99,6 +108,11 @@ class EffectKeeper:
 
     def _save(self, subscription: Subscription) -> None:
         self._pending.execute(_SAVE_SUBSCRIPTION, (subscription.sub_id, subscription_state(subscription)))
+        if subscription.temporary:
+            queue = self._find_queue(subscription.dest_queue)
+            # Where the queues are IBM MQ's this store has none of that name, and no program closes it here.
+            if queue is not None:
+                self._pending.execute(_GOES_WITH_QUEUE, (subscription.sub_id, queue.name))
 
     def _publish(self, publication: Published) -> StoredPublication:
         row = publication_row(publication)

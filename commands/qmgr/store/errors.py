@@ -22,6 +22,14 @@ MQRC_PRIORITY_ERROR: Final = 2050
 MQRC_Q_NOT_EMPTY: Final = 2055
 MQRC_UNKNOWN_ALIAS_BASE_Q: Final = 2082
 MQRC_ALIAS_BASE_Q_TYPE_ERROR: Final = 2001
+MQRC_DYNAMIC_Q_NAME_ERROR: Final = 2011
+MQRC_HOBJ_ERROR: Final = 2019
+MQRC_OPTION_NOT_VALID_FOR_TYPE: Final = 2045
+MQRC_PERSISTENT_NOT_ALLOWED: Final = 2048
+MQRC_Q_DELETED: Final = 2052
+MQRC_Q_TYPE_ERROR: Final = 2057
+MQRC_OBJECT_ALREADY_EXISTS: Final = 2100
+MQRC_TOPIC_STRING_ERROR: Final = 2425
 
 DAMAGED: Final = (
     "the database is damaged, or another version of qpubsub wrote it; stop all that uses it, keep a copy, then restore "

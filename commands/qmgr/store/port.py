@@ -114,6 +114,9 @@ class Queues(Protocol):
         2082, 2001, 2043 for an alias that leads to no local queue.
         """
 
+    def is_gone(self, name: str) -> bool:
+        """Whether *name* is known to have been a dynamic queue's that was deleted: no queue is made by naming it."""
+
     def discard_expired(self) -> int:
         """Remove every expired message of every queue; returns how many there were."""
 
@@ -138,6 +141,12 @@ class Knowledge(Protocol):
         of the messages themselves. Effects that follow one another and store one publication keep it once.
         """
 
+    def take_ended_subscriptions(self) -> list[bytes]:
+        """The sub_ids of those whose temporary dynamic queue was deleted since this was asked last.
+
+        They are still among the subscriptions: who asks takes them off, in this unit of work.
+        """
+
     def save_definition(self, definition: Definition) -> None:
         """Define or replace."""
 
@@ -156,6 +165,14 @@ class PutsRemotely(Protocol):
         self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
     ) -> int:
         """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
+
+
+@runtime_checkable
+class ListsQueues(Protocol):
+    """A unit of work that can tell which local queues there are, those too that came into being by being named."""
+
+    def local_queues(self) -> list[LocalQueue]:
+        """Their definitions. Raises StoreDamagedError."""
 
 
 class Owing(Protocol):
@@ -275,6 +292,9 @@ class QueueManagerPort(Protocol):
 
     def processor_lock(self) -> AbstractContextManager[None]:
         """Be the one command processor while inside. Raises QueueManagerInUseError."""
+
+    def end_lost_connections(self) -> int:
+        """Delete the temporary dynamic queues of programs that have died; returns how many queues went."""
 
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until another process has committed since the last unit of work here began; whether one has."""

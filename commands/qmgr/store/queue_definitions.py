@@ -10,6 +10,7 @@ from commands.broker.objects import (
     Definition,
     LocalQueue,
     QueueManager,
+    definition_of,
     is_object_name,
     kind_of,
     new_queue,
@@ -20,22 +21,37 @@ from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, que
 from commands.qmgr.store.errors import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_OBJECT_TYPE_ERROR,
+    MQRC_Q_TYPE_ERROR,
     MQRC_UNKNOWN_ALIAS_BASE_Q,
     QueueError,
     UnknownQueueError,
+    readable,
 )
+from streams.topic_objects import TopicObject
 
 _SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+_MODEL: Final = "SELECT 1 FROM definitions WHERE kind = 'qmodel' AND name = ?"
+_TOPIC: Final = "SELECT state FROM definitions WHERE kind = 'topic' AND name = ?"
 _FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"
 
 
 class QueueDefinitions:
-    """Those of one unit of work. settle: has the database know what is pending before a table is written."""
+    """Those of one unit of work. settle: has the database know what is pending before a table is written.
 
-    __slots__ = ("_connection", "_database", "_settle", "cache")
+    is_gone: whether a name is that of a dynamic queue that was deleted.
+    """
 
-    def __init__(self, database: Database, cache: DefinitionCache, settle: Callable[[], None]) -> None:
+    __slots__ = ("_connection", "_database", "_is_gone", "_settle", "cache")
+
+    def __init__(
+        self,
+        database: Database,
+        cache: DefinitionCache,
+        settle: Callable[[], None],
+        is_gone: Callable[[str], bool],
+    ) -> None:
         self._database, self._connection, self._settle = database, database.connection, settle
+        self._is_gone = is_gone
         self.cache = cache
 
     def qmgr(self) -> QueueManager:
@@ -50,7 +66,7 @@ class QueueDefinitions:
         if found is None:
             found = look_up(self._database, name)
             if found is not None:
-                self.cache.queues[name] = found
+                self.cache.keep(found)
         return found
 
     def find(self, name: str) -> LocalQueue | None:
@@ -82,12 +98,29 @@ class QueueDefinitions:
         why = f"it is an alias of {found.target}, which does not exist"
         return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
 
+    def topic_behind(self, name: str) -> str | None:
+        """The topic string of the topic object that *name* is an alias of; None for other names.
+
+        Raises QueueError 2082 where there is no such topic object.
+        """
+        alias = self.look_up(name)
+        if not isinstance(alias, AliasQueue) or alias.target_type != "TOPIC":
+            return None
+        row = self._connection.execute(_TOPIC, (alias.target,)).fetchone()
+        if row is None:
+            why = f"it is an alias of topic object {alias.target}, which does not exist"
+            raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why)
+        with readable(self._database.path, f"definition of topic object {alias.target}"):
+            found = definition_of("topic", row[0])
+            assert isinstance(found, TopicObject)
+        return found.topic_string
+
     def save(self, definition: Definition) -> None:
         """Define or replace."""
         self._settle()
         self._connection.execute(_SAVE, (kind_of(definition), definition.name, state_of(definition)))
         if isinstance(definition, LocalQueue | AliasQueue):
-            self.cache.queues[definition.name] = definition
+            self.cache.keep(definition)
         elif isinstance(definition, QueueManager):
             self.cache.qmgr = definition
 
@@ -102,5 +135,10 @@ class QueueDefinitions:
             raise refusal
         if not is_object_name(name):
             raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        if self._is_gone(name):
+            raise UnknownQueueError(name, "it was a dynamic queue, and was deleted")
+        if self._connection.execute(_MODEL, (name,)).fetchone() is not None:
+            why = "it is a model queue, which holds no messages: open it, and put to the queue that this makes"
+            raise QueueError(MQRC_Q_TYPE_ERROR, name, why)
         self.save(queue := new_queue(name))
         return queue

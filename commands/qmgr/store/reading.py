@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from commands.broker.objects import Definition, Objects, QueueManager, definition_of, kind_of
+from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
 from commands.qmgr.store.errors import UNREADABLE, StoreDamagedError, readable
@@ -148,6 +148,13 @@ def _retained(connection: sqlite3.Connection, path: str, messages: KeptMessages)
     return retained
 
 
+def local_queues(database: Database) -> list[LocalQueue]:
+    """All local queues. Raises StoreDamagedError."""
+    rows = database.connection.execute("SELECT kind, state FROM definitions WHERE kind = 'qlocal'").fetchall()
+    with readable(database.path, "definitions of queues"):
+        return [found for found in (definition_of(*row) for row in rows) if isinstance(found, LocalQueue)]
+
+
 def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
     """The definitions alone. Raises StoreDamagedError."""
     definitions: list[Definition] = []
@@ -181,6 +188,7 @@ def definitions_in(objects: Objects) -> list[Definition]:
         objects.qmgr,
         *objects.queues.values(),
         *objects.aliases.values(),
+        *objects.models.values(),
         *objects.namelists.values(),
         *objects.topics,
         *objects.authorities.values(),

@@ -9,6 +9,10 @@ definitions   commands.broker.objects, each as the JSON that state_of writes
 subscriptions, retained   what the topic space tells through its effects
 publications  what the topics in retained keep: one row a publication, however many topics keep it; a number is never
               given twice. A row goes with the last topic that kept it, which triggers on retained see to.
+connections   programs that hold dynamic queues open; a number is never given twice
+dynamic_queues   of what is in definitions, those made from a model; connection: that a temporary one goes with
+temporary_subscriptions   of what is in subscriptions, those that go with a temporary queue, and with which
+ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained
 """
@@ -21,7 +25,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
+from commands.broker.objects import (
+    DEFAULT_MODELS,
+    DEFAULT_QUEUES,
+    Definition,
+    kind_of,
+    state_of,
+)
 from commands.qmgr.store.errors import StoreDamagedError
+from streams.topic_objects import BASE_TOPIC, DEFAULT_TOPIC_OBJECTS, TopicObject
 
 APPLICATION_ID: Final = int.from_bytes(b"qpsb", "big")
 
@@ -88,6 +100,21 @@ CREATE TRIGGER retained_replaced AFTER UPDATE OF publication ON retained WHEN OL
         AND NOT EXISTS (SELECT 1 FROM retained WHERE publication = OLD.publication);
 END;
 """
+_DYNAMIC = """
+CREATE TABLE connections (number INTEGER PRIMARY KEY AUTOINCREMENT);
+CREATE TABLE dynamic_queues (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    connection INTEGER
+);
+CREATE INDEX dynamic_queues_by_connection ON dynamic_queues (connection);
+CREATE TABLE temporary_subscriptions (
+    sub_id BLOB PRIMARY KEY,
+    queue TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX temporary_subscriptions_by_queue ON temporary_subscriptions (queue);
+CREATE TABLE ended_subscriptions (sub_id BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
 _COUNTS = """
 CREATE TABLE subscription_counts (
     sub_id BLOB PRIMARY KEY,
@@ -111,6 +138,8 @@ CREATE TABLE queue_counts (
 """
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
+_TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
+_QUEUE_OF_NAME = "SELECT 1 FROM definitions WHERE kind IN ('qlocal', 'qalias', 'qmodel') AND name = ?"
 _BROKER_STREAMS = ("SYSTEM.BROKER.ADMIN.STREAM", "SYSTEM.BROKER.DEFAULT.STREAM")
 _AS_MADE = {
     "description": "",
@@ -156,8 +185,27 @@ def _second(connection: sqlite3.Connection) -> None:
     _streams_persistent(connection)
 
 
+def _default_objects(connection: sqlite3.Connection) -> None:
+    """What a new queue manager has by now is defined in an older one too, but for names in use.
+
+    A new database has no queue manager yet, and gets all of these when it is made.
+    """
+    if connection.execute("SELECT 1 FROM definitions").fetchone() is None:
+        return
+    topics = (made for made in DEFAULT_TOPIC_OBJECTS if made.name != BASE_TOPIC)  # who deleted that one meant it
+    defaults: tuple[Definition, ...] = (*DEFAULT_MODELS, *DEFAULT_QUEUES, *topics)
+    for made in defaults:
+        is_topic = isinstance(made, TopicObject)
+        is_there = connection.execute(_TOPIC_OF_NAME if is_topic else _QUEUE_OF_NAME, (made.name,)).fetchone()
+        if is_there is None:
+            row = (kind_of(made), made.name, state_of(made))
+            connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)
+
+
 def _third(connection: sqlite3.Connection) -> None:
     _run(connection, _COUNTS)
+    _run(connection, _DYNAMIC)
+    _default_objects(connection)
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:

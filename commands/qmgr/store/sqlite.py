@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.qmgr.store import reading, schema
+from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
@@ -218,6 +219,22 @@ class QueueManagerStore:
         finally:
             connection.execute("ROLLBACK")
 
+    def connect(self) -> ProgramConnection:
+        """A program's connection, to open queues with (``commands.qmgr.store.connection``); end it before ``close``."""
+        return ProgramConnection(self)
+
+    def end_lost_connections(self) -> int:
+        """Delete the temporary dynamic queues of programs that died with a connection; returns how many went."""
+        gone = 0
+        numbers = [number for (number,) in self._rows("SELECT number FROM connections")]
+        for number in numbers:
+            if is_lost(self.directory, number):
+                with self.unit_of_work() as unit:
+                    gone += unit.dynamic.disconnect(number)
+                with suppress(OSError):
+                    lock_path(self.directory, number).unlink()
+        return gone
+
     def processor_lock(self) -> AbstractContextManager[None]:
         """Be the one command processor while inside. Raises QueueManagerInUseError on entering."""
         return exclusive(self.directory / _LOCK_FILE, self.name)
@@ -275,6 +292,10 @@ class QueueManagerStore:
 
     def _now_us(self) -> int:
         return to_microseconds(self._clock())
+
+    @translate_sqlite_errors
+    def _rows(self, statement: str) -> list[tuple[int]]:
+        return self.database.connection.execute(statement).fetchall()
 
     @translate_sqlite_errors
     def _read_data_version(self) -> int:

@@ -15,17 +15,20 @@ from types import TracebackType
 from typing import Final, Self
 
 from commands.broker.objects import (
+    DEFAULT_STREAM,
     UNLIMITED_DEPTH,
     Definition,
     LocalQueue,
     QueueManager,
 )
 from commands.qmgr.store import reading
-from commands.qmgr.store.arrivals import Arrivals
+from commands.qmgr.store.arrivals import Arrivals, publication
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
+from commands.qmgr.store.descriptor import default_descriptor
+from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
     MQRC_GET_INHIBITED,
@@ -89,6 +92,7 @@ class SqliteUnitOfWork:
         "_version",
         "counters",
         "database",
+        "dynamic",
         "owed",
     )
 
@@ -98,14 +102,17 @@ class SqliteUnitOfWork:
         self.database = database
         self._connection = database.connection
         self._cache = cache
-        self._queues = QueueDefinitions(database, cache, self.settle)
+        self._queues = QueueDefinitions(database, cache, self.settle, self.is_gone)
+        self.dynamic = DynamicQueues(database, self._queues, clock, self.settle, self._emptied)
         self._arrivals = Arrivals()
         self._clock = clock
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
         self.counters = Counters(database, self.settle)
-        self._keeper = EffectKeeper(database, self._pending, messages, self.settle, self.counters.removed)
+        self._keeper = EffectKeeper(
+            database, self._pending, messages, self.settle, self.find_queue, self.counters.removed
+        )
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the part began that is open
@@ -164,6 +171,13 @@ class SqliteUnitOfWork:
     ) -> int:
         self._require_open()
         found = self._cache.queues.get(queue)
+        if type(found) is not LocalQueue:
+            target = self._queues.topic_behind(queue)
+            if target is not None:
+                command = publication(queue, target, default_descriptor(body) if md is None else md, body)
+                return self.put(
+                    DEFAULT_STREAM, *command, time=time, user=user, application=application, expires_at=expires_at
+                )
         local = found if type(found) is LocalQueue else self._queues.ensure(queue)
         name = local.name
         if not local.put_enabled:
@@ -204,8 +218,7 @@ class SqliteUnitOfWork:
     def clear_queue(self, queue: str) -> int:
         self._require_open()
         name = self._queues.known(queue).name
-        self._depths.pop(name, None)
-        self._read_ahead.changed(name)
+        self._emptied(name)
         self.settle()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
@@ -242,7 +255,16 @@ class SqliteUnitOfWork:
     def ensure_queue(self, name: str) -> LocalQueue:
         return self._queues.ensure(name)
 
+    @translate_sqlite_errors
+    def is_gone(self, name: str) -> bool:
+        return self.dynamic.is_gone(name)
+
     # Knowledge
+
+    @translate_sqlite_errors
+    def take_ended_subscriptions(self) -> list[bytes]:
+        self._require_open()
+        return self.dynamic.take_ended()
 
     @property
     def state_version(self) -> int:
@@ -253,6 +275,12 @@ class SqliteUnitOfWork:
         self._require_open()
         self.settle()
         return reading.load_state(self._connection, self.database.path, self._keeper.messages)
+
+    @translate_sqlite_errors
+    def local_queues(self) -> list[LocalQueue]:
+        self._require_open()
+        self.settle()
+        return reading.local_queues(self.database)
 
     @translate_sqlite_errors
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
@@ -279,6 +307,7 @@ class SqliteUnitOfWork:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
         self._queues.delete(kind, name)
         if kind == "qlocal":
+            self.dynamic.deleted(name)
             self.counters.deleted_queue(name)
         self._state_changed()
 
@@ -433,6 +462,11 @@ class SqliteUnitOfWork:
         if queue in self._depths:
             self._depths[queue] -= 1
         return True
+
+    def _emptied(self, queue: str) -> None:
+        self._depths.pop(queue, None)
+        self._read_ahead.changed(queue)
+        self.owed.forget()
 
     def _counted(self, queue: str) -> int:
         count = self._depths.get(queue)

@@ -10,6 +10,7 @@ from commands.replay.page import cell_text, cut
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100
+_LEAST_COLUMNS: Final = 60
 _GAP: Final = 2
 
 HEADS: Final = {
@@ -27,8 +28,8 @@ HEADS: Final = {
 """What a column is called where its name says too little, or too much."""
 
 
-def lines_of(report: AnalysisReport) -> Iterator[str]:
-    """The report, line by line."""
+def lines_of(report: AnalysisReport, columns: int | None = None) -> Iterator[str]:
+    """The report, line by line. columns: of the window; tables use all of them, and 100 where there is no window."""
     when = (
         f", {cell_text(report.first_time)} to {cell_text(report.last_time)} UTC"
         if report.first_time is not None
@@ -40,7 +41,7 @@ def lines_of(report: AnalysisReport) -> Iterator[str]:
         section = report.section(asked.of.name)
         yield ""
         yield f"{asked.title}: {f'{section.count:,}' if section.count else asked.nothing}"
-        yield from _table(asked, section, several)
+        yield from _table(asked, section, several, max(columns or _COLUMNS, _LEAST_COLUMNS))
 
 
 def shown_columns(asked: Asked, several: bool) -> tuple[str, ...]:
@@ -48,24 +49,24 @@ def shown_columns(asked: Asked, several: bool) -> tuple[str, ...]:
     return tuple(name for name in asked.shown if several or name != "qmgr" or asked.of.name == "qmgrs")
 
 
-def _table(asked: Asked, section: Section, several: bool) -> Iterator[str]:
+def _table(asked: Asked, section: Section, several: bool, columns_there: int) -> Iterator[str]:
     if not section.rows:
         return
     names = shown_columns(asked, several)
     rows = section.rows[:_MOST_LINES]
     columns = [[HEADS.get(name, name), *(cell_text(row[name], name) for row in rows)] for name in names]
     numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
-    widths = _fitting([max(map(len, column)) for column in columns], numeric)
+    widths = _fitting([max(map(len, column)) for column in columns], numeric, columns_there)
     for line in zip(*columns, strict=True):
         yield " " * _GAP + _line(line, widths, numeric)
     if section.count > len(rows):
         yield f"  and {section.count - len(rows):,} more"
 
 
-def _fitting(widths: list[int], numeric: Sequence[bool]) -> list[int]:
+def _fitting(widths: list[int], numeric: Sequence[bool], columns: int) -> list[int]:
     """*widths*, with the widest columns of words made narrower until a line has room."""
     words = [at for at, number in enumerate(numeric) if not number]
-    too_much = sum(widths) + _GAP * len(widths) - _COLUMNS
+    too_much = sum(widths) + _GAP * len(widths) - columns
     for _ in range(too_much if words else 0):
         widths[max(words, key=lambda at: widths[at])] -= 1
     return widths

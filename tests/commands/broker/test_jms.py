@@ -1,4 +1,4 @@
-"""What IBM's JMS clients need of the broker (guide 6.7.4, 7.2): tags of their own, resuming by name, plain answers."""
+"""What IBM's JMS clients need (guide 6.7.3, 6.7.4, 7.2): tags of their own, resuming by name, plain answers."""
 
 from __future__ import annotations
 

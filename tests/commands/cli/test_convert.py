@@ -45,7 +45,7 @@ def test_stdin_to_stdout() -> None:
     run = Run("--to", "hex", stdin=(GOLDEN / "stock.mqmd").read_bytes())
     assert run.code == ExitCode.DONE
     assert run.out == (GOLDEN / "stock-xxd.hex").read_bytes()
-    assert run.err == "1 messages converted to hex\n"
+    assert run.err == "1 message converted to hex\n"
 
 
 def test_numbers_go_on_from_file_to_file() -> None:
@@ -75,7 +75,7 @@ def test_what_the_target_cannot_hold_is_told_and_the_rest_converted() -> None:
 def test_what_the_target_has_no_place_for_is_told() -> None:
     run = Run("--to", "mqmd", GOLDEN / "stock.qload", GOLDEN / "stock.pcap")
     assert run.code == ExitCode.DONE
-    assert "no place in mqmd for: qmgr of 2 messages, queue of 2 messages, time of 1 messages\n" in run.err
+    assert "mqmd cannot hold: qmgr of 2 messages, queue of 2 messages, time of 1 message\n" in run.err
 
 
 def test_a_directory_may_be_converted_into_a_file_of_its_own(tmp_path: Path) -> None:

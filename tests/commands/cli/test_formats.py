@@ -15,16 +15,19 @@ from hypothesis import strategies as st
 
 from commands.broker.forward import delivery_form
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.puts import PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import describing
+from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.name_values import write as name_value_string
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import (
+    MQBACF_MESSAGE_DATA,
     MQCA_Q_NAME,
     MQCACF_PUBLISH_TIMESTAMP,
     MQCACF_STREAM_NAME,
@@ -34,7 +37,7 @@ from rfh2.pcf_names import (
     MQIACF_PUBLICATION_OPTIONS,
     MQIACF_SEQUENCE_NUMBER,
 )
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
+from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from rfh2.prologue import SteppedHeader
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
@@ -142,7 +145,7 @@ def test_mqrfh_as_mqrfh2(from_rfh1: Result) -> None:
 def test_mqrfh_as_pcf(from_rfh1: Result) -> None:
     got = at(from_rfh1, "PCF.Q")
     pcf = pcf_of(got)
-    assert (pcf.type, pcf.command, pcf.order, pcf.rest) == (1, 63, "big", b"42.5")
+    assert (pcf.type, pcf.command, pcf.order, pcf.rest) == (1, 63, "big", b"")
     assert pcf_values(pcf) == [
         (MQCACF_TOPIC, "IBM Stock Price"),
         (MQCACF_PUBLISH_TIMESTAMP, TIME),
@@ -150,13 +153,10 @@ def test_mqrfh_as_pcf(from_rfh1: Result) -> None:
         (MQIACF_INTEGER_DATA, 5),
         (MQCACF_STRING_DATA, 'a "b"'),
         (MQIACF_INTEGER_DATA, 6),
+        (MQCACF_STRING_DATA, "42.5"),
     ]
     assert (got.mqmd.format, got.message.headers) == ("MQPCF", ())
-    assert lost(from_rfh1, "PCF.Q") == [
-        "user pair colour",
-        "user pair shape",
-        "Format, Encoding and CodedCharSetId of the data",
-    ]
+    assert lost(from_rfh1, "PCF.Q") == ["user pair colour", "user pair shape"]
 
 
 def test_mqrfh_as_properties(from_rfh1: Result) -> None:
@@ -228,8 +228,12 @@ def test_mqrfh2_as_mqrfh(from_rfh2: Result) -> None:
 
 def test_mqrfh2_as_pcf(from_rfh2: Result) -> None:
     got = at(from_rfh2, "PCF.Q")
-    assert pcf_values(pcf_of(got)) == [(MQCACF_TOPIC, "a b"), (MQIACF_SEQUENCE_NUMBER, 7)]
-    assert pcf_of(got).rest == b"data"
+    assert pcf_values(pcf_of(got)) == [
+        (MQCACF_TOPIC, "a b"),
+        (MQIACF_SEQUENCE_NUMBER, 7),
+        (MQCACF_STRING_DATA, "data"),
+    ]
+    assert pcf_of(got).rest == b""
     assert "folder mcd" in lost(from_rfh2, "PCF.Q")
     assert "user pair colour" in lost(from_rfh2, "PCF.Q")
 
@@ -304,6 +308,59 @@ def test_pcf_as_mqrfh2(from_pcf: Result) -> None:
     assert got.folders[1] == '<mqpse><Sid>MQPSStringData "x y" MQPSIntData -5</Sid></mqpse>'
 
 
+# The data of a publication for a PCF subscriber: (id, Format, CodedCharSetId, Encoding, data, as text).
+PCF_DATA = [
+    ("ascii", "MQSTR", 819, 546, b"abcde", "abcde"),
+    ("ebcdic", "MQSTR", 500, 273, "Zürich".encode("cp500"), "Zürich"),
+    ("utf-16-reversed", "MQSTR", 1200, 546, "Zürich".encode("utf-16-le"), "Zürich"),
+    ("utf-16-normal", "MQSTR", 1200, 273, "Zürich".encode("utf-16-be"), "Zürich"),
+    ("half-a-character", "MQSTR", 1200, 273, b"\0a\0", None),
+    ("inherited", "MQSTR", -2, 546, b"abc", "abc"),
+    ("binary", "", 819, 546, b"\1\2\3", None),
+    ("a-programs-own-format", "MINE", 819, 546, b"abc", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("fmt", "ccsid", "encoding", "data", "text"), [row[1:] for row in PCF_DATA], ids=[row[0] for row in PCF_DATA]
+)
+@pytest.mark.parametrize("order", ORDERS)
+def test_data_of_an_mqrfh_is_a_parameter_in_pcf(
+    fmt: str, ccsid: int, encoding: int, data: bytes, text: str | None, order: ByteOrder
+) -> None:
+    """OLD-20: text is MQCACF_STRING_DATA, other data MQBACF_MESSAGE_DATA; nothing stands behind the parameters."""
+    header = Rfh1(b"MQPSCommand Publish MQPSTopic a ", encoding, ccsid, fmt, 0, order, "latin-1")
+    described = Mqmd(format="MQHRF", coded_char_set_id=819, encoding=273 if order == "big" else 546)
+    told = render(content_of(Message(described, (header,), data)), DeliveryForm(PCF, ("a",)))
+    pcf = decode_pcf(told.message.body, 819)
+    topic, last = pcf.parameters
+    assert (topic.parameter, pcf.rest, len(told.message.body) % 4) == (MQCACF_TOPIC, b"", 0)
+    if text is None:
+        assert isinstance(last, Cfbs)
+        assert (last.parameter, last.data) == (MQBACF_MESSAGE_DATA, data)
+        assert told.lost == ("Format, Encoding and CodedCharSetId of the data",)
+    else:
+        assert isinstance(last, Cfst)
+        assert (last.parameter, last.text) == (MQCACF_STRING_DATA, text)
+        assert told.lost == ()
+
+
+def test_headers_before_the_data_are_bytes_in_pcf(world: OlderScenario) -> None:
+    inner = Rfh2((Folder.of("<usr><a>1</a></usr>"),), format="MQSTR")
+    header = Rfh1(format="MQHRF2").with_pairs([("MQPSCommand", "Publish"), ("MQPSTopic", "a")])
+    md = Mqmd(format="MQHRF", coded_char_set_id=819, priority=0, persistence=0)
+    got = at(world.put(DEFAULT_STREAM, md.encode(), encode(Message(md, (header, inner), b"data"))), "PCF.Q")
+    last = pcf_of(got).parameters[-1]
+    assert isinstance(last, Cfbs)
+    resolved = replace(inner, coded_char_set_id=819)  # MQCCSI_INHERIT, as the broker has it from there on
+    assert (last.parameter, last.data) == (MQBACF_MESSAGE_DATA, resolved.encode() + b"data")
+
+
+def test_what_a_pcf_publisher_puts_behind_the_parameters_stays_there(world: OlderScenario) -> None:
+    got = at(world.pcf("Publish", Cfst.of(MQCACF_TOPIC, "a"), data=b"data"), "PCF.Q")
+    assert (pcf_values(pcf_of(got)), pcf_of(got).rest) == ([(MQCACF_TOPIC, "a")], b"data")
+
+
 def test_psprop_compat_leaves_pcf_and_gives_everybody_else_an_mqrfh(world: OlderScenario) -> None:
     define(world, "COMPAT.Q", RFH1)
     assert at(world.pcf("Publish", Cfst.of(MQCACF_TOPIC, "a")), "COMPAT.Q").mqmd.format == "MQPCF"
@@ -352,7 +409,12 @@ def test_one_value_for_each_option_and_the_stream_by_name() -> None:
     )
     flags = Cfin(1081, 0x100 + 0x80)
     result = world.pcf("RegSub", Cfst.of(MQCACF_TOPIC, "a"), Cfst.of(MQCACF_STREAM_NAME, SPORT), flags, reply_to="P.Q")
-    assert pcf_values(pcf_of(at(result, "P.Q"))) == [(1082, 16), (MQCACF_STREAM_NAME, SPORT), (MQCACF_TOPIC, "a")]
+    assert pcf_values(pcf_of(at(result, "P.Q"))) == [
+        (1082, 16),
+        (MQCACF_STREAM_NAME, SPORT),
+        (MQCACF_TOPIC, "a"),
+        (MQCACF_STRING_DATA, "x"),
+    ]
 
 
 def test_the_subscription_point_has_no_name_in_the_older_headers() -> None:
@@ -387,14 +449,19 @@ def test_the_data_keeps_its_own_code_page_when_the_header_changes_to_1208(world:
     assert (got.mqmd.coded_char_set_id, got.message.body_ccsid) == (1208, 850)
 
 
-@pytest.mark.parametrize("ccsid", [0, 99999])
-def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderScenario, ccsid: int) -> None:
-    topic = b"Z\x81rich"  # in code page 850
+def test_a_string_of_an_unknown_code_page_goes_out_byte_for_byte(world: OlderScenario) -> None:
+    topic, ccsid = b"Z\x81rich", 99999  # in code page 850
     result = world.rfh1(b"MQPSCommand Publish MQPSTopic " + topic, DEFAULT_STREAM, coded_char_set_id=ccsid)
     header = at(result, "RFH1.Q").message.rfh1
     assert header is not None
     assert header.data.rstrip(b"\0") == b"MQPSCommand Publish MQPSTopic " + topic
     assert at(result, "RFH1.Q").mqmd.coded_char_set_id == ccsid
+
+
+@pytest.mark.parametrize("ccsid", [0, -2, 1208])
+def test_a_string_that_is_not_in_the_queue_managers_code_page_is_no_command(world: OlderScenario, ccsid: int) -> None:
+    result = world.rfh1(b"MQPSCommand Publish MQPSTopic Z\x81rich", DEFAULT_STREAM, coded_char_set_id=ccsid)
+    assert [(put.kind, put.reason) for put in result.outcome.puts] == [(PutKind.RESPONSE, MQRC_RFH_STRING_ERROR)]
 
 
 def test_an_ebcdic_publisher_is_heard_in_ebcdic(world: OlderScenario) -> None:
@@ -437,7 +504,7 @@ def test_a_header_before_the_mqrfh_announces_what_follows_it(world: OlderScenari
         assert [header.kind for header in got.message.headers] == kinds
         assert (got.mqmd.format, got.message.body_format, got.data) == ("MQIMS", "MQSTR", b"data")
     got = at(result, "PCF.Q")
-    assert (got.message.body_format, pcf_of(got).rest) == ("MQPCF", b"data")
+    assert (got.message.body_format, pcf_values(pcf_of(got))[-1]) == ("MQPCF", (MQCACF_STRING_DATA, "data"))
 
 
 @pytest.mark.parametrize("form", [RFH2, RFH1, PROPERTIES])
@@ -553,8 +620,11 @@ def test_any_publication_can_be_told_in_any_format(
     content: Content = content_of(message)
     told = render(content, DeliveryForm(form, (topic,), "USD", "S.STREAM", is_retained, user_data=topic))
     again = decode(encode(told.message), told.message.mqmd)
-    if form is PCF:
+    if form is PCF and content.form is PCF:
         assert again.body.endswith(content.frame.body)
+    elif form is PCF:
+        data = decode_pcf(again.body, again.body_ccsid).parameters[-1]
+        assert not content.frame.body or (isinstance(data, Cfst | Cfbs) and data.data.endswith(content.frame.body))
     elif content.form is not PCF:
         assert again.body == message.body
     if form is RFH1:
@@ -625,7 +695,7 @@ def test_6_6_a_header_before_the_command_announces_what_the_subscriber_is_told(
     assert [header.kind for header in again.headers] == [before.kind, *kinds]
     assert again.body_format == ("MQPCF" if form is PCF else "MQSTR")
     if form is PCF:
-        assert (MQCACF_TOPIC, "a") in pcf_values(decode_pcf(again.body, again.body_ccsid))
-        assert again.body.endswith(b"42")
+        told_values = pcf_values(decode_pcf(again.body, again.body_ccsid))
+        assert told_values == [(MQCACF_TOPIC, "a"), (MQCACF_STRING_DATA, "42")]
     else:
         assert again.body == b"42"

@@ -80,7 +80,7 @@ def test_put_counts_and_warns_of_another_queue_manager(home: Path, message: Capt
 def test_with_as_the_answers_come_here(home: Path) -> None:
     message = psc(f"{REGISTER}<QMgrName>PROD</QMgrName>")
     result = qpubsub(home, "put", "-m", "QM1", CONTROL, "--as", "QM1", "--format", "jsonl", stdin=lines(message))
-    assert (result.exit_code, result.stderr) == (0, f"1 messages put on {CONTROL}\n")
+    assert (result.exit_code, result.stderr) == (0, f"1 message put on {CONTROL}\n")
     publication = psc("<Command>Publish</Command><Topic>a</Topic>")
     qpubsub(home, "put", "-m", "QM1", STREAM, "--as", "QM1", "--format", "jsonl", stdin=lines(publication))
     assert qpubsub(home, "run", "-m", "QM1", "--once").exit_code == 0

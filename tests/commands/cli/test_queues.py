@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -87,7 +88,7 @@ def test_what_is_put_comes_out_with_its_descriptor(home: Path) -> None:
     put = qpubsub(home, "put", "-m", "QM1", "TO", stdin=line())
     (message,) = messages(qpubsub(home, "browse", "-m", "QM1", "TO"))
 
-    assert (put.exit_code, put.stdout, put.stderr) == (0, "", "1 messages put on TO\n")
+    assert (put.exit_code, put.stdout, put.stderr) == (0, "", "1 message put on TO\n")
     assert (message.seq, message.qmgr, message.queue, message.user) == (1, "QM1", "TO", "app1")
     assert (message.body_hex, message.descriptor()) == ("0001", MD)
     assert message.time is not None
@@ -202,3 +203,46 @@ def test_a_reader_that_goes_away_is_no_error_to_talk_of_and_loses_nothing(home: 
 
     assert (process.stderr.read(), process.wait()) == (b"", 141)
     assert len(on(home, "Q")) == 50
+
+
+# Dynamic queues
+
+
+def test_get_on_a_model_queue_makes_a_queue_that_goes(home: Path) -> None:
+    done = qpubsub(home, "get", "-m", "QM1", "SYSTEM.JMS.TEMPQ.MODEL", "--dynamic", "MY.REPLY.*")
+    assert (done.exit_code, done.stdout) == (0, "")
+    (name,) = re.findall(r"dynamic queue (MY\.REPLY\.[0-9A-F]{16})", done.stderr)
+    assert f"queue {name} was deleted" in done.stderr
+    assert qpubsub(home, "browse", "-m", "QM1", name).exit_code == 2
+
+
+def test_put_on_a_model_queue_makes_one_that_stays_until_get_deletes_it(home: Path) -> None:
+    made = qpubsub(home, "put", "-m", "QM1", "SYSTEM.JMS.MODEL.QUEUE", "--dynamic", "KEPT.*", stdin=line())
+    assert made.exit_code == 0
+    (name,) = re.findall(r"dynamic queue (KEPT\.[0-9A-F]{16})", made.stderr)
+    shown = json.loads(qpubsub(home, "status", "-m", "QM1", "--json").stdout)
+    assert shown["queues"][name]["role"] == "permanent dynamic"
+    kept = qpubsub(home, "get", "-m", "QM1", name, "--limit", "0", "--close", "delete")
+    assert (kept.exit_code, "2055" in kept.stderr) == (2, True)
+    got = qpubsub(home, "get", "-m", "QM1", name, "--close", "delete")
+    assert (got.exit_code, len(got.stdout.splitlines())) == (0, 1)
+    assert f"queue {name} was deleted" in got.stderr
+    assert name not in json.loads(qpubsub(home, "status", "-m", "QM1", "--json").stdout)["queues"]
+
+
+NOT_DYNAMIC = [
+    ("get-no-model", ("get", "SYSTEM.DEAD.LETTER.QUEUE", "--dynamic", "X*")),
+    ("put-no-model", ("put", "SYSTEM.DEAD.LETTER.QUEUE", "--dynamic", "X*")),
+    ("put-a-temporary-one", ("put", "SYSTEM.JMS.TEMPQ.MODEL", "--dynamic", "X*")),
+    ("no-name", ("get", "SYSTEM.JMS.TEMPQ.MODEL", "--dynamic", "A*B")),
+    ("purge-what-is-predefined", ("get", "SYSTEM.DEAD.LETTER.QUEUE", "--close", "purge")),
+]
+
+
+@pytest.mark.parametrize("args", [row[1] for row in NOT_DYNAMIC], ids=[row[0] for row in NOT_DYNAMIC])
+def test_where_there_is_no_dynamic_queue_to_be_made(home: Path, args: tuple[str, ...]) -> None:
+    verb, queue, *options = args
+    done = qpubsub(home, verb, "-m", "QM1", queue, *options, stdin="")
+    assert (done.exit_code, done.stdout) == (2, "")
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert [q for q in store.load_state()[0].queues.values() if q.definition_type != "PREDEFINED"] == []

@@ -110,7 +110,7 @@ def test_6_5_4_a_replay_says_what_nobody_reads(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text(message.model_dump_json() + "\n")
     result = _run(tmp_path, "replay", "--input", str(tmp_path / "in.jsonl"), "--output", str(tmp_path / "p.jsonl"))
     assert (result.exit_code, (tmp_path / "p.jsonl").read_text()) == (0, "")
-    assert "1 messages on SCORES not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in result.stderr
+    assert "1 message on SCORES not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in result.stderr
 
 
 @pytest.mark.parametrize(("psmode", "noted"), [("COMPAT", True), ("DISABLED", True), ("ENABLED", False)])
@@ -129,5 +129,5 @@ def test_the_former_name_of_transcript_gives_the_same(tmp_path: Path) -> None:
     former, now = (_run(tmp_path, *arguments, option) for option in ("--tell", "--transcript"))
     assert (former.exit_code, former.stdout) == (now.exit_code, now.stdout)
     assert former.stdout
-    assert former.stderr == "--tell is now --transcript\n" + now.stderr
+    assert former.stderr == "--tell is now --transcript; the former name still works\n" + now.stderr
     assert "--tell" not in _run(tmp_path, "replay", "--help").stdout

@@ -46,7 +46,7 @@ def test_text(home: str) -> None:
         "    └── Soccer/#                      ● RESULTS to RESULTS.Q",
     ]
     assert "stream Music has no topic object: its topics are at the root" in talk
-    assert "1 subscriptions" in talk
+    assert "1 subscription," in talk
 
 
 @pytest.mark.parametrize(("form", "begins"), [("svg", "<svg "), ("html", "<!DOCTYPE html>")])

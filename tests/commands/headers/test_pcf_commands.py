@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import Action
+from commands.headers.pcf import reply
 from commands.headers.registry import parse
+from commands.headers.response import Completion, Reply, Warned
 from commands.model import (
     Command,
     DeletePublication,
@@ -39,6 +41,7 @@ from rfh2.pcf_names import (
     MQCACF_SUBSCRIPTION_USER_DATA,
     MQCACF_TOPIC,
     MQIACF_DELETE_OPTIONS,
+    MQIACF_ERROR_ID,
     MQIACF_INTEGER_DATA,
     MQIACF_PARAMETER_ID,
     MQIACF_PUBLICATION_OPTIONS,
@@ -47,7 +50,7 @@ from rfh2.pcf_names import (
 )
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfsl, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
-from tests.commands.headers.rfh1_pcf_table import COMMANDS, SPORT, OlderScenario, pcf_groups, pcf_of, string
+from tests.commands.headers.rfh1_pcf_table import COMMANDS, SPORT, OlderScenario, pcf_groups, pcf_of, pcf_values, string
 from tests.commands.scenario import MSG_ID, Result
 
 PCF = PublicationFormat.PCF
@@ -159,24 +162,24 @@ REFUSED: list[tuple[str, str, tuple[Parameter, ...], int, Values]] = [
     ("topic-as-a-list", "RegSub", (Cfsl.of(MQCACF_TOPIC, ("a", "b")),), 3013, [(CULPRIT, 3031)]),
     ("options-as-a-string", "RegSub", (TOPIC, Cfst.of(MQIACF_REGISTRATION_OPTIONS, "Local")), 3013, [(CULPRIT, 1081)]),
     ("byte-string", "RegSub", (TOPIC, Cfbs.of(MQBACF_CORREL_ID, bytes(24))), 3015, [(CULPRIT, 7011)]),
-    ("registration-options", "RegSub", (TOPIC, Cfin(1081, 0x40)), 3083, [(1081, 0x40)]),
-    ("unknown-registration-bit", "RegSub", (TOPIC, Cfin(1081, 1 << 24)), 3083, [(1081, 1 << 24)]),
-    ("negative-options", "RegSub", (TOPIC, Cfin(1081, -1)), 3083, [(1081, -1)]),
-    ("publication-options", "Publish", (TOPIC, Cfin(1082, 32)), 3084, [(1082, 32)]),
-    ("delete-options", "DeletePub", (TOPIC, Cfin(1092, 1)), 3087, [(1092, 1)]),
-    ("direct-req-with-anon", "RegPub", (TOPIC, Cfin(1081, 10)), 3083, [(1081, 8)]),
-    ("stream-name", "RegSub", (TOPIC, Cfst.of(MQCACF_STREAM_NAME, "A-B")), 3071, [(3030, "A-B")]),
-    ("unknown-stream", "RegSub", (TOPIC, Cfst.of(MQCACF_STREAM_NAME, "B")), 3082, [(3030, "B")]),
-    ("incorrect-stream", "Publish", (TOPIC, STREAM), 3075, [(3030, SPORT)]),
+    ("registration-options", "RegSub", (TOPIC, Cfin(1081, 0x40)), 3083, [(CULPRIT, 1081)]),
+    ("unknown-registration-bit", "RegSub", (TOPIC, Cfin(1081, 1 << 24)), 3083, [(CULPRIT, 1081)]),
+    ("negative-options", "RegSub", (TOPIC, Cfin(1081, -1)), 3083, [(CULPRIT, 1081)]),
+    ("publication-options", "Publish", (TOPIC, Cfin(1082, 32)), 3084, [(CULPRIT, 1082)]),
+    ("delete-options", "DeletePub", (TOPIC, Cfin(1092, 1)), 3087, [(CULPRIT, 1092)]),
+    ("direct-req-with-anon", "RegPub", (TOPIC, Cfin(1081, 10)), 3083, [(CULPRIT, 1081)]),
+    ("stream-name", "RegSub", (TOPIC, Cfst.of(MQCACF_STREAM_NAME, "A-B")), 3071, [(CULPRIT, 3030)]),
+    ("unknown-stream", "RegSub", (TOPIC, Cfst.of(MQCACF_STREAM_NAME, "B")), 3082, [(CULPRIT, 3030)]),
+    ("incorrect-stream", "Publish", (TOPIC, STREAM), 3075, [(CULPRIT, 3030)]),
     (
         "null-in-a-topic",
         "RegSub",
         (Cfst(MQCACF_TOPIC, b"a\0b", 1208, "utf-8", b"\0"),),
         3072,
-        [(3031, "a"), (CULPRIT, 3031)],
+        [(CULPRIT, 3031)],
     ),
-    ("not-registered", "DeregSub", (TOPIC,), 3073, [(3031, "a")]),
-    ("correl-id", "RegSub", (TOPIC, Cfin(1081, 1)), 3080, [(1081, 1)]),
+    ("not-registered", "DeregSub", (TOPIC,), 3073, [(CULPRIT, 3031)]),
+    ("correl-id", "RegSub", (TOPIC, Cfin(1081, 1)), 3080, [(CULPRIT, 1081)]),
 ]
 
 
@@ -233,14 +236,21 @@ def test_the_response_has_the_format_of_the_command() -> None:
     assert OlderScenario().pcf("RegSub", TOPIC, format="MQADMIN").response.mqmd.format == "MQADMIN"
 
 
-def test_a_header_for_each_warning() -> None:
+def test_one_header_tells_the_first_of_several_warnings() -> None:
+    """MsgSeqNumber is 1 and Control MQCFC_LAST in every message of publish/subscribe."""
     world = OlderScenario()
     world.authority.topics = {("app1", Action.PUBLISH, "a"), ("app1", Action.PUBLISH, "c")}
     response = world.pcf("Publish", *string(MQCACF_TOPIC, "a", "b", "c")).response
-    assert pcf_groups(response) == [(1, 3081, [(3031, "a")]), (1, 3081, [(3031, "c")])]
-    first = decode_pcf(response.message.body)
-    second = decode_pcf(first.rest)
-    assert [(p.msg_seq_number, p.control) for p in (first, second)] == [(1, 0), (2, 1)]
+    assert pcf_groups(response) == [(1, 3081, [(CULPRIT, 3031)])]
+    told = pcf_of(response)
+    assert (told.msg_seq_number, told.control, told.rest) == (1, 1, b"")
+
+
+def test_a_further_reason_is_the_error_parameter_where_no_parameter_is_in_error() -> None:
+    world = OlderScenario()
+    command = world.pcf("RegSub", TOPIC).response.message
+    said = reply(command, Reply(Completion.ERROR, (Warned(3081, (("ErrorId", "2292"), ("Topic", "a"))),)))
+    assert pcf_values(decode_pcf(said.body)) == [(MQIACF_ERROR_ID, 2292)]
 
 
 def test_full_resp_as_parameters() -> None:

@@ -167,7 +167,7 @@ def test_another_process_in_between_is_seen(home: Path, monkeypatch: pytest.Monk
     [
         (["no-such-script.mqsc"], "no-such-script.mqsc: No such file or directory"),
         (["-m", "QM2"], "queue manager QM2 does not exist"),
-        (["--colour"], "No such option"),
+        (["--colours"], "No such option"),
     ],
 )
 def test_usage(home: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str) -> None:

@@ -96,6 +96,7 @@ CASES = [
 ]
 
 
+# docs/conformance.md: ST-1
 @pytest.mark.parametrize(("commands", "subscriptions", "topics"), CASES)
 @pytest.mark.parametrize("batch", [1, 1000])
 def test_counts_of_subscriptions_and_topics(
@@ -164,6 +165,7 @@ def test_what_is_owed_counts_when_it_is_kept(tmp_path: Path) -> None:
         assert _queue(store, "S") == QueueCounts(1, LATER)
 
 
+# docs/conformance.md: ST-4
 def test_queues_are_counted_whoever_puts_and_gets(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
@@ -198,6 +200,7 @@ def test_an_expired_message_is_not_got(tmp_path: Path) -> None:
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=6)
 
 
+# docs/conformance.md: ST-7
 @settings(deadline=None)
 @given(units=st.lists(st.tuples(PARTS, st.booleans()), max_size=4))
 def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int, bool, bool]], bool]]) -> None:

@@ -393,7 +393,7 @@ def test_damage_met_in_a_unit_of_work(tmp_path: Path) -> None:
         fill(store, "Q", 1_000)
     path = tmp_path / "QM1" / DATABASE
     whole = path.read_bytes()
-    path.write_bytes(whole[:80_000] + b"\xaa" * (len(whole) - 80_000))
+    path.write_bytes(whole[:160_000] + b"\xaa" * (len(whole) - 160_000))
 
     with reopen(tmp_path) as store, pytest.raises(StoreDamagedError, match="damaged"):
         list(store.browse("Q"))

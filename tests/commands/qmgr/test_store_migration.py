@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, LocalQueue, state_of
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
@@ -15,6 +16,7 @@ from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.lock import exclusive
 from rfh2 import encode
 from streams.operations import RetainedCleared
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "databases"
 PUBLISHED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -117,6 +119,29 @@ def test_a_newer_schema_is_refused_by_its_number_and_left(tmp_path: Path) -> Non
     with pytest.raises(StoreDamagedError, match="schema 77"):
         reopen(tmp_path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_default_objects_of_now_are_there(tmp_path: Path, version: int) -> None:
+    """Once: one that is deleted does not come back."""
+    path = old(tmp_path, version)
+    connection = sqlite3.connect(path)
+    taken = LocalQueue("SYSTEM.JMS.MODEL.QUEUE")  # by a queue of another kind
+    connection.execute("INSERT INTO definitions VALUES ('qlocal', ?, ?)", (taken.name, state_of(taken)))
+    connection.commit()
+    connection.close()
+    with reopen(tmp_path) as store:
+        objects = store.load_state()[0]
+        models = {model.name for model in DEFAULT_MODELS}
+        assert set(objects.models) == models - {taken.name}
+        assert {queue.name for queue in DEFAULT_QUEUES} < set(objects.queues)
+        assert all(objects.topics.get(topic.name) is not None for topic in DEFAULT_TOPIC_OBJECTS)
+        with store.unit_of_work() as unit:
+            unit.delete_definition("qmodel", "SYSTEM.DEFAULT.MODEL.QUEUE")
+    with reopen(tmp_path) as store:
+        assert "SYSTEM.DEFAULT.MODEL.QUEUE" not in store.load_state()[0].models
+        with store.connect() as program:
+            assert program.open("SYSTEM.JMS.TEMPQ.MODEL").made
 
 
 def test_schema_2_everything_stays_and_counting_begins(tmp_path: Path) -> None:

@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.broker.objects import SYSTEM_QUEUES, AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager
+from commands.broker.objects import (
+    DEFAULT_MODELS,
+    DEFAULT_QUEUES,
+    SYSTEM_QUEUES,
+    AliasQueue,
+    AuthorityRecord,
+    Definition,
+    LocalQueue,
+    QueueManager,
+)
 from commands.qmgr.store import (
     MessageRefusedError,
     QueueError,
@@ -44,7 +53,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.subscriptions import DeliveryPersistence, Subscription, SubscriptionOptions, WildcardScheme
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject
 
 START = datetime(2009, 1, 28, 11, 43, 0, tzinfo=UTC)
 
@@ -423,7 +432,7 @@ def test_strictness_can_be_changed(store: QueueManagerStore, clock: Clock) -> No
 ALIASES = [
     ("to-a-queue", AliasQueue("AL", "Q"), "Q", None),
     ("to-a-queue-to-be", AliasQueue("AL", "NEW"), "NEW", None),
-    ("to-a-topic-2043", AliasQueue("AL", "T", "TOPIC"), None, 2043),
+    ("to-a-topic-object-that-is-not-there-2082", AliasQueue("AL", "T", "TOPIC"), None, 2082),
     ("to-an-alias-2001", AliasQueue("AL", "AL2"), None, 2001),
 ]
 
@@ -678,7 +687,12 @@ def test_a_publication_and_its_row_are_inverses(publication: Publication) -> Non
 def test_a_new_queue_manager_has_the_default_objects(store: QueueManagerStore) -> None:
     objects = store.load_state()[0]
 
-    assert (objects.qmgr, set(objects.queues)) == (QueueManager("QM1"), set(SYSTEM_QUEUES))
+    assert (objects.qmgr, set(objects.queues)) == (
+        QueueManager("QM1"),
+        {*SYSTEM_QUEUES, *(queue.name for queue in DEFAULT_QUEUES)},
+    )
+    assert set(objects.models) == {model.name for model in DEFAULT_MODELS}
+    assert {topic.name for topic in objects.topics} == {topic.name for topic in DEFAULT_TOPIC_OBJECTS}
 
 
 def test_definitions_survive_and_deleted_defaults_stay_deleted(store: QueueManagerStore, clock: Clock) -> None:

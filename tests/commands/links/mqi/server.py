@@ -365,7 +365,10 @@ class Server:
         if "hold_s" in wanted:
             self.faults.hold_s = wanted["hold_s"]
         for name, attributes in wanted.get("alter", {}).items():
-            self.queues.setdefault(name, Queue(name)).attributes.update(attributes)
+            kind = attributes.get("kind", "local")
+            self.queues.setdefault(name, Queue(name, kind)).attributes.update(attributes)
+        for name in wanted.get("delete", ()):
+            self.queues.pop(name, None)
         self.definitions.update(wanted.get("define", {}))
         if wanted.get("clear_faults"):
             self.faults.rows.clear()
@@ -463,6 +466,7 @@ class Server:
             numbers |= {9: queue.get("get_inhibited", 0), 10: queue.get("put_inhibited", 0), 20: 1}
             numbers |= {13: queue.get("max_length", 4194304), 15: queue.get("max_depth", 5000)}
             numbers |= {22: queue.get("bothresh", 0), 17: len(queue.inputs)}
+            numbers |= {7: 3 if queue.kind == "dynamic" else 1}
             texts = {2016: queue.name, 2019: queue.get("boqname", "")}
         else:
             numbers = {2: 1208, 31: 930, 32: 3, 13: 104857600, 187: self.definitions.get("psmode", 1)}

@@ -1,0 +1,184 @@
+"""What every verb has: options that may stand before it or behind it, ``--output``, ``--json``, exit codes in its help.
+
+A verb is made with ``@verb(examples, ...)``, as ``click.command`` would make it. Its function gets none of the shared
+options: they are settings of the Console, which carries them out.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from commands.terminal.console import Colour, Console
+
+F = Callable[..., Any]
+
+_NARROWEST, _WIDEST = 60, 120
+EXIT_CODES: Final[Mapping[int, str]] = {0: "done", 2: "usage, or something is missing or in use"}
+"""Those of a verb that says nothing else. 70 (a fault in qpubsub), 130 (Ctrl-C) and 141 (closed pipe) are common."""
+
+_COMMON: Final = ("quiet", "debug", "colour", "output_to")
+
+
+def _set_quiet(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    if given and not ctx.resilient_parsing:
+        _console(ctx).quiet = True
+
+
+def _set_debug(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    if given and not ctx.resilient_parsing:
+        _console(ctx).debug = True
+
+
+def _set_colour(ctx: click.Context, _parameter: click.Parameter, given: str | None) -> None:
+    if given is not None and not ctx.resilient_parsing:
+        _console(ctx).colour = Colour(given)
+
+
+def _console(ctx: click.Context) -> Console:
+    console = ctx.find_object(Console)
+    assert console is not None
+    return console
+
+
+def talk_options() -> tuple[click.Option, ...]:
+    """``-q``, ``--debug``, ``--color``: of the group and of each verb, so that they may stand on either side of it."""
+    return (
+        click.Option(
+            ["--quiet", "-q"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_quiet,
+            help="Print only warnings and errors on stderr.",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_debug,
+            help="Print where in the program an error was raised.",
+        ),
+        click.Option(
+            ["--color", "--colour", "colour"],
+            type=click.Choice([each.value for each in Colour]),
+            metavar="auto|always|never",
+            expose_value=False,
+            callback=_set_colour,
+            help="When data has colours: auto is on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
+        ),
+    )
+
+
+def context_settings() -> dict[str, Any]:
+    """Of the group and of each verb: ``-h``, and help as wide as the window."""
+    columns = shutil.get_terminal_size().columns
+    return {"help_option_names": ["-h", "--help"], "max_content_width": max(_NARROWEST, min(columns, _WIDEST))}
+
+
+class Verb(click.Command):
+    """A verb. prints: whether it has ``-o FILE``, which takes what it prints on stdout.
+
+    former: spellings of options that still work, and the option to use now. examples: command lines.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        prints: bool = False,
+        former: Mapping[str, str] | None = None,
+        exit_codes: Mapping[int, str] | None = None,
+        **more: Any,
+    ) -> None:
+        self.prints, self.former = prints, dict(former or {})
+        self.exit_codes = {**EXIT_CODES, **(exit_codes or {})}
+        codes = ", ".join(f"{code} {meaning}" for code, meaning in sorted(self.exit_codes.items()))
+        more["epilog"] = f"{more.get('epilog') or ''}\n\nExit codes: {codes}."
+        super().__init__(*args, **more)
+        taken = {name for parameter in self.params for name in parameter.opts}
+        if prints:
+            self.params.append(
+                click.Option(
+                    ["-o", "--output", "output_to"],
+                    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+                    metavar="FILE|-",
+                    help="Write to FILE, not to stdout. FILE appears when it is complete.",
+                )
+            )
+        self.params += [option for option in talk_options() if not taken.intersection(option.opts)]
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        return super().make_context(info_name, args, parent, **{**context_settings(), **extra})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing or not self.former:
+            return super().parse_args(ctx, args)
+        return super().parse_args(ctx, self._with_present_names(ctx, args))
+
+    def _with_present_names(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        present, options = [], True
+        for word in args:
+            options = options and word != "--"
+            name, equals, value = word.partition("=")
+            if options and name in self.former:
+                _console(ctx).say(f"{name} is now {self.former[name]}; the former name still works")
+                present.append(f"{self.former[name]}{equals}{value}")
+            else:
+                present.append(word)
+        return present
+
+    def invoke(self, ctx: click.Context) -> Any:
+        path = ctx.params.pop("output_to", None) if self.prints else None
+        with _console(ctx).data_to(path):
+            return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        common: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            if not isinstance(parameter, click.Option):
+                continue
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                (common if parameter.name in (*_COMMON, "help") else own).append(record)
+        for title, records in (("Options", own), ("Common options", common)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def verb(
+    *examples: str,
+    prints: bool = False,
+    former: Mapping[str, str] | None = None,
+    exit_codes: Mapping[int, str] | None = None,
+) -> Callable[[F], Verb]:
+    """A click command with what every verb has. examples: command lines, as a person types them.
+
+    prints: what it prints on stdout may go to a file with ``-o``. former: options by their former names. exit_codes:
+    those that differ from EXIT_CODES, or come to them.
+    """
+    title = "Example:" if len(examples) == 1 else "Examples:"
+    shown = "\n".join(f"  {line}" for example in examples for line in example.split("\n"))
+
+    def made(function: F) -> Verb:
+        command: Verb = click.command(
+            cls=Verb, epilog=f"\b\n{title}\n{shown}", prints=prints, former=former, exit_codes=exit_codes
+        )(function)
+        return command
+
+    return made
+
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+def given_on_the_line(name: str) -> bool:
+    """Whether the person gave this parameter, and it does not come from a default or the environment."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE

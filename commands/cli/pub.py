@@ -1,0 +1,94 @@
+"""``qpubsub pub``: publish on a topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.broker.objects import DEFAULT_STREAM
+from commands.cli.options.captures import say_that_stdin_is_read
+from commands.cli.options.properties import typed_property
+from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import json_option, verb
+from commands.explain.build import CommandSpec, command_message
+from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
+from commands.terminal.users import current_user
+from rfh2.mqmd import Mqmd
+
+_BATCH: Final = 100
+
+
+@verb(
+    "qpubsub pub -m QM1 Sport/Soccer '1 0'",
+    "qpubsub pub -m QM1 --retain News/Today - < news.txt",
+    "tail -f app.log | qpubsub pub -m QM1 --lines Log/App",
+)
+@queue_manager
+@click.option("--retain", is_flag=True, help="Retain the publication: later subscribers receive it, too.")
+@click.option("--stream", default=DEFAULT_STREAM, show_default=True, metavar="QUEUE", help="The stream queue.")
+@click.option("--property", "properties", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property, for filters.")
+@click.option("--persistent", is_flag=True, help="Publish a persistent message. The default is that of the queue.")
+@click.option("--lines", is_flag=True, help="Publish each line of standard input as it arrives.")
+@json_option
+@click.argument("topic")
+@click.argument("data", required=False, metavar="[DATA|-]")
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    retain: bool,
+    stream: str,
+    properties: tuple[str, ...],
+    persistent: bool,
+    lines: bool,
+    as_json: bool,
+    topic: str,
+    data: str | None,
+) -> ExitCode:
+    """Publish DATA, or standard input, on TOPIC: put a Publish command on the stream queue.
+
+    The processor of qpubsub run delivers the publication to the subscribers. Until it runs, the command waits on the
+    queue.
+    """
+    if lines and data not in (None, "-"):
+        raise click.UsageError("--lines reads standard input; it takes no DATA")
+    usr = dict(typed_property("--property", text) for text in properties)
+    done = 0
+    with QueueManagerStore.open(home, qmgr) as store:
+        for text in _texts(console, data, lines):
+            mqmd = Mqmd(persistence=1 if persistent else 2, coded_char_set_id=1208, user_identifier=current_user())
+            options = ("RetainPub",) if retain else ()
+            message = command_message(CommandSpec("Publish", (topic,), options, usr=usr, data=text, mqmd=mqmd))
+            with store.unit_of_work() as unit:
+                unit.put(stream, message.md, message.body, user=current_user(), application="qpubsub pub")
+            done += 1
+        waits = not store.has_processor()
+    console.say(f"{counted(done, 'publication')} put on {stream}")
+    if waits:
+        console.warn(f"no processor is running: publications are delivered when qpubsub run -m {qmgr} is started")
+    if as_json:
+        console.data(json.dumps({"qmgr": qmgr, "queue": stream, "topic": topic, "put": done, "processor": not waits}))
+    return ExitCode.DONE
+
+
+def _texts(console: Console, data: str | None, lines: bool) -> Iterator[str]:
+    """The data of each publication. Raises UsageError for standard input that is not text."""
+    if data not in (None, "-"):
+        assert data is not None
+        yield data
+        return
+    say_that_stdin_is_read(console, "the data")
+    pieces = (line.rstrip(b"\r\n") for line in console.stdin) if lines else iter([console.stdin.read()])
+    for piece in pieces:
+        try:
+            yield piece.decode()
+        except UnicodeDecodeError as error:
+            why = f"standard input is not UTF-8 at byte {error.start}; qpubsub put takes messages with any data"
+            raise click.UsageError(why) from None

@@ -1,0 +1,132 @@
+"""``qpubsub sub``: subscribe to topics, and print the publications as they arrive."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.verb import verb
+from commands.qmgr.store import QueueManagerStore
+from commands.running.subscriber import Received, Subscriber
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
+from commands.terminal.stopping import stopping
+from commands.terminal.users import current_user
+
+_ANSWER_S: Final = 10
+_FAREWELL_S: Final = 5
+
+
+@verb(
+    "qpubsub sub -m QM1 'Sport/#'",
+    "qpubsub sub -m QM1 -C 1 --json Sport/Soccer News/+",
+    prints=True,
+    exit_codes={
+        0: "ended by Ctrl-C, or after -C publications",
+        1: "--wait ended before -C publications had arrived",
+        2: "usage, or the queue manager refused the subscription",
+    },
+)
+@queue_manager
+@click.option("--count", "-C", type=click.IntRange(min=1), metavar="N", help="End after N publications.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End when no publication has arrived for so long. The default is to wait until Ctrl-C.",
+)
+@click.option("--filter", "selector", metavar="SELECTOR", help="Receive only publications that match: Colour = 'red'.")
+@click.option("--new-only", is_flag=True, help="Do not receive the retained publications at the beginning.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each publication.")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    count: int | None,
+    wait_s: float | None,
+    selector: str | None,
+    new_only: bool,
+    as_json: bool,
+    topics: tuple[str, ...],
+) -> ExitCode:
+    """Subscribe to each TOPIC, and print the publications, one line each: the topic, a tab, the data.
+
+    TOPIC may have wildcards: # is any number of levels, + is one level. sub registers with a RegSub command, on a
+    temporary dynamic queue, as a legacy program does; so qpubsub run must be running. When sub ends, the subscription
+    and the queue are deleted, even if it is killed.
+    """
+    stop = threading.Event()
+    received = 0
+    with QueueManagerStore.open(home, qmgr) as store, store.connect() as connection, stopping(stop):
+        if not store.has_processor():
+            console.warn(f"no processor is running: publications arrive when qpubsub run -m {qmgr} is started")
+        subscriber = Subscriber(
+            store,
+            connection,
+            topics,
+            user=current_user(),
+            application="qpubsub sub",
+            selector=selector,
+            retained=not new_only,
+        )
+        there = subscriber.register(_ANSWER_S, stop)
+        while not there and not stop.is_set():
+            there = subscriber.wait_for_answer(_ANSWER_S, stop)
+        if there:
+            console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
+            received = _receive(console, subscriber, stop, count, wait_s, as_json)
+        subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
+    console.say(f"{counted(received, 'publication')} received")
+    missed = count is not None and received < count and not stop.is_set()
+    return ExitCode.PROBLEMS if missed else ExitCode.DONE
+
+
+def _receive(
+    console: Console,
+    subscriber: Subscriber,
+    stop: threading.Event,
+    count: int | None,
+    wait_s: float | None,
+    as_json: bool,
+) -> int:
+    """Print publications until *count*, *stop* or *wait_s* without one; how many there were."""
+
+    def show(publication: Received) -> None:
+        console.data(_json(publication) if as_json else _line(publication))
+
+    done, last = 0, time.monotonic()
+    while not stop.is_set() and done != count:
+        if more := subscriber.take(show, console.flush, None if count is None else count - done):
+            done, last = done + more, time.monotonic()
+        elif wait_s is not None and time.monotonic() - last >= wait_s:
+            break
+        else:
+            subscriber.wait()
+    return done
+
+
+def _line(publication: Received) -> str:
+    data = publication.data_hex if publication.text is None else publication.text
+    return f"{publication.topic}\t{data.replace(chr(10), ' ')}"
+
+
+def _json(publication: Received) -> str:
+    return json.dumps(
+        {
+            "topic": publication.topic,
+            "text": publication.text,
+            "data_hex": publication.data_hex,
+            "retained": publication.retained,
+            "properties": publication.properties,
+        },
+        ensure_ascii=False,
+    )

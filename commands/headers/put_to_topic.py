@@ -1,0 +1,47 @@
+"""From a message that a program puts on a topic to the Publish command that says the same (guide 7.7).
+
+The command is an MQRFH2 before the message. Where the message begins with an MQRFH2 itself, as those of JMS do, psc
+becomes its first folder, so that subscribers find the other folders where they would be; a psc or pscr that it brings
+is left out, for the topic is the queue's. The message is a datagram from then on: who put it was not asking the broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from commands.model import Publish
+from rfh2.chain import decode_chain
+from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQMT_DATAGRAM
+from rfh2.errors import DecodeError
+from rfh2.folders import Folder, write
+from rfh2.mqmd import Mqmd
+from rfh2.rfh2 import Rfh2
+
+_UTF8: Final = 1208
+_COMMAND_FOLDERS: Final = frozenset({"psc", "pscr"})
+
+
+def publish_command(topic: str, mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
+    """The descriptor and the bytes of the command that publishes a message on *topic*. Raises EncodeError."""
+    psc = Folder.of(write("psc", (("Command", Publish.word), ("Topic", topic))))
+    first = _first_header(mqmd, body)
+    datagram = replace(mqmd, msg_type=MQMT_DATAGRAM, report=0)
+    if first is not None:
+        others = tuple(folder for folder in first.folders if folder.name not in _COMMAND_FOLDERS)
+        return datagram, first.with_folders((psc, *others)).encode() + body[first.length :]
+    header = Rfh2(
+        (psc,), encoding=mqmd.encoding, coded_char_set_id=mqmd.coded_char_set_id, format=mqmd.format.rstrip(" \0")
+    )
+    described = replace(datagram, format=MQFMT_RF_HEADER_2, encoding=MQENC_NATIVE, coded_char_set_id=_UTF8)
+    return described, header.encode() + body
+
+
+def _first_header(mqmd: Mqmd, body: bytes) -> Rfh2 | None:
+    """The MQRFH2 that *body* begins with, where a folder in UTF-8 can be put into it."""
+    try:
+        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+    except DecodeError:
+        return None
+    first = headers[0] if headers else None
+    return first if isinstance(first, Rfh2) and first.name_value_ccsid == _UTF8 else None

@@ -1,0 +1,189 @@
+"""The commands of PCF that are taken: which command of MQSC each is, and which parameters it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from commands.mqsc.pcf import attributes as a
+from commands.mqsc.pcf.attributes import PcfAttribute
+from commands.mqsc.pcf.forms import words
+from rfh2 import pcf_admin_names as c
+from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
+from rfh2.pcf_parameters import Cfin, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The parameters of a Copy command: *source* is LIKE, *target* is the object that is made."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class PcfCommand:
+    """One command.
+
+    verb, target: of MQSC. name: the parameter that names the object, 0 for none; instead: the one that may be given in
+    its place. taken: attributes that it may set, or by which Inquire chooses. shown: those that Inquire may tell.
+    selectors: the parameter that lists which of them are wanted. copy: of a Copy command. names: the parameter in which
+    one response lists all names, for the commands that tell nothing else. not_found, exists: the reasons for an object
+    that is not there, and for one that is. defaults: what an Inquire command asks for without being told. also:
+    parameters of each of its responses.
+    """
+
+    verb: str
+    target: str
+    name: int = 0
+    taken: tuple[PcfAttribute, ...] = ()
+    shown: tuple[PcfAttribute, ...] = ()
+    selectors: int = 0
+    copy: Copy | None = None
+    instead: int = 0
+    names: int = 0
+    not_found: int = 2085
+    exists: int = 4001
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[Parameter, ...] = ()
+
+
+_NO_SUBSCRIPTION: Final = 2428
+_SUB_ALREADY_EXISTS: Final = 3311
+_TOPIC_STRING_NOT_FOUND: Final = 3308
+_NONE_FOUND: Final = 3200
+
+
+def _objects(
+    target: str, name: int, table: tuple[PcfAttribute, ...], copy: Copy, numbers: tuple[int, int, int, int]
+) -> dict[int, PcfCommand]:
+    """Change, Copy, Create and Delete of one kind of object."""
+    change, copied, create, delete = numbers
+    return {
+        change: PcfCommand("ALTER", target, name, table),
+        copied: PcfCommand("DEFINE", target, 0, table, copy=copy),
+        create: PcfCommand("DEFINE", target, name, table),
+        delete: PcfCommand("DELETE", target, name, (a.QUEUE[1],) if target == "QUEUE" else ()),
+    }
+
+
+def _sub(verb: str, instead: int = 0) -> PcfCommand:
+    return PcfCommand(
+        verb,
+        "SUB",
+        c.MQCACF_SUB_NAME,
+        (a.SUB_ID,) if verb == "DELETE" else a.SUBSCRIPTION,
+        not_found=_NO_SUBSCRIPTION,
+        exists=_SUB_ALREADY_EXISTS,
+        instead=instead,
+    )
+
+
+_SUB_SCOPE: Final = (a.SUB_ID, a.SUB_TYPE, a.DURABLE)
+_STATUS_TYPE: Final = PcfAttribute(
+    "TYPE",
+    c.MQIACF_TOPIC_STATUS_TYPE,
+    words(TOPIC=c.MQIACF_TOPIC_STATUS, SUB=c.MQIACF_TOPIC_SUB, PUB=c.MQIACF_TOPIC_PUB),
+)
+_CLEAR: Final = (
+    PcfAttribute("CLRTYPE", c.MQIACF_CLEAR_TYPE, words(RETAINED=c.MQCLRT_RETAINED)),
+    PcfAttribute("SCOPE", c.MQIACF_CLEAR_SCOPE, words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL)),
+)
+
+COMMANDS: Final[dict[int, PcfCommand]] = {
+    c.MQCMD_PING_Q_MGR: PcfCommand("PING", "QMGR"),
+    c.MQCMD_REFRESH_SECURITY: PcfCommand("REFRESH", "SECURITY"),
+    c.MQCMD_CHANGE_Q_MGR: PcfCommand("ALTER", "QMGR", taken=a.QMGR[1:]),
+    c.MQCMD_INQUIRE_Q_MGR: PcfCommand("DISPLAY", "QMGR", shown=a.QMGR, selectors=c.MQIACF_Q_MGR_ATTRS),
+    **_objects(
+        "QUEUE",
+        MQCA_Q_NAME,
+        a.QUEUE,
+        Copy(c.MQCACF_FROM_Q_NAME, c.MQCACF_TO_Q_NAME),
+        (c.MQCMD_CHANGE_Q, c.MQCMD_COPY_Q, c.MQCMD_CREATE_Q, c.MQCMD_DELETE_Q),
+    ),
+    c.MQCMD_CLEAR_Q: PcfCommand("CLEAR", "QLOCAL", MQCA_Q_NAME),
+    c.MQCMD_INQUIRE_Q: PcfCommand("DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE[1],), a.QUEUE, c.MQIACF_Q_ATTRS),
+    c.MQCMD_INQUIRE_Q_NAMES: PcfCommand(
+        "DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE[1],), a.QUEUE, names=c.MQCACF_Q_NAMES
+    ),
+    c.MQCMD_INQUIRE_Q_STATUS: PcfCommand(
+        *("DISPLAY", "QLOCAL", MQCA_Q_NAME),
+        shown=a.QUEUE_STATUS,
+        selectors=c.MQIACF_Q_STATUS_ATTRS,
+        also=(Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS),),
+    ),
+    **_objects(
+        "NAMELIST",
+        c.MQCA_NAMELIST_NAME,
+        a.NAMELIST,
+        Copy(c.MQCACF_FROM_NAMELIST_NAME, c.MQCACF_TO_NAMELIST_NAME),
+        (c.MQCMD_CHANGE_NAMELIST, c.MQCMD_COPY_NAMELIST, c.MQCMD_CREATE_NAMELIST, c.MQCMD_DELETE_NAMELIST),
+    ),
+    c.MQCMD_INQUIRE_NAMELIST: PcfCommand(
+        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, selectors=c.MQIACF_NAMELIST_ATTRS
+    ),
+    c.MQCMD_INQUIRE_NAMELIST_NAMES: PcfCommand(
+        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, names=c.MQCACF_NAMELIST_NAMES
+    ),
+    **_objects(
+        "TOPIC",
+        c.MQCA_TOPIC_NAME,
+        a.TOPIC,
+        Copy(c.MQCACF_FROM_TOPIC_NAME, c.MQCACF_TO_TOPIC_NAME),
+        (c.MQCMD_CHANGE_TOPIC, c.MQCMD_COPY_TOPIC, c.MQCMD_CREATE_TOPIC, c.MQCMD_DELETE_TOPIC),
+    ),
+    c.MQCMD_INQUIRE_TOPIC: PcfCommand(
+        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, (a.TOPIC[1],)), shown=a.TOPIC, selectors=c.MQIACF_TOPIC_ATTRS
+    ),
+    c.MQCMD_INQUIRE_TOPIC_NAMES: PcfCommand(
+        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME), shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
+    ),
+    c.MQCMD_CREATE_SUBSCRIPTION: _sub("DEFINE"),
+    c.MQCMD_COPY_SUBSCRIPTION: PcfCommand(
+        "DEFINE",
+        "SUB",
+        taken=a.SUBSCRIPTION,
+        copy=Copy(c.MQCACF_FROM_SUB_NAME, c.MQCACF_TO_SUB_NAME),
+        not_found=_NO_SUBSCRIPTION,
+        exists=_SUB_ALREADY_EXISTS,
+    ),
+    c.MQCMD_CHANGE_SUBSCRIPTION: _sub("ALTER", instead=a.SUB_ID.number),
+    c.MQCMD_DELETE_SUBSCRIPTION: _sub("DELETE", instead=a.SUB_ID.number),
+    c.MQCMD_INQUIRE_SUBSCRIPTION: PcfCommand(
+        *("DISPLAY", "SUB", c.MQCACF_SUB_NAME, (*_SUB_SCOPE, a.DISPLAY_TYPE), a.SUBSCRIPTION, c.MQIACF_SUB_ATTRS),
+        instead=a.SUB_ID.number,
+        not_found=_NO_SUBSCRIPTION,
+    ),
+    c.MQCMD_INQUIRE_SUB_STATUS: PcfCommand(
+        *("DISPLAY", "SBSTATUS", c.MQCACF_SUB_NAME, _SUB_SCOPE, a.SUB_STATUS, c.MQIACF_SUB_STATUS_ATTRS),
+        instead=a.SUB_ID.number,
+        not_found=_NO_SUBSCRIPTION,
+    ),
+    c.MQCMD_INQUIRE_TOPIC_STATUS: PcfCommand(
+        *("DISPLAY", "TPSTATUS", MQCA_TOPIC_STRING, (_STATUS_TYPE,)),
+        shown=(*a.TOPIC_STATUS, *a.TOPIC_STATUS_SUB[1:]),
+        selectors=c.MQIACF_TOPIC_STATUS_ATTRS,
+        not_found=_TOPIC_STRING_NOT_FOUND,
+    ),
+    MQCMD_CLEAR_TOPIC_STRING: PcfCommand("CLEAR", "TOPICSTR", MQCA_TOPIC_STRING, _CLEAR),
+    c.MQCMD_INQUIRE_PUBSUB_STATUS: PcfCommand(
+        *("DISPLAY", "PUBSUB"),
+        taken=(a.PUBSUB_TYPE,),
+        shown=a.PUBSUB,
+        selectors=c.MQIACF_PUBSUB_STATUS_ATTRS,
+        not_found=_NONE_FOUND,
+        defaults={"TYPE": "ALL"},
+    ),
+    c.MQCMD_INQUIRE_AUTH_RECS: PcfCommand(
+        *("DISPLAY", "AUTHREC"),
+        taken=(a.PROFILE, a.OBJECT_TYPE, *a.AUTHORITY_RECORD[2:4]),
+        shown=a.AUTHORITY_RECORD,
+        selectors=c.MQIACF_AUTH_PROFILE_ATTRS,
+    ),
+    c.MQCMD_SET_AUTH_REC: PcfCommand(
+        *("SET", "AUTHREC"), taken=(a.PROFILE, a.OBJECT_TYPE, a.AUTHORITY_ADDED, a.AUTHORITY_REMOVED)
+    ),
+    c.MQCMD_DELETE_AUTH_REC: PcfCommand("DELETE", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE)),
+}

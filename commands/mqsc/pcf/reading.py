@@ -1,0 +1,277 @@
+"""From a PCF command to the commands of MQSC that say the same.
+
+What is wrong with the message itself is found here, with the reason that IBM documents; what is wrong with what it says
+is found by whoever carries it out. Attributes of IBM MQ that the bridge does not keep are taken and passed over, as
+MQSC's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from commands.broker.objects import Objects
+from commands.mqsc.model import Command, Condition, Keyword, Value
+from commands.mqsc.pcf import attributes as a
+from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
+from commands.mqsc.pcf.forms import Names, integer_of, parameter_error, text_of
+from rfh2 import pcf_admin_names as c
+from rfh2.errors import CommandError, DecodeError
+from rfh2.pcf import Pcf
+from rfh2.pcf_names import (
+    MQCFC_LAST,
+    MQCFT_COMMAND,
+    MQCFT_COMMAND_XR,
+    MQRCCF_CFH_COMMAND_ERROR,
+    MQRCCF_CFH_TYPE_ERROR,
+    MQRCCF_CFIN_DUPLICATE_PARM,
+    MQRCCF_CFIN_PARM_ID_ERROR,
+    MQRCCF_CFST_DUPLICATE_PARM,
+    MQRCCF_CFST_PARM_ID_ERROR,
+    MQRCCF_PARM_COUNT_TOO_SMALL,
+)
+from rfh2.pcf_parameters import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
+
+MQRCCF_CFH_MSG_SEQ_NUMBER_ERR: Final = 3004
+MQRCCF_CFH_CONTROL_ERROR: Final = 3005
+MQRCCF_CFIL_PARM_ID_ERROR: Final = 3047
+MQRCCF_TOO_MANY_FILTERS: Final = 3248
+MQRCCF_Q_STATUS_NOT_FOUND: Final = 4091
+MQRCCF_ENTITY_NAME_MISSING: Final = 3169
+
+# (parameter that cannot stand here, parameter that is given twice), by structure.
+_REASONS: Final = {
+    Cfin: (MQRCCF_CFIN_PARM_ID_ERROR, MQRCCF_CFIN_DUPLICATE_PARM),
+    Cfst: (MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFST_DUPLICATE_PARM),
+    Cfsl: (3033, 3066),
+    Cfil: (MQRCCF_CFIL_PARM_ID_ERROR, 3026),
+    Cfbs: (3256, 3254),
+}
+_FILTER_REASONS: Final = {Cfif: (3243, 3242), Cfsf: (3247, 3246), Cfbf: (3265, 3266)}
+_OPERATORS: Final = {
+    c.MQCFOP_LESS: "LT",
+    c.MQCFOP_EQUAL: "EQ",
+    c.MQCFOP_NOT_GREATER: "LE",
+    c.MQCFOP_GREATER: "GT",
+    c.MQCFOP_NOT_EQUAL: "NE",
+    c.MQCFOP_NOT_LESS: "GE",
+    c.MQCFOP_CONTAINS: "CT",
+    c.MQCFOP_EXCLUDES: "EX",
+    c.MQCFOP_LIKE: "LK",
+    c.MQCFOP_NOT_LIKE: "NL",
+    c.MQCFOP_CONTAINS_GEN: "CTG",
+    c.MQCFOP_EXCLUDES_GEN: "EXG",
+}
+# Parameters that choose a scope where there is only one.
+_WITHOUT_EFFECT: Final = frozenset(
+    {
+        c.MQCACF_COMMAND_SCOPE,
+        c.MQCACF_SERVICE_COMPONENT,
+        c.MQIA_QSG_DISP,
+        c.MQIACF_CLUSTER_INFO,
+        c.MQIACF_FORCE,
+        c.MQIACF_REMOVE_AUTHREC,
+        c.MQIACF_AUTH_OPTIONS,
+        c.MQIACF_SELECTOR_TYPE,
+        c.MQIACF_COMMAND_INFO,
+    }
+)
+_FLAGS: Final = {c.MQIACF_REPLACE: ("DEFINE", "REPLACE"), c.MQIACF_PURGE: ("DELETE", "PURGE")}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a PCF command asks for.
+
+    commands: of MQSC, to be carried out in turn. about: what is known of the PCF command. passed_over: the numbers of
+    attributes of IBM MQ that have no effect here.
+    """
+
+    commands: tuple[Command, ...]
+    about: PcfCommand
+    passed_over: tuple[int, ...] = ()
+
+
+def read(pcf: Pcf, objects: Objects) -> Request:
+    """The request in *pcf*. Raises CommandError, the parameter in error among its tags."""
+    if pcf.type not in (MQCFT_COMMAND, MQCFT_COMMAND_XR):
+        raise CommandError(MQRCCF_CFH_TYPE_ERROR, why=f"Type is {pcf.type}, not MQCFT_COMMAND")
+    if pcf.msg_seq_number != 1:
+        raise CommandError(MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
+    if pcf.control != MQCFC_LAST:
+        raise CommandError(MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
+    about = COMMANDS.get(pcf.command)
+    if about is None:
+        name = c.COMMANDS.get(pcf.command, "")
+        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {pcf.command} {name} is not known here".rstrip())
+    return _Reader(about).read(pcf.parameters, objects)
+
+
+class _Reader:
+    """Reads the parameters of one command."""
+
+    def __init__(self, about: PcfCommand) -> None:
+        self._about = about
+        self._taken = {attribute.number: attribute for attribute in about.taken}
+        self._name: str | None = None
+        self._keywords: dict[str, Keyword] = {}
+        self._entities: list[tuple[str, str]] = []
+        self._where: Condition | None = None
+        self._passed_over: list[int] = []
+
+    def read(self, parameters: Sequence[Parameter], objects: Objects) -> Request:
+        about = self._about
+        seen: set[int] = set()
+        for parameter in parameters:
+            if isinstance(parameter, Cfif | Cfsf | Cfbf):
+                self._filter(parameter)
+                continue
+            if parameter.parameter in seen:
+                _, twice = _REASONS.get(type(parameter), _REASONS[Cfin])
+                raise parameter_error(twice, parameter.parameter, f"parameter {parameter.parameter} is given twice")
+            seen.add(parameter.parameter)
+            self._parameter(parameter)
+        required = about.copy.target if about.copy is not None else about.name
+        if required and self._name is None and (not about.instead or about.instead not in seen):
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, required, f"parameter {required} is required")
+        if about.copy is not None and about.copy.source not in seen:
+            source = about.copy.source
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, source, f"parameter {source} is required")
+        for keyword, word in about.defaults.items():
+            self._keywords.setdefault(keyword, _keyword(keyword, word))
+        if about.verb == "DISPLAY" and (about.names or not (about.selectors in seen and self._selected)):
+            self._keywords.setdefault("ALL", Keyword("ALL", None))
+        return self._request(objects)
+
+    @property
+    def _selected(self) -> bool:
+        return any(keyword.values is None for keyword in self._keywords.values())
+
+    def _parameter(self, parameter: Parameter) -> None:
+        about, number = self._about, parameter.parameter
+        if number == (about.copy.target if about.copy is not None else about.name):
+            self._name = text_of(parameter)
+        elif about.copy is not None and number == about.copy.source:
+            self._keywords["LIKE"] = _keyword("LIKE", text_of(parameter))
+        elif number == about.selectors:
+            self._select(parameter)
+        elif number in (c.MQCACF_PRINCIPAL_ENTITY_NAMES, c.MQCACF_GROUP_ENTITY_NAMES) and about.target == "AUTHREC":
+            word = "GROUP" if number == c.MQCACF_GROUP_ENTITY_NAMES else "PRINCIPAL"
+            self._entities += [(word, name) for name in Names().read(parameter)]
+        elif number in _FLAGS and _FLAGS[number][0] == about.verb:
+            word = _FLAGS[number][1]
+            if integer_of(parameter):
+                self._keywords[word] = Keyword(word, None)
+        elif number == c.MQIACF_Q_STATUS_TYPE and about.selectors == c.MQIACF_Q_STATUS_ATTRS:
+            if integer_of(parameter) != c.MQIACF_Q_STATUS:
+                raise parameter_error(MQRCCF_Q_STATUS_NOT_FOUND, number, "no program holds a queue open here")
+        elif (attribute := self._taken.get(number)) is not None:
+            values = tuple(Value(text, quoted=True) for text in attribute.form.read(parameter))
+            self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)
+        elif _is_attribute(number) and about.verb in ("DEFINE", "ALTER"):
+            self._passed_over.append(number)
+        elif number not in _WITHOUT_EFFECT:
+            reason, _ = _REASONS.get(type(parameter), _REASONS[Cfin])
+            raise parameter_error(reason, number, f"parameter {number} cannot stand here")
+
+    def _select(self, parameter: Parameter) -> None:
+        """The attributes that an Inquire command wants; one that the bridge does not keep is not told."""
+        if not isinstance(parameter, Cfil):
+            raise parameter_error(MQRCCF_CFIL_PARM_ID_ERROR, parameter.parameter, "it is not an MQCFIL")
+        known = {attribute.number: attribute.keyword for attribute in self._about.shown}
+        for number in parameter.values:
+            if number == c.MQIACF_ALL:
+                self._keywords["ALL"] = Keyword("ALL", None)
+            elif number == c.MQIACF_SUB_SUMMARY:
+                self._keywords |= {word: Keyword(word, None) for word in a.SUB_SUMMARY}
+            elif number in known:
+                # A keyword with a value, which chooses what is shown, is shown anyway.
+                self._keywords.setdefault(known[number], Keyword(known[number], None))
+            elif not 0 < number < _BEYOND_SELECTORS:
+                tags = (("Selector", str(number)),)
+                raise CommandError(MQRCCF_CFIL_PARM_ID_ERROR, why=f"{number} is no selector", tags=tags)
+            else:
+                self._passed_over.append(number)
+
+    def _filter(self, parameter: Cfif | Cfsf | Cfbf) -> None:
+        number = parameter.parameter
+        no_parameter, no_operator = _FILTER_REASONS[type(parameter)]
+        attribute = next((each for each in self._about.shown if each.number == number), None)
+        if attribute is None:
+            raise parameter_error(no_parameter, number, f"parameter {number} cannot be filtered on")
+        if self._where is not None:
+            raise parameter_error(MQRCCF_TOO_MANY_FILTERS, number, "a command has one filter")
+        operator = _OPERATORS.get(parameter.operator)
+        if operator is None:
+            raise parameter_error(no_operator, number, f"operator {parameter.operator} is not known")
+        try:
+            value: int | str | bytes = (
+                parameter.value
+                if isinstance(parameter, Cfif)
+                else parameter.text
+                if isinstance(parameter, Cfsf)
+                else parameter.data
+            )
+        except DecodeError as error:
+            raise parameter_error(error.reason, number, error.why) from error
+        text = attribute.form.text(value)
+        self._where = Condition(attribute.keyword, operator, (Value(text, quoted=True),))
+
+    def _request(self, objects: Objects) -> Request:
+        about = self._about
+        self._keywords.pop("SCOPE", None)  # this queue manager is all that there is
+        if about.target == "QUEUE":
+            about = replace(about, target=self._queue_target(objects))
+        if about.target == "AUTHREC":
+            self._record_scope()
+        name = None if self._name is None else Value(self._name, quoted=True)
+        command = Command(about.verb, about.target, name, tuple(self._keywords.values()), self._where)
+        commands: tuple[Command, ...] = (command,)
+        if about.target == "AUTHREC" and about.verb != "DISPLAY":
+            if not self._entities:
+                raise CommandError(MQRCCF_ENTITY_NAME_MISSING, why="neither PrincipalNames nor GroupNames is given")
+            commands = tuple(
+                replace(command, keywords=(*command.keywords, _keyword(word, name))) for word, name in self._entities
+            )
+        return Request(commands, self._about, tuple(self._passed_over))
+
+    def _queue_target(self, objects: Objects) -> str:
+        """QLOCAL, QALIAS ...: as QType says, or as the queue is; DISPLAY looks at all and is told QType."""
+        given = self._keywords.get("TYPE")
+        if self._about.verb == "DISPLAY":
+            return "QUEUE"
+        self._keywords.pop("TYPE", None)
+        if given is not None and given.values:
+            return given.values[0].text
+        if self._about.verb == "DEFINE":
+            number = a.QUEUE[1].number
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+        return "QALIAS" if self._name in objects.aliases else "QLOCAL"
+
+    def _record_scope(self) -> None:
+        """DISPLAY AUTHREC has PRINCIPAL(x) for an entity's name and type; blanks and ALL choose nothing."""
+        profile = self._keywords.get("PROFILE")
+        if profile is not None and profile.values and not profile.values[0].text:
+            del self._keywords["PROFILE"]
+        kind = self._keywords.get("OBJTYPE")
+        if kind is not None and kind.values and kind.values[0].text == "ALL":
+            del self._keywords["OBJTYPE"]
+        entity, of_type = self._keywords.get("ENTITY"), self._keywords.get("ENTTYPE")
+        if entity is not None and entity.values:
+            word = of_type.values[0].text if of_type is not None and of_type.values else "PRINCIPAL"
+            del self._keywords["ENTITY"]
+            self._keywords.pop("ENTTYPE", None)
+            self._keywords[word] = Keyword(word, entity.values)
+
+
+_BEYOND_SELECTORS: Final = 10_000
+
+
+def _is_attribute(number: int) -> bool:
+    """Whether the number is that of an attribute of an object: MQIA_* up to 1000, MQCA_* from 2001 to 3000."""
+    return 0 < number <= 1000 or 2000 < number <= 3000
+
+
+def _keyword(word: str, text: str) -> Keyword:
+    return Keyword(word, (Value(text, quoted=True),))

@@ -1,0 +1,141 @@
+"""From an answer to PCF responses: one message an object, numbered, the last one marked.
+
+A command that fails is answered with its reason and the parameter in error, where one is known, and then with
+MQRCCF_COMMAND_FAILED alone, which is the last response of every command that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from commands.mqsc.answers import Answer
+from commands.mqsc.pcf.attributes import QUEUE_TYPE
+from commands.mqsc.pcf.commands import PcfCommand
+from commands.mqsc.pcf.forms import CCSID, MQRCCF_ATTR_VALUE_ERROR
+from commands.mqsc.values import Shown
+from rfh2.ccsid import ByteOrder
+from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
+from rfh2.errors import CommandError
+from rfh2.pcf import Pcf
+from rfh2.pcf_admin_names import MQCACF_Q_NAMES, MQIACF_Q_TYPES, MQIACF_SELECTOR
+from rfh2.pcf_names import (
+    MQCFC_LAST,
+    MQCFC_NOT_LAST,
+    MQCFT_RESPONSE,
+    MQIACF_PARAMETER_ID,
+    MQRCCF_CFIN_PARM_ID_ERROR,
+    MQRCCF_PARM_COUNT_TOO_SMALL,
+)
+from rfh2.pcf_parameters import Cfil, Cfin, Cfsl, Parameter
+
+MQCC_OK: Final = 0
+MQCC_FAILED: Final = 2
+_NAME_LENGTH: Final = 48
+
+# The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.
+_REASONS: Final = {
+    "AMQ8135": MQRC_NOT_AUTHORIZED,
+    "AMQ8143": 2055,  # MQRC_Q_NOT_EMPTY
+    "AMQ8148": 3160,  # MQRCCF_OBJECT_IN_USE
+    "AMQ8151": 4002,  # MQRCCF_OBJECT_WRONG_TYPE
+    "AMQ8405": MQRCCF_CFIN_PARM_ID_ERROR,
+    "AMQ8411": 3095,  # MQRCCF_CFST_CONFLICTING_PARM
+    "AMQ8412": MQRCCF_ATTR_VALUE_ERROR,
+    "AMQ8413": 3011,  # MQRCCF_CFST_STRING_LENGTH_ERR
+    "AMQ8421": MQRCCF_PARM_COUNT_TOO_SMALL,
+    "AMQ8424": 4008,  # MQRCCF_OBJECT_NAME_ERROR
+    "AMQ8425": MQRCCF_ATTR_VALUE_ERROR,
+    "AMQ8554": 3068,  # MQRCCF_CFSL_COUNT_ERROR
+    "AMQ8569": 3246,  # MQRCCF_CFSF_OPERATOR_ERROR
+}
+
+Row = Mapping[str, Shown]
+_Says = tuple[int, tuple[Parameter, ...]]
+"""The Reason and the parameters of one response."""
+
+_MOST_MADE: Final = 4096
+
+
+def refused(answer: Answer, about: PcfCommand) -> CommandError:
+    """The error that a refusal of MQSC is in PCF."""
+    by_command = {"AMQ8147": about.not_found, "AMQ8150": about.exists}
+    amq = answer.amq or ""
+    reason = answer.reason or by_command.get(amq) or _REASONS.get(amq, MQRCCF_COMMAND_FAILED)
+    return CommandError(reason, why=" ".join((answer.text, *answer.detail)))
+
+
+def failure(command: int, error: CommandError, order: ByteOrder) -> Iterator[Pcf]:
+    """The responses to a command that was not done."""
+    told = dict(error.tags)
+    parameters: tuple[Parameter, ...] = ()
+    if "ParmId" in told:
+        parameters = (Cfin(MQIACF_PARAMETER_ID, int(told["ParmId"])),)
+    elif "Selector" in told:
+        parameters = (Cfin(MQIACF_SELECTOR, int(told["Selector"])),)
+    says: list[_Says] = [(MQRCCF_COMMAND_FAILED, ())]
+    if error.reason != MQRCCF_COMMAND_FAILED or parameters:
+        says.insert(0, (error.reason, parameters))
+    return _responses(command, MQCC_FAILED, says, order)
+
+
+def success(command: int, about: PcfCommand, rows: Iterable[Row], order: ByteOrder) -> Iterator[Pcf]:
+    """The responses to a command that was done: one for each object that Inquire found, else one."""
+    says: Iterable[_Says]
+    if about.names:
+        says = [(MQRC_NONE, _names(about, rows))]
+    elif about.verb == "DISPLAY":
+        write = _Writer(about)
+        says = ((MQRC_NONE, write(row)) for row in rows)
+    else:
+        says = [(MQRC_NONE, ())]
+    return _responses(command, MQCC_OK, says, order)
+
+
+class _Writer:
+    """Writes what DISPLAY shows as parameters; those that many objects have alike are made once."""
+
+    def __init__(self, about: PcfCommand) -> None:
+        self._attributes = {attribute.keyword: attribute for attribute in about.shown}
+        self._also = about.also
+        self._made: dict[tuple[str, Shown], Parameter | None] = {}
+
+    def __call__(self, row: Row) -> tuple[Parameter, ...]:
+        if len(self._made) > _MOST_MADE:
+            self._made.clear()
+        made = self._made
+        written: list[Parameter] = []
+        for shown in row.items():
+            parameter = made[shown] if shown in made else self._make(shown)
+            if parameter is not None:
+                written.append(parameter)
+        return (*written, *self._also)
+
+    def _make(self, shown: tuple[str, Shown]) -> Parameter | None:
+        keyword, value = shown
+        attribute = self._attributes.get(keyword)
+        made = self._made[shown] = None if attribute is None else attribute.form.write(attribute.number, value)
+        return made
+
+
+def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
+    found = [(str(row[about.shown[0].keyword]), str(row.get("TYPE", ""))) for row in rows]
+    names = Cfsl.of(about.names, tuple(name.ljust(_NAME_LENGTH) for name, _ in found), CCSID)
+    if about.names != MQCACF_Q_NAMES:
+        return (names,)
+    return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_TYPE.words[kind] for _, kind in found))
+
+
+def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteOrder) -> Iterator[Pcf]:
+    """A response for each of *says*, with MsgSeqNumber and Control; each is made when it is asked for."""
+    waiting: _Says | None = None
+    count = 0
+    for count, following in enumerate(says):
+        if waiting is not None:
+            reason, parameters = waiting
+            own = (count, MQCFC_NOT_LAST, comp_code, reason)
+            yield Pcf(command, parameters, MQCFT_RESPONSE, 1, *own, order)
+        waiting = following
+    if waiting is not None:
+        reason, parameters = waiting
+        yield Pcf(command, parameters, MQCFT_RESPONSE, 1, count + 1, MQCFC_LAST, comp_code, reason, order)

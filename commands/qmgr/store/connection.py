@@ -1,0 +1,153 @@
+"""A program's connection to the embedded queue manager: the queues that it has open, and what goes when it ends.
+
+    with store.connect() as connection:
+        reply = connection.open("SYSTEM.DEFAULT.MODEL.QUEUE", "MY.REPLY.*")    # reply.name: MY.REPLY.6921F3A500000007
+        ...
+        connection.close(reply)                                                # a temporary dynamic queue goes with it
+
+Opening and closing are in no unit of work of the program: each has its own, so none may be open. Who dies without
+ending its connection is found out by the lock that it held (``QueueManagerStore.end_lost_connections``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from commands.qmgr.store.dynamic_queues import Close
+from commands.qmgr.store.errors import MQRC_HOBJ_ERROR, MQRC_Q_DELETED, QueueError, UnknownQueueError
+from commands.qmgr.store.permissions import private
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.errors import StoreError
+
+DYNAMIC_NAME: Final = "AMQ.*"
+_LOCK: Final = "connection-{}.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQueue:
+    """A handle. name: of the queue, the dynamic one where a model queue was opened. made: whether opening made it."""
+
+    handle: int
+    name: str
+    made: bool
+
+
+class _Store(Protocol):
+    @property
+    def directory(self) -> Path: ...
+    def unit_of_work(self) -> SqliteUnitOfWork: ...
+
+
+class ProgramConnection:
+    """One program's; made by ``QueueManagerStore.connect``. Not to be shared between threads."""
+
+    def __init__(self, store: _Store) -> None:
+        self._store = store
+        self._number: int | None = None  # of the connection, once it holds a dynamic queue
+        self._lock: int | None = None
+        self._open: dict[int, OpenQueue] = {}
+        self._handles = 0
+
+    def open(self, queue: str, dynamic_name: str = DYNAMIC_NAME) -> OpenQueue:
+        """Open a queue; of a model queue a new dynamic one (MQOPEN).
+
+        dynamic_name: the new queue's name; one that ends in ``*`` gets a unique end. Raises UnknownQueueError (2085),
+        QueueError 2011 for a *dynamic_name* that is none, 2100 for one that is taken, StoreError.
+        """
+        held = self._number
+        try:
+            with self._store.unit_of_work() as unit:
+                model = unit.dynamic.model(queue)
+                if model is not None:
+                    number = self._hold(unit.dynamic.connect()) if held is None else held
+                    name = unit.dynamic.make(model, dynamic_name, number).name
+                elif unit.find_queue(queue) is None:
+                    raise UnknownQueueError(queue)
+                else:
+                    name = queue
+        except BaseException:
+            if held is None:
+                self._let_go()  # the number was backed out, and may be another connection's
+            raise
+        self._handles += 1
+        opened = self._open[self._handles] = OpenQueue(self._handles, name, model is not None)
+        return opened
+
+    def close(self, queue: OpenQueue, option: Close = Close.NONE) -> bool:
+        """Close a queue (MQCLOSE); whether it was deleted.
+
+        Raises QueueError 2019 where it is not open, 2045 and 2055 as ``dynamic_queues`` says: then it stays open, and
+        2052 where it was deleted meanwhile: then it is not open any more.
+        """
+        if self._open.get(queue.handle) != queue:
+            raise QueueError(MQRC_HOBJ_ERROR, queue.name, "it is not open")
+        try:
+            with self._store.unit_of_work() as unit:
+                gone = unit.dynamic.close(queue.name, queue.made, option)
+        except UnknownQueueError as error:
+            del self._open[queue.handle]
+            raise QueueError(MQRC_Q_DELETED, queue.name, "it has been deleted") from error
+        del self._open[queue.handle]
+        return gone
+
+    def disconnect(self) -> None:
+        """End the connection (MQDISC): its temporary dynamic queues go, others stay. Again is no error."""
+        self._open.clear()
+        if self._number is not None:
+            with self._store.unit_of_work() as unit:
+                unit.dynamic.disconnect(self._number)
+        self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.disconnect()
+
+    def _let_go(self) -> None:
+        if self._number is not None:
+            with suppress(OSError):
+                lock_path(self._store.directory, self._number).unlink()
+            self._number = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _hold(self, number: int) -> int:
+        # Locked before anyone can read of the number: what is not locked is lost.
+        path = lock_path(self._store.directory, number)
+        try:
+            self._lock = private(str(path), os.O_RDWR | os.O_CREAT)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be locked: {error.strerror}") from error
+        self._number = number
+        return number
+
+
+def lock_path(directory: Path, number: int) -> Path:
+    """The file that connection *number* holds locked."""
+    return directory / _LOCK.format(number)
+
+
+def is_lost(directory: Path, number: int) -> bool:
+    """Whether nobody holds connection *number*."""
+    try:
+        descriptor = os.open(lock_path(directory, number), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

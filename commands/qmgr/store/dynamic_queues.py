@@ -1,0 +1,180 @@
+"""Dynamic queues: made when a program opens a model queue, deleted when it closes them or is gone (guide 6.7.2).
+
+A temporary one goes with the connection that made it, and its subscriptions go with it, whatever queue of that name
+there is later: they are noted as ended, and the command processor takes them off before its next command. To come and
+to go changes no state version, so that nobody loads everything again for it.
+
+    name          AMQ.*  ->  AMQ.6921F3A500000007: seconds since 1970, then a number never given twice
+    close         NONE          DELETE                      PURGE
+    temporary     gone, with what it holds, where its maker closes it; for others 2045, or nothing (NONE)
+    permanent     stays         gone; 2055 if not empty     gone, with what it holds
+    predefined    stays         2045                        2045
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from commands.broker.objects import LocalQueue, ModelQueue, definition_of, dynamic_queue, is_object_name
+from commands.qmgr.store import reading
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.errors import (
+    MQRC_DYNAMIC_Q_NAME_ERROR,
+    MQRC_OBJECT_ALREADY_EXISTS,
+    MQRC_OPTION_NOT_VALID_FOR_TYPE,
+    MQRC_Q_NOT_EMPTY,
+    QueueError,
+    readable,
+)
+from commands.qmgr.store.queue_definitions import QueueDefinitions
+
+_TABLE: Final = "dynamic_queues"
+_LONGEST_PREFIX: Final = 32
+_MADE_HERE: Final = re.compile(r".*[0-9A-F]{8}([0-9A-F]{8})", re.DOTALL)
+_MODEL: Final = "SELECT state FROM definitions WHERE kind = 'qmodel' AND name = ?"
+_IS_TAKEN: Final = "SELECT 1 FROM definitions WHERE kind IN ('qlocal', 'qalias', 'qmodel') AND name = ?"
+_INSERT: Final = "INSERT INTO dynamic_queues (number, name, connection) VALUES (?, ?, ?)"
+_OF_CONNECTION: Final = "SELECT name FROM dynamic_queues WHERE connection = ?"
+_END_SUBSCRIPTIONS: Final = (
+    "INSERT OR IGNORE INTO ended_subscriptions SELECT sub_id FROM temporary_subscriptions WHERE queue = ?",
+    "DELETE FROM temporary_subscriptions WHERE queue = ?",
+)
+
+
+class Close(Enum):
+    """What MQCLOSE does to a dynamic queue: MQCO_NONE, MQCO_DELETE, MQCO_DELETE_PURGE."""
+
+    NONE = 0
+    DELETE = 1
+    PURGE = 2
+
+
+class DynamicQueues:
+    """Those of one unit of work. settle: has the database know what is pending.
+
+    emptied: told the name of a queue whose messages are gone.
+    """
+
+    __slots__ = ("_clock", "_connection", "_database", "_emptied", "_queues", "_settle")
+
+    def __init__(
+        self,
+        database: Database,
+        queues: QueueDefinitions,
+        clock: Callable[[], datetime],
+        settle: Callable[[], None],
+        emptied: Callable[[str], None],
+    ) -> None:
+        self._database, self._connection, self._queues = database, database.connection, queues
+        self._clock, self._settle, self._emptied = clock, settle, emptied
+
+    def model(self, name: str) -> ModelQueue | None:
+        """The model queue of that name. Raises StoreDamagedError."""
+        row = self._connection.execute(_MODEL, (name,)).fetchone()
+        with readable(self._database.path, f"definition of queue {name}"):
+            found = None if row is None else definition_of("qmodel", row[0])
+        return found if isinstance(found, ModelQueue) else None
+
+    def make(self, model: ModelQueue, wanted: str, connection: int) -> LocalQueue:
+        """Make a queue for *connection*. wanted: its name, or the beginning of one and ``*`` (DynamicQName of MQOPEN).
+
+        Raises QueueError 2011 for a name that is none, 2100 for one that is taken.
+        """
+        self._settle()
+        number = reading.highest(self._database, _TABLE) + 1
+        name = self._name(wanted.rstrip(" "), number)
+        if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
+            raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
+        made = dynamic_queue(model, name)
+        self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
+        self._queues.save(made)
+        return made
+
+    def close(self, name: str, maker: bool, option: Close) -> bool:
+        """Do to the queue *name* what closing it does; whether it is gone. maker: whether who made it closes it.
+
+        Raises UnknownQueueError (2085), QueueError 2045, 2055.
+        """
+        queue = self._queues.known(name)
+        if queue.is_temporary and maker:
+            self._delete(queue)
+            return True
+        if option is Close.NONE:
+            return False
+        if queue.is_temporary:
+            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "only the program that made it may delete it")
+        row = self._connection.execute("SELECT 1 FROM dynamic_queues WHERE name = ?", (queue.name,)).fetchone()
+        if row is None:
+            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is no dynamic queue; see DELETE QLOCAL")
+        if option is Close.DELETE:
+            self._settle()
+            holds = self._connection.execute("SELECT 1 FROM messages WHERE queue = ? LIMIT 1", (queue.name,)).fetchone()
+            if holds is not None:
+                raise QueueError(MQRC_Q_NOT_EMPTY, queue.name, "it holds messages")
+        self._delete(queue)
+        return True
+
+    def connect(self) -> int:
+        """The number of a new connection, never given twice."""
+        self._settle()
+        number = self._connection.execute("INSERT INTO connections DEFAULT VALUES").lastrowid
+        assert number is not None
+        return number
+
+    def disconnect(self, number: int) -> int:
+        """End a connection: its temporary queues go; returns how many."""
+        self._settle()
+        names = [name for (name,) in self._connection.execute(_OF_CONNECTION, (number,)).fetchall()]
+        for name in names:
+            queue = self._queues.look_up(name)
+            if isinstance(queue, LocalQueue):
+                self._delete(queue)
+        self._connection.execute("DELETE FROM connections WHERE number = ?", (number,))
+        return len(names)
+
+    def is_gone(self, name: str) -> bool:
+        """Whether *name* was made here from a ``*``, and its queue was deleted."""
+        made = _MADE_HERE.fullmatch(name)
+        if made is None or self._queues.look_up(name) is not None:
+            return False
+        return 0 < int(made[1], 16) <= reading.highest(self._database, _TABLE)
+
+    def deleted(self, name: str) -> None:
+        """The definition of local queue *name* is deleted by other means: what goes with it goes too."""
+        self._settle()
+        self._connection.execute("DELETE FROM dynamic_queues WHERE name = ?", (name,))
+        for statement in _END_SUBSCRIPTIONS:
+            self._connection.execute(statement, (name,))
+
+    def take_ended(self) -> list[bytes]:
+        """The subscriptions that ended with their queues since this was asked last."""
+        ended = [sub_id for (sub_id,) in self._connection.execute("SELECT sub_id FROM ended_subscriptions").fetchall()]
+        if ended:
+            self._settle()
+            self._connection.execute("DELETE FROM ended_subscriptions")
+        return ended
+
+    def _delete(self, queue: LocalQueue) -> None:
+        self._settle()
+        # What was kept for it goes with it, too: ``store.owed`` names its lanes so.
+        for lane in (queue.name, f"owed {queue.name}") if queue.is_temporary else (queue.name,):
+            self._connection.execute("DELETE FROM messages WHERE queue = ?", (lane,))
+        self._emptied(queue.name)
+        self._queues.delete("qlocal", queue.name)
+        self.deleted(queue.name)
+
+    def _name(self, wanted: str, number: int) -> str:
+        if wanted.endswith("*"):
+            prefix = wanted[:-1]
+            name = f"{prefix}{int(self._clock().timestamp()) & 0xFFFF_FFFF:08X}{number & 0xFFFF_FFFF:08X}"
+            valid = len(prefix) <= _LONGEST_PREFIX and is_object_name(name)
+        else:
+            name, valid = wanted, is_object_name(wanted)
+        if not valid:
+            why = "a dynamic queue's name is 1 to 48 of A-Z a-z 0-9 . _ / %, or up to 32 of them and *"
+            raise QueueError(MQRC_DYNAMIC_Q_NAME_ERROR, wanted, why)
+        return name

@@ -1,0 +1,82 @@
+"""The tables of PCF beside those of MQSC, and beside IBM's own constants in the ibmmq package (PCF-5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands.mqsc import attributes as mqsc
+from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.pcf import attributes as pcf
+from commands.mqsc.pcf.attributes import PcfAttribute
+from commands.mqsc.pcf.commands import COMMANDS
+from commands.mqsc.pcf.forms import Integer
+from commands.mqsc.values import Choice, Number
+from rfh2 import pcf_admin_names, pcf_names
+from tests.rfh2.peers import IBMMQ, needs_ibmmq
+
+# GROUPSUB is the bridge's own.
+WITHOUT_A_PARAMETER = {"GROUPSUB"}
+KINDS: list[tuple[ObjectKind, tuple[PcfAttribute, ...]]] = [
+    (mqsc.TOPIC, pcf.TOPIC),
+    (mqsc.QLOCAL, pcf.QUEUE),
+    (mqsc.QALIAS, pcf.QUEUE),
+    (mqsc.NAMELIST, pcf.NAMELIST),
+    (mqsc.QMGR, pcf.QMGR),
+    (mqsc.SUB, pcf.SUBSCRIPTION),
+]
+TABLES = {
+    "topic": pcf.TOPIC,
+    "queue": pcf.QUEUE,
+    "namelist": pcf.NAMELIST,
+    "qmgr": pcf.QMGR,
+    "subscription": pcf.SUBSCRIPTION,
+    "sub-status": pcf.SUB_STATUS,
+    "topic-status": pcf.TOPIC_STATUS,
+    "topic-status-sub": pcf.TOPIC_STATUS_SUB,
+    "pubsub": pcf.PUBSUB,
+    "authority": pcf.AUTHORITY_RECORD,
+}
+
+
+@pytest.mark.parametrize(("kind", "table"), KINDS, ids=[kind.word for kind, _ in KINDS])
+def test_every_attribute_of_mqsc_has_its_parameter_and_its_words(
+    kind: ObjectKind, table: tuple[PcfAttribute, ...]
+) -> None:
+    by_keyword = {attribute.keyword: attribute for attribute in table}
+    for attribute in kind.attributes:
+        if attribute.keyword in WITHOUT_A_PARAMETER:
+            continue
+        form = by_keyword[attribute.keyword].form
+        if isinstance(attribute.kind, Choice | Number):
+            assert isinstance(form, Integer), attribute.keyword
+            assert set(attribute.kind.meanings) <= set(form.words), attribute.keyword
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_table_has_each_keyword_and_each_number_once(table: tuple[PcfAttribute, ...]) -> None:
+    assert len({attribute.keyword for attribute in table}) == len(table)
+    assert len({attribute.number for attribute in table}) == len(table)
+
+
+@needs_ibmmq
+def test_the_numbers_are_ibms() -> None:
+    """Of all constants; some names are defined only in the C header that no package has."""
+    theirs = {**vars(IBMMQ.CMQC), **vars(IBMMQ.CMQCFC)}
+    ours = {
+        name: value
+        for module in (pcf_names, pcf_admin_names)
+        for name, value in vars(module).items()
+        if name.startswith("MQ") and isinstance(value, int)
+    }
+    unknown = {name for name in ours if name not in theirs}
+    assert unknown <= {"MQZAET_PRINCIPAL", "MQZAET_GROUP", "MQIACF_Q_TYPES"}
+    assert {name: value for name, value in ours.items() if name not in unknown and theirs[name] != value} == {}
+
+
+def test_each_command_is_tried() -> None:
+    tried = Path(__file__).with_name("test_pcf_admin.py").read_text()
+    names = {value: name for name, value in vars(pcf_admin_names).items() if name.startswith("MQCMD_")}
+    names |= {value: name for name, value in vars(pcf_names).items() if name.startswith("MQCMD_")}
+    assert [names[number] for number in COMMANDS if names[number] not in tried] == []

@@ -1,0 +1,23 @@
+"""Subscribers on temporary dynamic queues that come and go leave nothing behind, and keep nobody up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.reliability.dynamic import come_and_go
+
+
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(300, id="a-few"), pytest.param(10_000, id="ten-thousand", marks=pytest.mark.slow)],
+)
+def test_nothing_is_left_of_those_who_came_and_went(tmp_path: Path, count: int) -> None:
+    found = come_and_go(tmp_path, count)
+    assert (found.missed, found.dead_letters, found.left) == (0, 0, {})
+    assert list((tmp_path / "QM1").glob("connection-*")) == []
+    if count >= 10_000:
+        assert found.grown_bytes < 10_000_000
+        # Both are taken in the same run; a machine that others use shakes them.
+        assert found.during_ms < 2 * found.before_ms
