@@ -16,7 +16,7 @@ from commands.terminal.console import Console, ExitCode
 
 SHOWN: Final = (
     ("decode", "capture.dat"),
-    ("replay", "--input", "capture.jsonl", "--output", "puts.jsonl", "--transcript"),
+    ("replay", "capture.jsonl", "--output", "puts.jsonl", "--transcript"),
 )
 """The commands that the demo runs, without ``qpubsub``."""
 
