@@ -44,7 +44,7 @@ _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue m
 
 
 def is_stranding(queue: LocalQueue) -> bool:
-    """Whether *queue* is a transmission queue that nobody defined: its messages stay there, for no channel takes them."""
+    """Whether *queue* is a transmission queue that nobody defined: no channel takes its messages."""
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
