@@ -105,8 +105,8 @@ def _message_options(function: F) -> F:
 
 
 @verb(
-    "qpubsub decode --json capture.dat | qpubsub encode -o copy.jsonl",
-    "qpubsub decode --json regsub.dat | jq -c '.headers[0].folders[0].values.Topic = \"b/#\"' | qpubsub encode",
+    "qpubsub decode --json capture.jsonl | qpubsub encode -o copy.jsonl",
+    "qpubsub decode --json capture.jsonl | jq -c '.headers[0].folders[0].values.Topic = \"b/#\"' | qpubsub encode",
     "qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\\n"
     "    --reply-to-q SUB.Q --msg-type request",
     "qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello",

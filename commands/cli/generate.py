@@ -62,7 +62,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
 
 
 @verb(
-    "qpubsub generate --messages 100000 --output capture.jsonl --write-setup streams.mqsc",
+    "qpubsub generate --messages 10000 --output workload.jsonl --write-setup workload.mqsc",
     "qpubsub generate --messages 10 --errors 0 --to jsonl | qpubsub decode --brief",
     former={"--setup": "--write-setup"},
     exit_codes={1: "the format cannot hold some of the messages"},

@@ -1,0 +1,101 @@
+"""The examples of help pages: which cannot run, which run until they are stopped, which do not end in 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from commands.cli import main
+from tests.tour.pages import joined
+
+NOT_RUN = {
+    r"ibmmq://": "needs IBM MQ",
+    r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
+    r"qpubsub sub ": "needs a processor that runs beside it",
+    r"tail -f": "needs a log that grows",
+}
+"""What a command contains, and why it is not run."""
+
+ENDLESS = re.compile(r"\bqpubsub (?:run\b(?!.*--once)|replay\b.*--follow|get\b.*--follow|sub\b(?!.*(?:-C|--count)))")
+"""Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
+
+SPARK = re.compile(r"--engine spark|commands\.replay\.spark")
+"""Commands and programs that start Spark: half a minute each, so that they are a tour of their own."""
+
+EXITS = {
+    r"translate .*capture\.jsonl": (1, "two of the commands fail"),
+    r"strmqbrk .*(?:--rehearse|-l psmigr)": (1, "pieces of the state are lost or changed"),
+    r"migmbbrk -[rtc] ": (1, "pieces of the state are lost or changed"),
+}
+"""What a command contains, the exit code of the data in the demo's files, and why."""
+
+PROVOKED = {
+    "demo": {2: "qpubsub demo --copy ."},
+    "decode": {1: "head -c 40 capture.dat | qpubsub decode -", 2: "qpubsub decode missing.dat"},
+    "encode": {1: "echo '{\"headers\": 5}' | qpubsub encode", 2: "qpubsub encode --command Nothing"},
+    "convert": {1: "head -c 300 captures/stock.pcap | qpubsub convert -", 2: "qpubsub convert missing.dat"},
+    "translate": {0: "qpubsub translate regsub.dat", 2: "qpubsub translate missing.dat"},
+    "create": {2: "qpubsub create QM1"},
+    "mqsc": {1: "echo 'DEFINE NOTHING' | qpubsub mqsc -m QM1", 2: "qpubsub mqsc -m QM1 missing.mqsc"},
+    "put": {1: "qpubsub put -m QM1 SUB.Q transfers.jsonl", 2: "qpubsub put -m QM1 SUB.Q missing.jsonl"},
+    "get": {2: "qpubsub get -m QM1 NO.SUCH.QUEUE"},
+    "browse": {2: "qpubsub browse -m QM1 NO.SUCH.QUEUE"},
+    "pub": {2: "qpubsub pub -m QM9 Sport/Soccer '1 0'"},
+    "check": {
+        0: "qpubsub check -m QM1",
+        1: "qpubsub check -m QM1 --topics mqtt://localhost:1",
+        2: "qpubsub check -m QM9",
+    },
+    "run": {
+        1: "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE browse.txt; qpubsub run -m QM1 --once",
+        2: "qpubsub run -m QM9 --once",
+    },
+    "cleanup": {
+        1: "qpubsub put -m QM1 SYSTEM.JMS.ADMIN.QUEUE capture.dat; qpubsub cleanup -m QM1",
+        2: "qpubsub cleanup -m QM9",
+    },
+    "topics": {2: "qpubsub topics -m QM9"},
+    "status": {2: "qpubsub status -m QM9"},
+    "replay": {
+        1: "head -c 40 capture.dat | qpubsub replay - --output damaged.jsonl",
+        2: "qpubsub replay missing.jsonl --output missing-puts.jsonl",
+    },
+    "differences": {
+        1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub differences short.pcap",
+        2: "qpubsub differences missing.jsonl",
+    },
+    "analyse": {
+        1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub analyse short.pcap",
+        2: "qpubsub analyse missing.jsonl",
+    },
+    "generate": {2: "qpubsub generate --messages 10 --output nowhere/workload.jsonl"},
+    "strmqbrk": {2: "qpubsub strmqbrk -m QM9 state/"},
+    "migmbbrk": {2: "qpubsub migmbbrk -r -b BRK1 -m QM9 outfile.txt"},
+}
+"""For verbs whose examples do not show each exit code of their help page: code, and a command that ends in it."""
+
+
+UNSEEN = {"sub": {0, 1, 2}, "generate": {1}, "run": {130}}
+"""Exit codes of help pages that no short command provokes; the tests of the verb do."""
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Verb and example, in the order of the verbs, as the help pages have them."""
+    context = click.Context(main)
+    for verb in main.list_commands(context):
+        command = main.get_command(context, verb)
+        assert command is not None
+        for line in joined([line.strip() for line in (command.epilog or "").split("\n")]):
+            if re.match(r"(\S+=\S+ )?qpubsub |(?:echo|tail) .*qpubsub", line):
+                yield verb, line
+
+
+def codes_of(verb: str) -> set[int]:
+    """The exit codes that the help page of a verb names."""
+    command = main.get_command(click.Context(main), verb)
+    assert command is not None
+    text = " ".join(f"{command.help} {command.epilog}".split())
+    _before, _, behind = text.partition("Exit codes:")
+    return {int(code) for code in re.findall(r"(?:^|[,;.] )(\d{1,3})(?=:? )", behind.strip())}
