@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from migrate.readers import KINDS
+from migrate.readers.text import decoded
+from rfh2.errors import MigrationError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,7 +43,7 @@ def outputs(function: F) -> F:
             "--existing",
             type=click.Path(path_type=Path, dir_okay=False, exists=True),
             metavar="SCRIPT",
-            help="With --target files: MQSC of what the queue manager has already.",
+            help="With --target files: the objects that the queue manager has, as dmpmqcfg or saveqmgr writes them.",
         ),
         click.option(
             "--target",
@@ -53,6 +55,22 @@ def outputs(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def check_existing(existing: Path | None, target: str) -> None:
+    """Raises UsageError where --existing is given for an embedded queue manager, whose objects are known."""
+    if existing is not None and target != "files":
+        raise click.UsageError("--existing goes with --target files: an embedded queue manager knows its own objects")
+
+
+def script(existing: Path | None) -> str:
+    """The text of --existing; "" without. Raises MigrationError where it cannot be read."""
+    if existing is None:
+        return ""
+    try:
+        return decoded(existing.read_bytes())
+    except OSError as error:
+        raise MigrationError(f"--existing {existing}: {error.strerror or error}; nothing was changed") from error
 
 
 def trust(function: F) -> F:
