@@ -1,4 +1,4 @@
-"""Topics as Event Broker and Message Broker have them: those of a stream lie below ``$SYS/STREAM/<stream>`` (guide 8.4).
+"""Topics in Event Broker and Message Broker: those of a stream lie below ``$SYS/STREAM/<stream>`` (guide 8.4).
 
 $SYS/STREAM/Sport/Soccer/Results    topic Soccer/Results of stream Sport
 $SYS/STREAM/Sport                   the root of stream Sport: an access control list may stand there

@@ -33,7 +33,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if not rehearse:
         check_sources(draft.state, draft.options, tool)
     for refusal in _refusals(draft.state, draft.options, tool):
-        draft.warn(f"a run is refused: {refusal}", severity=Severity.ERROR)
+        draft.refuse(refusal)
     accepted = _unread(draft.state)
     if draft.options.accept_unread and accepted:
         why = f"--accept-unread: {_shown(accepted)}. If it was state of the broker, it is lost"

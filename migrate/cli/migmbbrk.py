@@ -55,7 +55,9 @@ class _Run:
     epilog="\b\nExamples:\n  qpubsub migmbbrk -r -b BRK1 -m QM1 --source outfile.txt\n"
     "  qpubsub migmbbrk -t -b BRK1 -m QM1 --source outfile.txt\n"
     "  qpubsub migmbbrk -c -o -b BRK1 -m QM1 --source outfile.txt --source retained.qload\n"
-    "  qpubsub migmbbrk -m QM1 --undo"
+    "  qpubsub migmbbrk -m QM1 --undo\n\n"
+    "\b\nExit codes: 0 done, 1 done with warnings, 2 refused, nothing was changed, 3 done, and something changed its\n"
+    "meaning, 4 done, and something is lost. A rehearsal ends with the code of the run that it rehearses."
 )
 @click.option(
     "--qmgr",

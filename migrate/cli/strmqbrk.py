@@ -46,7 +46,9 @@ class _Asked:
     epilog="\b\nExamples:\n  qpubsub strmqbrk -m QM1 --rehearse --source capture.jsonl qm.ini\n"
     "  qpubsub strmqbrk -m QM1 -l psmigr.log --source state/ --out migration\n"
     "  qpubsub strmqbrk -m QM1 --undo\n"
-    "  qpubsub strmqbrk -m QM1 --extract --stream Sport > extract.jsonl"
+    "  qpubsub strmqbrk -m QM1 --extract --stream Sport > extract.jsonl\n\n"
+    "\b\nExit codes: 0 done, 1 done with warnings, 2 refused, nothing was changed, 3 done, and something changed its\n"
+    "meaning, 4 done, and something is lost. A rehearsal ends with the code of the run that it rehearses."
 )
 @queue_manager
 @click.option(
