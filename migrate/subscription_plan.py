@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.dynamic_names import is_dynamic_name
 from commands.broker.objects import ADMIN_STREAM, is_object_name
 from commands.model import RegOpt
 from migrate.draft import Draft, same_registration
@@ -314,7 +315,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
     if legacy.queue.startswith("SYSTEM.JMS."):
         why = "a JMS client's: with SUBSTORE(QUEUE) it has a record on SYSTEM.JMS.ADMIN.QUEUE too, which stays there"
         draft.ledger.note(key, why, "P23")
-    if legacy.queue.startswith("AMQ."):
+    if is_dynamic_name(legacy.queue):
         why = "its queue has the name of a dynamic queue; the subscription stays when a temporary one goes"
         draft.ledger.note(key, why, "P12", "P13", "D17", severity=Severity.WARNING)
     return tuple(word for word in legacy.options if word in _WORDS)

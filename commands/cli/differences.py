@@ -21,11 +21,13 @@ from commands.cli.options.replays import (
     spark_session,
 )
 from commands.replay.differences import DifferenceReport, PutDifference
+from commands.replay.differences.gate import Gate, parse_gate
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
 
 _BATCH_ROWS: Final = 10_000
 
@@ -38,13 +40,21 @@ class _Sink(Protocol):
 
 @click.command(
     epilog="\b\nExamples:\n  qpubsub differences --input captures/ --setup streams.mqsc\n"
-    "  qpubsub differences --input captures/ --html report.html --output differences.parquet\n\n"
-    "\b\nExit codes: 0 every difference is explained by a rule, 1 some are not, or records could not be read."
+    "  qpubsub differences --input captures/ --html report.html --output differences.parquet\n"
+    "  qpubsub differences --input captures/ --fail-on accepted.txt\n\n"
+    "\b\nExit codes: 0 every difference is explained by a rule, 1 some are not, or records could not be read. With\n"
+    "--fail-on: 0 there is no more than the file accepts, 1 there is more, or records could not be read."
 )
 @replay_options(both_versions=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Every difference, as .jsonl or .parquet.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The report as one page, with plots.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on stdout.")
+@click.option(
+    "--fail-on",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Exit code 1 where there is more than FILE accepts: lines of a rule and a number, such as D01 12.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -54,14 +64,16 @@ def command(
     output: Path | None,
     html: Path | None,
     as_json: bool,
+    fail_on: Path | None,
 ) -> ExitCode:
     """Replay INPUT under version 6 and version 7, and explain every put that differs.
 
-    A difference is explained by one of the known ones, D01 to D32, or is a finding. Where the capture has what was put
+    A difference is explained by one of the known ones, D01 to D34, or is a finding. Where the capture has what was put
     on subscriber queues, that is compared too.
     """
     if output is not None:
         check_suffix(output)
+    gate = None if fail_on is None else _gate(fail_on)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
     if html is not None:
         html.write_text(page(report, str(options.source)), encoding="utf-8")
@@ -70,7 +82,19 @@ def command(
     else:
         for line in lines_of(report):
             console.data(line)
-    return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
+    if gate is None:
+        return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
+    exceeded = list(gate.exceeded(report))
+    for line in exceeded:
+        console.warn(f"--fail-on: {line}")
+    return ExitCode.PROBLEMS if problems or exceeded else ExitCode.DONE
+
+
+def _gate(path: Path) -> Gate:
+    try:
+        return parse_gate(path.read_text(encoding="utf-8"))
+    except (QPubSubError, ValueError) as error:
+        raise click.UsageError(f"--fail-on {path}: {error}") from error
 
 
 def _here(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
