@@ -57,3 +57,16 @@ def test_every_outcome_has_a_code_of_its_own() -> None:
     assert EXIT_CODES.keys() == set(Outcome)
     assert len(set(EXIT_CODES.values())) == len(Outcome)
     assert EXIT_CODES[Outcome.REFUSED] is ExitCode.USAGE
+
+
+def test_an_expiry_beyond_an_mqlong_is_told(tmp_path: Path) -> None:
+    """The embedded queue manager keeps the moment; files hold 2,147,483,647 tenths of a second at most."""
+    held = {"subscriptions": [{**PLAIN, "expires_at": "2049-01-01T00:00:00Z"}]}
+    source = tmp_path / "state.json"
+    source.write_text(json.dumps({"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", **held}))
+    arguments = ("--target", "files", "--out", str(tmp_path / "out"), "--source", str(source), "--json")
+    ran = Ran("strmqbrk", tmp_path, *arguments)
+    found = json.loads(ran.out)
+    (fate,) = (fate for fate in found["fates"] if fate["kind"] == "subscription")
+    assert (fate["verdict"], found["outcome"]) == ("changed", "changed")
+    assert any("2147483647 tenths" in reason["text"] for reason in fate["reasons"])

@@ -238,6 +238,7 @@ def test_what_the_program_puts_is_described_and_has_its_properties() -> None:
         assert line in text
 
 
+# docs/conformance.md: MIG-20
 def test_7_2_4_integer_and_string_data_become_a_property() -> None:
     """MQPSIntData and MQPSStringData: "replaced with the message property ... MQPubStrIntData"."""
     command = replace(wanted("Publish", "a", rfh1=True), tags={"IntData": "42", "StringData": "forty two"})
