@@ -17,11 +17,13 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from migrate.broker_topics import SYSTEM_TOPICS
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Access, AclEntry, Key
 from migrate.names import acl_object_names
 from rfh2.errors import CommandError
+from streams.namelists import DEFAULT_STREAM
 from streams.topic_objects import BASE_TOPIC, TopicObject, Wildcard
 from streams.topic_strings import add_prefix
 
@@ -39,6 +41,11 @@ def plan_acl(draft: Draft) -> None:
         if place is None:
             why = f"its stream {entry.stream} has no place in the topic tree"
             draft.ledger.report(key, why, "P10", severity=Severity.ERROR)
+            continue
+        if entry.stream == DEFAULT_STREAM and entry.topic in SYSTEM_TOPICS:
+            why = f"{entry.topic} held all streams: there is no such topic in MQ. Grant on each stream's topic object"
+            draft.ledger.report(key, why, "P02", severity=Severity.ERROR)
+            draft.security += ["", f"# {entry.topic} of {_shown(entry.principal)}: {why}. By hand."]
             continue
         topic = add_prefix(place.prefix, entry.topic) if entry.topic else place.prefix
         by_topic.setdefault(topic, []).append((key, entry))

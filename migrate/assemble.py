@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM
+from migrate.broker_topics import split_stream
 from migrate.legacy_state import (
     FIELD_OF_KIND,
     AclEntry,
@@ -31,11 +32,11 @@ COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
-def assemble(items: Iterable[Item], qmgr: str) -> LegacyState:
-    """The state of queue manager *qmgr* that *items* make up."""
+def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) -> LegacyState:
+    """The state of queue manager *qmgr* that *items* make up. product: whose broker it was."""
     by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
     for item in items:
-        by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr))
+        by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
     streams = {item.name for item in by_field["streams"] if isinstance(item, Stream)}
     points = {item.name for item in by_field["sub_points"] if isinstance(item, SubPoint)}
     for field in ("subscriptions", "retained", "publishers", "acl"):
@@ -52,8 +53,12 @@ def assemble(items: Iterable[Item], qmgr: str) -> LegacyState:
     return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in by_field.items()})
 
 
-def _normal(item: Item, qmgr: str) -> Item:
-    """*item* with what has several spellings in the one: the broker's own queue manager, a CorrelId, and none."""
+def _normal(item: Item, qmgr: str, product: Product) -> Item:
+    """*item* with what has several spellings in the one: own queue manager, CorrelId, a stream's topics in a broker."""
+    if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
+        stream, topic = split_stream(item.topic)
+        if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):
+            item = item.model_copy(update={"stream": stream, "topic": topic})
     if not isinstance(item, LegacySubscription):
         return item
     update: dict[str, str | None] = {}

@@ -83,6 +83,10 @@ class Draft:
         """Something about the migration as a whole."""
         self.warnings.append(Reason(text, severity, ids))
 
+    def refuse(self, text: str, *ids: str) -> None:
+        """What a run is refused for, in a rehearsal."""
+        self.warnings.append(Reason(f"a run is refused: {text}", Severity.ERROR, ids, is_refusal=True))
+
     def define(self, definition: Definition, *keys: Key, anew: bool = False) -> None:
         """A step that stores *definition*; none where the target has exactly this. Raises CommandError."""
         before = self._existing(definition)

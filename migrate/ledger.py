@@ -32,11 +32,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an item is not simply there as it was. ids: known problems and differences, such as ``P09`` and ``D15``."""
+    """Why an item is not simply there as it was. ids: known problems and differences, such as ``P09`` and ``D15``.
+
+    is_refusal: a run is refused for it.
+    """
 
     text: str
     severity: Severity = Severity.INFO
     ids: tuple[str, ...] = ()
+    is_refusal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

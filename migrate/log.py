@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
+from migrate.broker_topics import broker_topic
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
@@ -25,7 +26,6 @@ from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat
 from streams.topic_objects import TopicObject
 
-STREAM_TOPICS = "$SYS/STREAM/"
 _FORMATS = {PublicationFormat.RFH2: "mqrfh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
 _SHOWN_CHARACTERS = 256
 
@@ -156,13 +156,6 @@ def printable(text: str) -> str:
     """*text* as far as a log can show it."""
     shown = "".join(c if c.isprintable() else "." for c in text[:_SHOWN_CHARACTERS])
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}... ({len(text)} characters)"
-
-
-def broker_topic(stream: str, topic: str, product: Product) -> str:
-    """A topic as the broker had it: Message Broker's under the name of its stream."""
-    if stream == DEFAULT_STREAM:
-        return topic
-    return f"{STREAM_TOPICS}{stream}/{topic}" if product is Product.WMB else topic
 
 
 def _places(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:

@@ -145,7 +145,7 @@ def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
     if refusal and phase is not Phase.REHEARSE:
         raise MigrationError(f"{refusal}. Nothing was changed")
     if refusal:
-        draft.warn(f"a run is refused: {refusal}", "P21", severity=Severity.ERROR)
+        draft.refuse(refusal, "P21")
 
 
 def _initial(draft: Draft) -> tuple[Step, ...]:

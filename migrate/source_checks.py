@@ -33,7 +33,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if not rehearse:
         check_sources(draft.state, draft.options, tool)
     for refusal in _refusals(draft.state, draft.options, tool):
-        draft.warn(f"a run is refused: {refusal}", severity=Severity.ERROR)
+        draft.refuse(refusal)
     accepted = _unread(draft.state)
     if draft.options.accept_unread and accepted:
         why = f"--accept-unread: {_shown(accepted)}. If it was state of the broker, it is lost"
@@ -42,6 +42,8 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if asked is not None and asked != draft.qmgr:
         why = f"--from-qmgr {asked}: what belongs to queue manager {asked} is migrated to {draft.qmgr}"
         draft.warn(why, severity=Severity.INFO)
+    for note in draft.target.passed_over:
+        draft.warn(note, severity=Severity.INFO)
     _check_subscribers(draft)
 
 
@@ -53,6 +55,9 @@ def _refusals(state: LegacyState, options: PlanOptions, tool: Tool) -> Iterator[
         yield from _other_broker(state)
     if not options.accept_unread and (unread := _unread(state)):
         yield f"{_shown(unread)}. Mend the sources, or migrate without it with --accept-unread"
+    streams = {stream.name for stream in state.streams}
+    for name in sorted(options.prefixes.keys() - streams):
+        yield f"--prefix {name}={options.prefixes[name]}: the sources have no stream {name}"
     if not any(item.kind != Unread.kind and item.source.file != COMMAND_LINE for _, item in state.items()):
         yield "the sources hold no state of the broker at all: nothing could be migrated"
 

@@ -48,6 +48,9 @@ def _plan_stream(draft: Draft, key: Key, stream: Stream) -> bool:
         why = "it cannot be the name of a queue and of a topic object; its subscriptions have no place"
         draft.ledger.report(key, why, severity=Severity.ERROR)
         return False
+    if name in draft.target.remote_queues:
+        why = "a definition of a remote queue has its name: the stream's queue cannot be defined before it is deleted"
+        draft.ledger.change(key, why, "P08", severity=Severity.ERROR)
     prefix = _topic_object(draft, key, name)
     if prefix is None:
         return False

@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.dynamic_names import is_dynamic_name
+from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM, is_object_name
 from commands.model import RegOpt
 from migrate.draft import Draft, same_registration
@@ -19,7 +21,7 @@ from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
 from migrate.plan import AddSubscription
 from migrate.registration_options import kept_options
-from rfh2.constants import MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
+from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM
 from streams.operations import AlterSubscription, Subscribe
@@ -314,7 +316,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
     if legacy.queue.startswith("SYSTEM.JMS."):
         why = "a JMS client's: with SUBSTORE(QUEUE) it has a record on SYSTEM.JMS.ADMIN.QUEUE too, which stays there"
         draft.ledger.note(key, why, "P23")
-    if legacy.queue.startswith("AMQ."):
+    if is_dynamic_name(legacy.queue):
         why = "its queue has the name of a dynamic queue; the subscription stays when a temporary one goes"
         draft.ledger.note(key, why, "P12", "P13", "D17", severity=Severity.WARNING)
     return tuple(word for word in legacy.options if word in _WORDS)
@@ -335,6 +337,9 @@ def _expires_at(draft: Draft, key: Key, legacy: LegacySubscription) -> datetime 
     if legacy.expires_at is not None:
         why = f"it expires at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC; MQSC and messages count from when they are run"
         draft.ledger.note(key, why, "P26")
+        if tenths_until(legacy.expires_at, draft.now) == LARGEST_MQLONG:
+            why = f"its expiry is more than MQSC and messages hold: they give it {LARGEST_MQLONG} tenths of a second"
+            draft.ledger.change(key, why, severity=Severity.WARNING)
     return legacy.expires_at
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from commands.broker.objects import Objects, QueueManager, definition_of, kind_of, state_of
 from commands.broker.selection import Selection
-from commands.mqsc import run_setup
 from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import definitions_in
 from streams.operations import RetainedPublication
@@ -18,25 +16,24 @@ from streams.topic_space import TopicSpace
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is there already. version: the state's number in an embedded queue manager's store, 0 elsewhere."""
+    """What is there already.
+
+    version: the state's number in an embedded queue manager's store, 0 elsewhere. remote_queues: names that definitions
+    of remote queues have, which no local queue can have. passed_over: what a script defines that is no part of
+    publish/subscribe, for a person.
+    """
 
     objects: Objects
     subscriptions: tuple[Subscription, ...] = ()
     retained: Mapping[str, RetainedPublication] = field(default_factory=dict)
     version: int = 0
+    remote_queues: frozenset[str] = frozenset()
+    passed_over: tuple[str, ...] = ()
 
     @classmethod
     def fresh(cls, qmgr: str) -> Target:
         """A queue manager that was upgraded from version 6 and has nothing of publish/subscribe yet (guide 6.3)."""
         return cls(Objects(QueueManager(qmgr, psmode="COMPAT")))
-
-    @classmethod
-    def of_script(cls, qmgr: str, script: str, now: datetime) -> Target:
-        """A queue manager whose objects an MQSC script defines. Raises QPubSubError for a command that fails."""
-        objects = Objects(QueueManager(qmgr, psmode="COMPAT"))
-        space = TopicSpace(objects.topics, Selection())
-        run_setup(script, objects, space, now)
-        return cls(objects, space.subscriptions(), {r.topic_string: r for r in space.retained_publications()})
 
     @classmethod
     def loaded(cls, state: LoadedState, version: int) -> Target:

@@ -23,11 +23,13 @@ from commands.cli.options.replays import (
 )
 from commands.cli.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
+from commands.replay.differences.gate import Gate, parse_gate
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
 
 _BATCH_ROWS: Final = 10_000
 
@@ -41,7 +43,11 @@ class _Sink(Protocol):
 @verb(
     "qpubsub differences captures/ --setup streams.mqsc",
     "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
-    exit_codes={0: "a rule explains every difference", 1: "no rule explains some, or records could not be read"},
+    "qpubsub differences capture.jsonl --fail-on accepted.txt",
+    exit_codes={
+        0: "a rule explains every difference; with --fail-on, FILE accepts all",
+        1: "no rule explains some, or records could not be read; with --fail-on, there is more than FILE accepts",
+    },
 )
 @replay_options(both_versions=True)
 @click.option(
@@ -58,6 +64,12 @@ class _Sink(Protocol):
     help="Write the report as one HTML page. With - the page is all that is printed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@click.option(
+    "--fail-on",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="End with 1 where there is more than FILE accepts: lines of a rule and a number, such as D01 12.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -67,14 +79,16 @@ def command(
     output: Path | None,
     html: Path | None,
     as_json: bool,
+    fail_on: Path | None,
 ) -> ExitCode:
     """Replay each FILE, or standard input, under version 6 and version 7, and explain every put that differs.
 
-    A known rule, D01 to D32, explains a difference; a difference without a rule is a finding. If the capture has the
+    A known rule, D01 to D34, explains a difference; a difference without a rule is a finding. If the capture has the
     messages on subscriber queues, they are compared too.
     """
     if output is not None:
         check_suffix(output)
+    gate = None if fail_on is None else _gate(fail_on)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
     if html is not None and not write_page(console, html, page(report, options.label)):
         pass
@@ -83,7 +97,19 @@ def command(
     else:
         for line in lines_of(report):
             console.data(line)
-    return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
+    if gate is None:
+        return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
+    exceeded = list(gate.exceeded(report))
+    for line in exceeded:
+        console.warn(f"--fail-on: {line}")
+    return ExitCode.PROBLEMS if problems or exceeded else ExitCode.DONE
+
+
+def _gate(path: Path) -> Gate:
+    try:
+        return parse_gate(path.read_text(encoding="utf-8"))
+    except (QPubSubError, ValueError) as error:
+        raise click.UsageError(f"--fail-on {path}: {error}") from error
 
 
 def _here(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:

@@ -34,14 +34,17 @@ class ExitCode(IntEnum):
     """What a script learns from the command's end.
 
     DONE: all of it. PROBLEMS: some of the data had problems; each was reported and the rest was processed. USAGE: the
-    command could not be carried out: wrong arguments, or something missing, full, in use or damaged. INTERNAL: a fault
-    in this program. INTERRUPTED: Ctrl-C. PIPE_CLOSED: the reader of stdout went away, as for a program that SIGPIPE
-    ended.
+    command could not be carried out: wrong arguments, or something missing, full, in use or damaged. CHANGED: it was
+    carried out, and something means something else than before. LOST: it was carried out, and something is lost, or
+    will be unless a person acts. INTERNAL: a fault in this program. INTERRUPTED: Ctrl-C. PIPE_CLOSED: the reader of
+    stdout went away, as for a program that SIGPIPE ended.
     """
 
     DONE = 0
     PROBLEMS = 1
     USAGE = 2
+    CHANGED = 3
+    LOST = 4
     INTERNAL = 70
     INTERRUPTED = 130
     PIPE_CLOSED = 141

@@ -10,14 +10,18 @@ from typing import Any, Final, TypeVar
 import click
 
 from migrate.readers import KINDS
+from migrate.readers.text import decoded
+from rfh2.errors import MigrationError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGETS: Final = ("embedded", "files")
 EXIT_CODES: Final = {
     0: "done",
-    1: "done, with losses or changes that a person has to look at",
-    2: "nothing was changed",
+    1: "done, with warnings",
+    2: "refused, nothing was changed",
+    3: "done, and something changed its meaning",
+    4: "done, and something is lost; a rehearsal ends with the code of the run that it rehearses",
 }
 
 
@@ -47,7 +51,7 @@ def outputs(function: F) -> F:
             "--existing",
             type=click.Path(path_type=Path, dir_okay=False, exists=True),
             metavar="SCRIPT",
-            help="With --target files: MQSC of what the queue manager has already.",
+            help="With --target files: the objects that the queue manager has, as dmpmqcfg or saveqmgr writes them.",
         ),
         click.option(
             "--target",
@@ -59,6 +63,22 @@ def outputs(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def check_existing(existing: Path | None, target: str) -> None:
+    """Raises UsageError where --existing is given for an embedded queue manager, whose objects are known."""
+    if existing is not None and target != "files":
+        raise click.UsageError("--existing goes with --target files: an embedded queue manager knows its own objects")
+
+
+def script(existing: Path | None) -> str:
+    """The text of --existing; "" without. Raises MigrationError where it cannot be read."""
+    if existing is None:
+        return ""
+    try:
+        return decoded(existing.read_bytes())
+    except OSError as error:
+        raise MigrationError(f"--existing {existing}: {error.strerror or error}; nothing was changed") from error
 
 
 def trust(function: F) -> F:

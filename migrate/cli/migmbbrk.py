@@ -21,6 +21,7 @@ from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, retrieved, running
+from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
@@ -161,11 +162,12 @@ def command(
     run = _Run(
         console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json, runbooks
     )
+    choices.check_existing(existing, target)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
-        script = existing.read_text(encoding="utf-8") if existing is not None else ""
-        known = Target.of_script(qmgr, script, run.now)
+        script = choices.script(existing)
+        known = existing_target(qmgr, script, run.now)
         code = _run(run, known, None)
     else:
         with QueueManagerStore.open(home, qmgr) as store:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Final, Literal, TextIO
 
 import click
 
@@ -27,6 +27,7 @@ from migrate import log as lines
 from migrate.cli import choices
 from migrate.ledger import Severity
 from migrate.log import LogWriter
+from migrate.outcome import Outcome, outcome_of
 from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.report import StagedFiles, facts, outline, output_files, report_files
 from migrate.target import Target
@@ -128,7 +129,17 @@ def carry_out(
     after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
     after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
     warn_of_errors(console, plan)
-    return ExitCode.PROBLEMS if after.failed or plan.warning_count else ExitCode.DONE
+    code = EXIT_CODES[outcome_of(plan)]
+    return max(code, ExitCode.PROBLEMS) if after.failed else code
+
+
+EXIT_CODES: Final = {
+    Outcome.DONE: ExitCode.DONE,
+    Outcome.WARNED: ExitCode.PROBLEMS,
+    Outcome.REFUSED: ExitCode.USAGE,
+    Outcome.CHANGED: ExitCode.CHANGED,
+    Outcome.LOST: ExitCode.LOST,
+}
 
 
 @dataclass(slots=True)

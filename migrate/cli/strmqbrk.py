@@ -17,6 +17,7 @@ from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
 from migrate.cli import choices, running
+from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
 from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
@@ -134,11 +135,12 @@ def command(
     )
     now = choices.utc_now()
     asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
+    choices.check_existing(existing, target)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
-        script = existing.read_text(encoding="utf-8") if existing is not None else ""
-        return _run(asked, Target.of_script(qmgr, script, now), None, log_file or out / LOG_NAME)
+        script = choices.script(existing)
+        return _run(asked, existing_target(qmgr, script, now), None, log_file or out / LOG_NAME)
     with QueueManagerStore.open(home, qmgr) as store:
         return _run(asked, embedded.load(store), store, log_file or store.directory / LOG_NAME)
 

@@ -16,6 +16,18 @@
         QName: RESULTS.Q
         RegistrationOptions: CorrelAsId VariableUserId
 
+The rewrite in Perl, amqspsda.pl, whose source is public, underlines its headings and prints relations below their
+labels, and ``None`` for a stream that nobody is registered with:
+
+    Broker Relations
+    ----------------
+    QMgrName:
+       QMA
+    Parent:
+       None
+    Children:
+       QMB
+
 Columns of IBM's own program are not known: case, colons and indentation do not matter here, each registration begins
 with its QMgrName, and a line that means nothing is reported. The listing has neither headers nor expiry: both are
 noted as unknown. Registrations that the counts announce and that are not listed (anonymous ones) are reported.
@@ -44,6 +56,12 @@ _SECTIONS: Final = {
     "subscribers": "subscribers",
     "retained publications": "retained",
 }
+_OWN_NAME: Final = ("queuemanager", "qmgr", "qmgrname", "broker")
+_PARENT: Final = ("parent", "parents")
+_CHILDREN: Final = ("child", "children")
+_RELATIONS: Final = (*_OWN_NAME, *_PARENT, *_CHILDREN)
+_UNDERLINE: Final = re.compile("[-=]{3,}+")
+_BANNER: Final = re.compile("amqspsd|start|message broker dumper", re.IGNORECASE)
 _COUNTS: Final = ("brokercount", "applcount", "anonymouscount")
 _FIELDS: Final = {
     "qmgrname": "qmgr",
@@ -72,6 +90,7 @@ class _Reading:
     section: str = ""
     stream: str = DEFAULT_STREAM
     topic: str = ""
+    relation: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     listed: int = 0
     topic_line: int = 0
@@ -83,11 +102,13 @@ def read(text: str, file: str) -> Iterator[Item]:
     state = _Reading(file)
     for line in lines_of(text):
         section = _SECTIONS.get(line.text.rstrip(":").strip().lower())
+        if _UNDERLINE.fullmatch(line.text):
+            continue
         if section is not None:
             yield from _end_topic(state)
-            state.section, state.stream = section, DEFAULT_STREAM
+            state.section, state.stream, state.relation = section, DEFAULT_STREAM, ""
         elif not state.section:
-            if not re.search(r"amqspsd|start", line.text, re.IGNORECASE):
+            if not _BANNER.search(line.text):
                 yield unread(file, line.number, line.text, "it stands before any section")
         else:
             yield from _line(line, state)
@@ -100,8 +121,13 @@ def _line(line: SourceLine, state: _Reading) -> Iterator[Item]:
     if state.section == "streams" and found is None:
         yield Stream(source=source, name=line.text)
         return
+    if found is None and state.relation:
+        yield from _relation(state.relation, line.text, source, line, state)
+        return
     if found is None:
-        yield unread(state.file, line.number, line.text, "no field with a value")
+        # A stream that nobody is registered with.
+        if line.text.lower() != "none" or state.topic or state.section not in ("publishers", "subscribers"):
+            yield unread(state.file, line.number, line.text, "no field with a value")
         return
     name, value = found[1].replace(" ", "").lower(), found[2].strip()
     if state.section == "relations":
@@ -131,13 +157,19 @@ def _line(line: SourceLine, state: _Reading) -> Iterator[Item]:
 
 
 def _relation(name: str, value: str, source: Source, line: SourceLine, state: _Reading) -> Iterator[Item]:
+    # A label without a value has it, or several, on the lines below.
+    state.relation = name
+    if not value:
+        if name not in _RELATIONS:
+            yield unread(state.file, line.number, line.text, "no relation")
+        return
     names = [word for word in re.split(r"[,\s]+", value) if word and word.lower() != "none"]
-    if name in ("queuemanager", "qmgr", "qmgrname", "broker"):
+    if name in _OWN_NAME:
         yield BrokerItem(source=source, name=value, qmgr=value)
-    elif name in ("parent", "parents"):
+    elif name in _PARENT:
         for qmgr in names:
             yield Relation(source=source, role="parent", qmgr=qmgr)
-    elif name in ("child", "children"):
+    elif name in _CHILDREN:
         for qmgr in names:
             yield Relation(source=source, role="child", qmgr=qmgr)
     else:

@@ -1,15 +1,24 @@
 """Authorities: scripts of setmqaut and SET AUTHREC, and listings of dmpmqaut.
 
-    setmqaut -m QM1 -t queue -n Sport -p fred +put +browse
+    /opt/mqm/bin/setmqaut -m QM1 -t queue -n Sport -p fred +put +browse
     SET AUTHREC PROFILE('Sport') OBJTYPE(QUEUE) PRINCIPAL('fred') AUTHADD(PUT,BROWSE)
 
     profile:     Sport
     object type: queue
     entity:      fred
     type:        principal
-    authority:   put browse
+    authority:   put, browse
+    - - - - - - - - - - - -
+    profile:     Sport
+    object type: queue
+    entity:      readers
+    entity type: group
+    authority:   get browse
 
-One file may hold all three. Nothing here decides what an authority becomes.
+One file may hold all of them: setmqaut is what ``amqoamd -s`` and ``dmpmqaut -a`` print too, and SET AUTHREC stands
+among DEFINE commands in a script of dmpmqcfg or saveqmgr. Authorities on objects that are no part of publish/subscribe,
+such as channels, and commands about other things are passed over, a note for each kind. Nothing here decides what an
+authority becomes.
 """
 
 from __future__ import annotations
@@ -17,11 +26,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from commands.mqsc import Command, parse
-from migrate.legacy_state import Item, LegacyAuthority, Source
-from migrate.readers.text import SourceLine, lines_of, unread
+from migrate.legacy_state import Item, LegacyAuthority, Source, Unread
+from migrate.readers.text import SourceLine, lines_of, rows_of, unread
 
 Entity = Literal["PRINCIPAL", "GROUP"]
 
@@ -34,82 +43,149 @@ _OBJECT_TYPES: Final = {
     "namelist": "NAMELIST",
     "nl": "NAMELIST",
 }
-_DUMPED = re.compile(r"(profile|object type|entity|type|authority)\s*:\s*(.*)", re.IGNORECASE)
+_OTHER_OBJECTS: Final = frozenset(
+    {
+        *("process", "prcs", "authinfo", "channel", "chl", "clntconn", "clcn", "comminfo", "cinfo", "listener", "lstr"),
+        *("rqmname", "rqmn", "remote queue manager", "service", "srvc"),
+    }
+)
+_DUMPED = re.compile(r"(profile|object type|entity type|entity|type|authority)\s*:\s*(.*)", re.IGNORECASE)
+_SETMQAUT = re.compile(r"(?:\S*[/\\])?setmqaut(?:\.exe)?\s", re.IGNORECASE)
 _SET_AUTHREC = re.compile(r"\s*SET\s+AUTHREC\b", re.IGNORECASE)
+_MQSC = re.compile(r"(DEFINE|DEF|ALTER|ALT|SET|DELETE|DISPLAY|DIS|REFRESH|START|STOP)\s+([A-Za-z]+)\b", re.IGNORECASE)
+_DEFINITION = re.compile(
+    r"(DEFINE|DEF|ALTER|ALT)\s+(QMGR|(Q[A-Z]+|NAMELIST|TOPIC|CHANNEL|PROCESS|LISTENER)\s*\()", re.IGNORECASE
+)
+_CLASS: Final = "@class"
+_AUTHORITY: Final = re.compile(r"[a-z]+")
+_ENTITY_TYPES: Final[dict[str, Entity]] = {"principal": "PRINCIPAL", "user": "PRINCIPAL", "group": "GROUP"}
 
 
 def looks_like(text: str) -> bool:
     """Whether *text* sets or lists authorities."""
     return any(
-        line.text.startswith("setmqaut ") or _SET_AUTHREC.match(line.text) or line.text.lower().startswith("profile:")
+        _SETMQAUT.match(line.text)
+        or _SET_AUTHREC.match(line.text)
+        or _DEFINITION.match(line.text)
+        or line.text.lower().startswith("profile:")
         for line in lines_of(text)
     )
 
 
 def read(text: str, file: str) -> Iterator[Item]:
     """The authorities of *text*, in order."""
+    passed_over = _PassedOver(file)
+    mqsc, commands = _mqsc(text, file, passed_over)
     dumped: dict[str, tuple[str, SourceLine]] = {}
     for line in lines_of(text):
-        if _SET_AUTHREC.match(line.text) or line.text.startswith(("#", "*", "- -", "---")):
+        if line.number in mqsc or line.text.startswith(("#", "*", "- -", "---")):
             continue
         found = _DUMPED.fullmatch(line.text)
         if found is not None:
-            field = found[1].lower()
+            field = "type" if found[1].lower() == "entity type" else found[1].lower()
             if field in dumped:
-                yield _record(dumped, file)
+                yield from _record(dumped, file, passed_over)
                 dumped = {}
             dumped[field] = (found[2].strip(), line)
-        elif line.text.startswith("setmqaut "):
-            yield from _setmqaut(line, file)
-        elif not _belongs_to_mqsc(line.text):
+        elif _SETMQAUT.match(line.text):
+            yield from _setmqaut(line, file, passed_over)
+        else:
             yield unread(file, line.number, line.text, "it neither sets nor lists an authority")
     if dumped:
-        yield _record(dumped, file)
-    yield from _mqsc(text, file)
+        yield from _record(dumped, file, passed_over)
+    yield from commands
+    yield from passed_over.items()
 
 
-def _belongs_to_mqsc(text: str) -> bool:
-    # A command may go on over several lines; those after the first are the parser's.
-    return re.match(r"[A-Za-z]+\s*\(", text) is not None or text.upper() in ("END", "EXIT", "QUIT")
+class _PassedOver:
+    """What is no authority of publish/subscribe, counted by kind: it is said once, with its first line."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._kinds: dict[str, tuple[int, int]] = {}
+
+    def add(self, kind: str, line: int) -> None:
+        """One more of *kind*."""
+        first, count = self._kinds.get(kind, (line, 0))
+        self._kinds[kind] = (first, count + 1)
+
+    def items(self) -> Iterator[Unread]:
+        """An item for each kind."""
+        for kind, (line, count) in self._kinds.items():
+            source = Source(file=self._file, position=line)
+            text = f"{count} {kind}" if count > 1 else kind
+            yield Unread(
+                source=source, text=text, why="it is no authority that is migrated", count=count, is_state=False
+            )
 
 
-def _mqsc(text: str, file: str) -> Iterator[Item]:
-    if not any(_SET_AUTHREC.match(line.text) for line in lines_of(text)):
-        return
-    for statement in parse(text):
-        if not _SET_AUTHREC.match(statement.text):
+def _mqsc(text: str, file: str, passed_over: _PassedOver) -> tuple[set[int], list[Item]]:
+    """The lines that MQSC commands stand on, and the authorities that they set."""
+    lines: set[int] = set()
+    items: list[Item] = []
+    starts = [line.number for line in lines_of(text) if _MQSC.match(line.text)]
+    if not starts:
+        return lines, items
+    # What stands around the commands, dumped records for example, is no MQSC.
+    rows = rows_of(text)
+    number = 0
+    for start in starts:
+        if start <= number:
             continue
-        command, source = statement.command, Source(file=file, position=statement.line)
-        found = None if command is None else _authrec(command, source)
-        if found is None:
-            yield unread(file, statement.line, statement.text, "this is no SET AUTHREC that can be carried out")
-        else:
-            yield found
+        number = start
+        while number < len(rows) and _goes_on(rows[number - 1]):
+            number += 1
+        lines.update(range(start, number + 1))
+        piece = "\n".join(rows[start - 1 : number])
+        found = _MQSC.match(piece.strip())
+        assert found is not None
+        if not _SET_AUTHREC.match(piece):
+            passed_over.add(f"command {found[1].upper()} {found[2].upper()}", start)
+            continue
+        source = Source(file=file, position=start)
+        for statement in parse(piece):
+            if statement.command is None:
+                items.append(unread(file, start, statement.text, "this is no SET AUTHREC that can be carried out"))
+            else:
+                items += _authrec(statement.command, statement.text, source, passed_over)
+    return lines, items
 
 
-def _authrec(command: Command, source: Source) -> LegacyAuthority | None:
+def _goes_on(row: str) -> bool:
+    """Whether the command that *row* is of has another line: dmpmqcfg writes attributes as comments in between."""
+    return row.startswith("*") or row.rstrip().endswith(("+", "-"))
+
+
+def _authrec(command: Command, text: str, source: Source, passed_over: _PassedOver) -> Iterator[Item]:
     def values(word: str) -> tuple[str, ...]:
         keyword = command.keyword(word)
         return () if keyword is None else tuple(value.text for value in keyword.values or ())
 
     entity_type: Entity = "GROUP" if values("GROUP") else "PRINCIPAL"
     entities, object_type, profile = values(entity_type), values("OBJTYPE"), values("PROFILE")
-    if len(entities) != 1 or len(object_type) != 1 or len(profile) > 1:
-        return None
-    return LegacyAuthority(
-        source=source,
-        object_type=object_type[0].upper(),
-        profile=profile[0] if profile else "",
-        entity_type=entity_type,
-        entity=entities[0],
-        authorities=tuple(word.upper() for word in values("AUTHADD")),
-        removed=tuple(word.upper() for word in values("AUTHRMV")),
-    )
+    line = source.position or 1
+    if len(object_type) == 1 and object_type[0].lower() in _OTHER_OBJECTS:
+        passed_over.add(f"authority on {object_type[0].lower()}", line)
+    elif profile[:1] == (_CLASS,):
+        passed_over.add("authority to create objects (@class)", line)
+    elif len(entities) != 1 or len(object_type) != 1 or len(profile) > 1:
+        yield unread(source.file, line, text, "this is no SET AUTHREC that can be carried out")
+    else:
+        yield LegacyAuthority(
+            source=source,
+            object_type=object_type[0].upper(),
+            profile=profile[0] if profile else "",
+            entity_type=entity_type,
+            entity=entities[0],
+            authorities=tuple(word.upper() for word in values("AUTHADD")),
+            removed=tuple(word.upper() for word in values("AUTHRMV")),
+        )
 
 
-def _setmqaut(line: SourceLine, file: str) -> Iterator[Item]:
+def _setmqaut(line: SourceLine, file: str, passed_over: _PassedOver) -> Iterator[Item]:
     try:
-        words = shlex.split(line.text)[1:]
+        # The command's own path may be one of Windows, whose \\ is no escape.
+        words = shlex.split(line.text[cast(re.Match[str], _SETMQAUT.match(line.text)).end() :])
     except ValueError as error:
         yield unread(file, line.number, line.text, f"its quotes do not match: {error}")
         return
@@ -128,7 +204,17 @@ def _setmqaut(line: SourceLine, file: str) -> Iterator[Item]:
         else:
             yield unread(file, line.number, line.text, f"{word!r} is no parameter of setmqaut")
             return
-    object_type = _OBJECT_TYPES.get(values.get("-t", "").lower())
+    word = values.get("-t", "").lower()
+    if word in _OTHER_OBJECTS:
+        passed_over.add(f"authority on {word}", line.number)
+        return
+    if values.get("-n") == _CLASS:
+        passed_over.add("authority to create objects (@class)", line.number)
+        return
+    object_type = _OBJECT_TYPES.get(word)
+    if word and object_type is None:
+        yield unread(file, line.number, line.text, f"-t {word}: no type of object is called that")
+        return
     if object_type is None or not entities or ("-n" not in values and object_type != "QMGR"):
         yield unread(file, line.number, line.text, "setmqaut needs -t, -n, and -p or -g")
         return
@@ -144,20 +230,38 @@ def _setmqaut(line: SourceLine, file: str) -> Iterator[Item]:
         )
 
 
-def _record(dumped: dict[str, tuple[str, SourceLine]], file: str) -> Item:
+def _record(dumped: dict[str, tuple[str, SourceLine]], file: str, passed_over: _PassedOver) -> Iterator[Item]:
     def value(field: str) -> str:
         return dumped[field][0] if field in dumped else ""
 
     first = next(iter(dumped.values()))[1]
-    object_type = _OBJECT_TYPES.get(value("object type").lower())
-    entity_type: Entity = "GROUP" if value("type").lower() == "group" else "PRINCIPAL"
-    if object_type is None or not value("profile") or not value("entity") or "authority" not in dumped:
-        return unread(file, first.number, first.text, "a record of dmpmqaut that is not complete")
-    return LegacyAuthority(
+    word = value("object type").lower()
+    if word in _OTHER_OBJECTS:
+        passed_over.add(f"authority on {word}", first.number)
+        return
+    if value("profile") == _CLASS:
+        passed_over.add("authority to create objects (@class)", first.number)
+        return
+    object_type, entity_type = _OBJECT_TYPES.get(word), _ENTITY_TYPES.get(value("type").lower())
+    words = re.split(r"[,\s]+", value("authority").strip(", \t").lower())
+    if (
+        object_type is None
+        or entity_type is None
+        or not value("profile")
+        or not value("entity")
+        or "authority" not in dumped
+    ):
+        yield unread(file, first.number, first.text, "a record of dmpmqaut that is not complete")
+        return
+    if not all(map(_AUTHORITY.fullmatch, words)):
+        line = dumped["authority"][1]
+        yield unread(file, line.number, line.text, "a list of authorities has words between commas or blanks")
+        return
+    yield LegacyAuthority(
         source=Source(file=file, position=first.number),
         object_type=object_type,
         profile=value("profile"),
         entity_type=entity_type,
         entity=value("entity").partition("@")[0],
-        authorities=tuple(word.upper() for word in value("authority").split() if word.lower() != "none"),
+        authorities=tuple(word.upper() for word in words if word != "none"),
     )

@@ -64,7 +64,7 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
         jms = JmsRecords()
         items += _captures(captured, qmgr, product, jms)
         items += list(jms.items(items, product))
-    return assemble(items, qmgr)
+    return assemble(items, qmgr, product)
 
 
 def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:

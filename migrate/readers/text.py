@@ -30,9 +30,14 @@ def decoded(data: bytes) -> str:
     return data.decode("latin-1")
 
 
+def rows_of(text: str) -> list[str]:
+    """All lines, blank ones too, as they are."""
+    return _LINE_END.split(text)
+
+
 def lines_of(text: str) -> Iterator[SourceLine]:
     """The lines that are not blank."""
-    for number, raw in enumerate(_LINE_END.split(text), 1):
+    for number, raw in enumerate(rows_of(text), 1):
         stripped = raw.strip()
         if stripped:
             expanded = raw.expandtabs(_TAB_COLUMNS)

@@ -15,12 +15,10 @@ from typing import Any, Final, Literal
 
 from lxml import etree
 
+from migrate.broker_topics import split_stream
 from migrate.legacy_state import Access, AclEntry, Item, LegacyRetained, LegacySubscription, Source, Unread
 from migrate.readers.moments import of_printed
-from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import PublicationFormat, WildcardScheme
-
-STREAM_TOPICS: Final = "$SYS/STREAM/"
 
 _FORMATS: Final = {"mqrfh2": PublicationFormat.RFH2, "mqrfh": PublicationFormat.RFH1, "mqrfh1": PublicationFormat.RFH1}
 _FLAGS: Final = {"localOnly": "Local", "pubOnReqOnly": "PubOnReqOnly", "informIfRet": "InformIfRet"}
@@ -35,14 +33,6 @@ _ACL: Final = frozenset({"principalName", "principalType", "publish", "subscribe
 def local_name(element: etree._Element) -> str:
     """The element's name without a namespace."""
     return str(element.tag).rpartition("}")[2].rpartition(":")[2]
-
-
-def split_stream(topic: str) -> tuple[str, str]:
-    """(stream, topic) of a topic string inside the broker."""
-    if not topic.startswith(STREAM_TOPICS):
-        return DEFAULT_STREAM, topic
-    stream, slash, rest = topic.removeprefix(STREAM_TOPICS).partition("/")
-    return (stream, rest) if slash and stream and rest else (DEFAULT_STREAM, topic)
 
 
 class Registry:
@@ -105,6 +95,8 @@ class Registry:
         known = word.lower() in _FORMATS
         header = _FORMATS.get(word.lower(), PublicationFormat.RFH2)
         stream, own = split_stream(topic)
+        if not own:
+            return f"{topic} is a stream, and no topic of it: nobody can be subscribed there"
         unknown_options = [f"{name}={attributes[name]}" for name in sorted(set(attributes) - _KNOWN)]
         if more and (correl_id is None or len(more) > 1):
             unknown_options.append(f"clientId part {':'.join(more[correl_id is not None :])}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from migrate.known_problems import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
+from migrate.outcome import outcome_of
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.report import trees
 from migrate.target import Target
@@ -29,6 +30,7 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         "at": iso(plan.now),
         "options": list(plan.options),
         "fingerprint": plan.fingerprint,
+        "outcome": str(outcome_of(plan)),
         "items": sum(counts.values()),
         "counts": {str(verdict): number for verdict, number in counts.items()},
         "by_kind": dict(by_kind),

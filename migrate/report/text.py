@@ -15,6 +15,13 @@ _PHASES = {
     "initial": "initial phase, topic objects only; the fates are those of the completion phase",
     "complete": "done",
 }
+_OUTCOMES = {
+    "refused": "a run is refused; see the errors below",
+    "lost": "something is not in the new state, or is lost unless a person acts; see the items below",
+    "changed": "everything is there, and something means something else than before; see the items below",
+    "warned": "everything is there and means the same; read the warnings",
+    "done": "everything is there and means the same",
+}
 
 
 def outline(facts: dict[str, Any], as_json: bool) -> Iterator[str]:
@@ -37,6 +44,7 @@ def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
         f"{facts['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
+    yield f"Outcome: {_OUTCOMES[facts['outcome']]}"
     yield ""
     yield f"{'':16}{'migrated':>10}{'changed':>10}{'reported':>10}"
     for kind, verdicts in facts["by_kind"].items():

@@ -52,7 +52,7 @@ def test_help_and_examples(command: click.Command) -> None:
 def test_the_log_is_that_of_the_guides_example(home: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     ran = Ran("strmqbrk", home, "-p", "HQ", "-l", str(log), "--source", *SOURCES)
-    assert ran.code == ExitCode.PROBLEMS
+    assert ran.code == ExitCode.LOST
     expected = (STREAMS / "expected" / "log.txt").read_text().splitlines()
     got = [line.replace(f"{STREAMS}/", "") for line in log_lines(log)]
     # The options are those of this call, the end says how long it took; everything else is as in the golden log.
@@ -167,7 +167,7 @@ def test_out_has_every_file(home: Path, tmp_path: Path) -> None:
 def test_files_alone_need_no_queue_manager(tmp_path: Path) -> None:
     nowhere, out = tmp_path / "nowhere", tmp_path / "out"
     ran = Ran("strmqbrk", nowhere, "--target", "files", "--out", str(out), "--source", *SOURCES)
-    assert ran.code == ExitCode.PROBLEMS
+    assert ran.code == ExitCode.LOST
     assert not nowhere.exists()
     assert "ALTER NAMELIST('SYSTEM.QPUBSUB.QUEUE.NAMELIST')" in (out / "2-objects.mqsc").read_text()
     assert (out / "psmigr.log").is_file()
@@ -180,6 +180,47 @@ def test_files_for_a_queue_manager_that_has_objects(tmp_path: Path) -> None:
     Ran("strmqbrk", tmp_path, *arguments)
     assert "RESULTS.Q" not in (out / "1-queues.mqsc").read_text()
     assert "DEFINE TOPIC('Sport')" not in (out / "2-objects.mqsc").read_text()
+
+
+def test_existing_takes_a_script_of_dmpmqcfg_whole(tmp_path: Path) -> None:
+    """What is no part of publish/subscribe is passed over, and the report says so."""
+    out, there = tmp_path / "out", LEGACY / "listings" / "dmpmqcfg.mqsc"
+    arguments = ("--target", "files", "--existing", str(there), "--out", str(out), "--source", *SOURCES)
+    ran = Ran("strmqbrk", tmp_path, *arguments)
+    assert ran.code != ExitCode.USAGE, ran.err
+    assert "DEFINE QLOCAL('Sport')" not in (out / "1-queues.mqsc").read_text()
+    warnings = [reason["text"] for reason in json.loads((out / "report.json").read_text())["warnings"]]
+    for what in ("DEFINE QREMOTE", "DEFINE CHANNEL", "SET CHLAUTH"):
+        assert any(f"--existing: 1 {what} passed over" in text for text in warnings), what
+
+
+def test_existing_with_a_remote_queue_where_a_stream_needs_its_queue(tmp_path: Path) -> None:
+    script, out = tmp_path / "there.mqsc", tmp_path / "out"
+    script.write_text("DEFINE QREMOTE('Sport') RNAME(X) RQMNAME(QM2)\n")
+    arguments = ("--target", "files", "--existing", str(script), "--out", str(out), "--source", *SOURCES)
+    assert "a definition of a remote queue has its name" in Ran("strmqbrk", tmp_path, *arguments).out
+
+
+def test_existing_with_a_command_that_fails(tmp_path: Path) -> None:
+    script, out = tmp_path / "there.mqsc", tmp_path / "out"
+    script.write_text("DEFINE QLOCAL(A)\nDEFINE TOPIC(T) TOPICSTR('a') DURSUB(MAYBE)\n")
+    arguments = ("--target", "files", "--existing", str(script), "--out", str(out), "--source", *SOURCES)
+    ran = Ran("strmqbrk", tmp_path, *arguments)
+    assert (ran.code, "--existing, line 2" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_existing_is_refused_where_it_would_be_ignored(home: Path, tmp_path: Path) -> None:
+    script = tmp_path / "there.mqsc"
+    script.write_text("DEFINE QLOCAL(A)\n")
+    ran = Ran("strmqbrk", home, "--existing", str(script), "--source", *SOURCES)
+    assert (ran.code, "--existing goes with --target files" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_a_prefix_of_a_stream_that_is_not_there_is_refused(home: Path) -> None:
+    before = state(home)
+    ran = Ran("strmqbrk", home, "--prefix", "Nope=X", "--source", *SOURCES)
+    assert (ran.code, "--prefix Nope=X: the sources have no stream Nope" in ran.err) == (ExitCode.USAGE, True)
+    assert state(home) == before
 
 
 def test_a_directory_is_a_source(home: Path, tmp_path: Path) -> None:
@@ -277,7 +318,7 @@ def test_completed_is_completed_unless_z(home: Path, tmp_path: Path, sources: li
     assert (ran.code, "-z runs it again" in ran.err) == (ExitCode.USAGE, True)
     assert state(home) == before
     ran = migmbbrk(home, tmp_path, "-c", "-z", "-o", *sources)
-    assert ran.code == ExitCode.PROBLEMS
+    assert ran.code == ExitCode.CHANGED
     assert len(state(home)["subscriptions"]) == 8  # type: ignore[arg-type]
 
 

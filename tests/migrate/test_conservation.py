@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
+from migrate.existing import existing_target
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
@@ -35,7 +36,7 @@ targets = st.sampled_from(("fresh", "used"))
 
 
 def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple[MigrationPlan, Target]:
-    target = Target.fresh("QM1") if kind == "fresh" else Target.of_script("QM1", SCRIPT, NOW)
+    target = Target.fresh("QM1") if kind == "fresh" else existing_target("QM1", SCRIPT, NOW)
     options = PlanOptions(overwrite=overwrite, accept_unread=True, accept_changed=True)
     if tool is Tool.STRMQBRK:
         return strmqbrk.plan(state, target, options, NOW), target
@@ -114,8 +115,8 @@ def test_a_state_goes_to_json_and_back(state: LegacyState) -> None:
 @settings(max_examples=50, deadline=None)
 @given(states)
 def test_planning_changes_nothing(state: LegacyState) -> None:
-    target = Target.of_script("QM1", SCRIPT, NOW)
-    before = Target.of_script("QM1", SCRIPT, NOW)
+    target = existing_target("QM1", SCRIPT, NOW)
+    before = existing_target("QM1", SCRIPT, NOW)
     first = strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW)
     assert strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW) == first
     assert target.subscriptions == before.subscriptions

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from migrate.legacy_state import (
     Access,
     Item,
+    LegacyAuthority,
     LegacyState,
     LegacySubscription,
     Relation,
@@ -370,6 +371,25 @@ class TestAmqspsd:
         (found,) = [item for item in items if isinstance(item, LegacySubscription)]
         assert (found.topic, found.stream, found.queue, found.unknown_options) == ("a: b", "Sport", "A.Q", ("0x",))
 
+    def test_the_listing_of_the_rewrite_in_perl(self) -> None:
+        """Underlined headings, relations below their labels, None for a stream without registrations."""
+        path = Path(__file__).parents[2] / "fixtures" / "legacy" / "listings" / "amqspsda.txt"
+        state = read_sources([str(path)], "QM1")
+        assert not state.unread
+        assert state.broker_name == "QM1"
+        assert [(r.role, r.qmgr) for r in state.relations] == [("parent", "QM0"), ("child", "QM2"), ("child", "QM3")]
+        assert [s.name for s in state.streams] == [
+            "SYSTEM.BROKER.DEFAULT.STREAM",
+            "SYSTEM.BROKER.ADMIN.STREAM",
+            "Sport",
+        ]
+        assert [(p.topic, p.queue) for p in state.publishers] == [("Soccer/Results", "SCORES.Q")]
+        assert [(s.stream, s.topic, s.qmgr, s.queue, s.user, s.options) for s in state.subscriptions] == [
+            ("SYSTEM.BROKER.DEFAULT.STREAM", "Weather/*", "QM1", "WEATHER.Q", "anne", ()),
+            ("Sport", "Soccer/*", "QM1", "RESULTS.Q", "fred", ("CorrelAsId", "Local")),
+            ("Sport", "Soccer/*", "QM2", "FAR.Q", "jim", ()),
+        ]
+
     @pytest.mark.parametrize("line", ["no field here", "Unknown: x", "ApplCount: many"])
     def test_lines_that_mean_nothing(self, line: str) -> None:
         items = list(amqspsd.read(f"Subscribers\nStreamName: S\n Topic: t\n{line}\n", "x"))
@@ -428,6 +448,88 @@ class TestAuthorities:
         assert [item.label for item in found] == ["authority of principal fred on queue Sport"] * 3
         assert {item.authorities for item in found} == {("PUT", "BROWSE")}  # type: ignore[attr-defined]
         assert [item.removed for item in found] == [("GET",), ("GET",), ()]  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize(
+        ("record", "wanted"),
+        [
+            (
+                "profile:     a.b.*\nobject type: queue\nentity:      user1\ntype:        principal\n"
+                "authority:   get, browse, put, inq\n",
+                ("PRINCIPAL", "user1", "a.b.*", ("GET", "BROWSE", "PUT", "INQ")),
+            ),
+            (
+                "profile:     Sport\nobject type: queue\nentity:      readers\nentity type: group\n"
+                "authority:   get browse\n",
+                ("GROUP", "readers", "Sport", ("GET", "BROWSE")),
+            ),
+            (
+                "profile: Sport\nobject type: queue\nentity: readers\ntype: group\nauthority: none\n",
+                ("GROUP", "readers", "Sport", ()),
+            ),
+        ],
+        ids=["documented-by-ibm", "entity-type", "none"],
+    )
+    def test_a_record_of_dmpmqaut(self, record: str, wanted: tuple[Any, ...]) -> None:
+        """IBM documents the words with commas, and ``type:``; releases print blanks, and ``entity type:``."""
+        (found,) = authorities.read(f"{record}- - - - - - - - - -\n", "x")
+        assert isinstance(found, LegacyAuthority)
+        assert (found.entity_type, found.entity, found.profile, found.authorities) == wanted
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            "profile: Q\nobject type: queue\nentity: x\ntype: robot\nauthority: put\n",
+            "profile: Q\nobject type: queue\nentity: x\nauthority: put\n",
+            "profile: Q\nobject type: queue\nentity: x\ntype: group\nauthority: put;get\n",
+        ],
+        ids=["type-unknown", "no-type", "words-run-together"],
+    )
+    def test_a_record_that_is_not_understood_is_never_guessed(self, record: str) -> None:
+        (found,) = authorities.read(record, "x")
+        assert isinstance(found, Unread)
+        assert found.is_state
+
+    @pytest.mark.parametrize("path", ["/opt/mqm/bin/setmqaut", "setmqaut", r"C:\IBM\MQ\bin\setmqaut.exe", "./setmqaut"])
+    def test_setmqaut_with_its_path(self, path: str) -> None:
+        text = f'{path} -m QM1 -n "Sport" -t queue -g readers -all +browse\n'
+        assert authorities.looks_like(text)
+        (found,) = authorities.read(text, "x")
+        assert found.label == "authority of group readers on queue Sport"
+
+    def test_a_script_of_dmpmqcfg_whole(self) -> None:
+        """Comments between continued lines, and commands about everything else, as dmpmqcfg -a writes them."""
+        path = Path(__file__).parents[2] / "fixtures" / "legacy" / "listings" / "dmpmqcfg.mqsc"
+        text = path.read_text()
+        assert authorities.looks_like(text)
+        items = list(authorities.read(text, "x"))
+        found = [(i.label, i.authorities) for i in items if isinstance(i, LegacyAuthority)]
+        assert found == [
+            ("authority of group readers on queue Sport", ("BROWSE", "GET", "INQ")),
+            ("authority of group mqm on topic SYSTEM.BASE.TOPIC", ("CTRL", "PUB", "SUB")),
+        ]
+        notes = [i for i in items if isinstance(i, Unread)]
+        assert not any(i.is_state or i.warns for i in notes)
+        assert {i.text for i in notes} == {
+            "command ALTER QMGR",
+            "command DEFINE QLOCAL",
+            "command DEFINE QREMOTE",
+            "command DEFINE NAMELIST",
+            "command DEFINE CHANNEL",
+            "command SET CHLAUTH",
+            "authority on channel",
+            "authority to create objects (@class)",
+        }
+
+    @pytest.mark.parametrize("word", ["process", "channel", "authinfo", "listener", "service", "clntconn", "comminfo"])
+    def test_objects_that_publish_nothing_are_passed_over(self, word: str) -> None:
+        texts = [
+            f"setmqaut -m QM1 -n X -t {word} -p one +dsp\nsetmqaut -m QM1 -n Y -t {word} -p one +dsp\n",
+            f"profile: X\nobject type: {word}\nentity: x\ntype: group\nauthority: dsp\n",
+        ]
+        for count, text in zip((2, 1), texts, strict=True):
+            (found,) = authorities.read(text, "x")
+            assert isinstance(found, Unread)
+            assert (found.is_state, found.warns, found.count) == (False, False, count)
 
     def test_several_principals_on_one_line(self) -> None:
         text = "setmqaut -n Q -t q -p one -g two +put"

@@ -12,6 +12,7 @@ import pytest
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
+from migrate.existing import existing_target
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
 from migrate.ledger import Fate, Verdict
@@ -59,7 +60,7 @@ def of(**fields: Any) -> LegacyState:
 
 
 def planned(state: LegacyState, script: str = "", **options: Any) -> MigrationPlan:
-    target = Target.of_script("QM1", script, NOW)
+    target = existing_target("QM1", script, NOW)
     return strmqbrk.plan(state, target, PlanOptions(**options), NOW)
 
 
@@ -250,7 +251,7 @@ class TestSubscriptionPoints:
     def test_6_2_an_object_of_the_name_with_the_same_string_is_added_to_the_list(self) -> None:
         plan = self._plan("DEFINE TOPIC(USD) TOPICSTR('USD') WILDCARD(BLOCK)")
         assert [s.definition.name for s in plan.definitions if s.definition.name in ("USD", "USD00")] == []
-        before = Target.of_script("QM1", "DEFINE TOPIC(USD) TOPICSTR('USD')", NOW)
+        before = existing_target("QM1", "DEFINE TOPIC(USD) TOPICSTR('USD')", NOW)
         assert "USD" in applied(plan, before).objects.namelists[SUB_POINT_NAMELIST]
 
     def test_p19_an_unused_one_is_not_migrated(self) -> None:
@@ -345,7 +346,7 @@ def test_7_1_an_existing_subscription_is_skipped_or_replaced() -> None:
     plan = planned(state, script, overwrite=True)
     (step,) = plan.subscriptions
     assert step.replaces is not None
-    after = applied(plan, Target.of_script("QM1", script, NOW))
+    after = applied(plan, existing_target("QM1", script, NOW))
     assert [s.topic_string for s in after.subscriptions] == ["a"]
 
 
@@ -467,7 +468,7 @@ def test_8_1_the_root_has_the_base_topic() -> None:
 
 
 def test_8_a_suitable_topic_object_is_used_again() -> None:
-    target = Target.of_script("QM1", "DEFINE TOPIC(MINE) TOPICSTR('a')", NOW)
+    target = existing_target("QM1", "DEFINE TOPIC(MINE) TOPICSTR('a')", NOW)
     plan = migmbbrk.plan(of(acl=(entry(**ALLOW),)), target, PlanOptions(), NOW, Phase.REHEARSE)
     assert [s for s in plan.definitions if s.definition.name.startswith("MIGMBBRK.")] == []
     assert any("-n MINE " in line for line in plan.security)

@@ -45,7 +45,7 @@ OPTIONS: Final[dict[str, dict[str, Equivalent]]] = {
         "Local": Equivalent("MQSO_SCOPE_QMGR"),
         "Locked": _NO_SETS,
         "NewPubsOnly": Equivalent("MQSO_NEW_PUBLICATIONS_ONLY"),
-        "NoAlter": Equivalent("MQSO_RESUME"),
+        "NoAlter": Equivalent("MQSO_RESUME", "in place of MQSO_ALTER, beside MQSO_CREATE"),
         "NonPers": _PERSISTENCE,
         "Pers": _PERSISTENCE,
         "PersAsPub": Equivalent("the default", "what is published decides"),

@@ -13,7 +13,8 @@ from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC
 from commands.explain.equivalents.traced_operations import OperationContext
-from commands.headers.registry import parse
+from commands.headers.registry import content_of, parse
+from commands.headers.user_folders import data_text
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
@@ -88,14 +89,14 @@ def calls(operation: Operation, context: OperationContext) -> list[MqiCall]:
     """The calls that carry out *operation*; none where that takes a PCF command."""
     match operation:
         case Subscribe(subscription):
-            options = ["MQSO_CREATE", *_subscribing(subscription)]
+            options = [*_making(context), *_subscribing(subscription)]
             if not operation.send_retained and not subscription.options.pub_on_req_only:
                 options.append("MQSO_NEW_PUBLICATIONS_ONLY")
             return [_open_queue(subscription, context), _mqsub(subscription, options, context)]
         case AlterSubscription(subscription):
             return [
                 _open_queue(subscription, context),
-                _mqsub(subscription, ["MQSO_ALTER", *_subscribing(subscription)], context),
+                _mqsub(subscription, [*_making(context), *_subscribing(subscription)], context),
             ]
         case Unsubscribe(subscription):
             return [
@@ -132,6 +133,14 @@ def shown(call: MqiCall) -> list[str]:
     if call.gives:
         lines.append(f"  {'gives':24} {call.gives}")
     return lines
+
+
+def _making(context: OperationContext) -> list[str]:
+    """What RegSub is: the subscription is made where it is not there, else altered, or with NoAlter left (7.2.6).
+
+    MQSO_CREATE alone fails with 2432 where the program subscribes again, MQSO_ALTER alone with 2428 the first time.
+    """
+    return ["MQSO_CREATE", "MQSO_RESUME" if context.no_alter else "MQSO_ALTER"]
 
 
 def _subscribing(subscription: Subscription) -> list[str]:
@@ -258,6 +267,12 @@ def _each_property(message: Message) -> Iterator[tuple[str, str]]:
             yield "MQPubTime", f"'{command.pub_time}'"
         if command.seq_num:
             yield "MQPubSeqNum", command.seq_num
+        found = content_of(message, command)
+        data, _ = data_text(found.data)
+        if data:
+            yield "MQPubStrIntData", _property(data)
+        for name, text in found.user:
+            yield name, _property(text)
     header = message.rfh2
     folder = header.folder("usr") if header is not None else None
     if folder is None:

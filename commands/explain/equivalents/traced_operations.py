@@ -14,7 +14,7 @@ from commands.broker.core import EPOCH, Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.trace import Trace
 from commands.explain.reading import command_of
-from commands.model import Command
+from commands.model import Command, RegisterSubscriber, RegOpt
 from commands.mqsc.broker import Broker
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
@@ -30,13 +30,14 @@ class OperationContext:
     """What a dialect needs to know beside an operation.
 
     qmgr: the queue manager's name. now: when it is carried out, UTC. before: the subscription as it was, if there was
-    one. cleared: the topics whose retained publications it took away.
+    one. cleared: the topics whose retained publications it took away. no_alter: the RegSub said NoAlter.
     """
 
     qmgr: str
     now: datetime
     before: Subscription | None = None
     cleared: tuple[str, ...] = ()
+    no_alter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,11 @@ class TracedMessage:
     outcome: Outcome
 
 
-def in_context(trace: Trace, qmgr: str, now: datetime) -> Iterator[OperationInContext]:
-    """The operations of a trace with what dialects need to know beside each."""
+def in_context(trace: Trace, command: Command | None, qmgr: str, now: datetime) -> Iterator[OperationInContext]:
+    """The operations of a trace with what dialects need to know beside each. command: the one that they are of."""
+    no_alter = isinstance(command, RegisterSubscriber) and command.has(RegOpt.NO_ALTER)
     for traced in trace.operations:
-        yield OperationInContext(traced.operation, OperationContext(qmgr, now, traced.before, traced.cleared))
+        yield OperationInContext(traced.operation, OperationContext(qmgr, now, traced.before, traced.cleared, no_alter))
 
 
 class TraceBroker:
@@ -90,6 +92,6 @@ class TraceBroker:
             Arrival(self._arrivals, self._now, queue, captured.md, captured.body, captured.user)
         )
         assert outcome.trace is not None
-        operations = tuple(in_context(outcome.trace, self.broker.qmgr, self._now))
         command = outcome.command if outcome.command is not None else found
+        operations = tuple(in_context(outcome.trace, command, self.broker.qmgr, self._now))
         return TracedMessage(captured, partial.message, command, operations, outcome)

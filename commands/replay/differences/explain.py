@@ -16,7 +16,7 @@ from commands.replay.differences.causes import NO_RULE, Cause, Causes
 from commands.replay.differences.model import Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.publications_compared import of_content, of_delivery
-from commands.replay.differences.subscribers import Key, key_of
+from commands.replay.differences.subscribers import Key, descriptor_of, key_of
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
@@ -164,7 +164,7 @@ def _put_as_delivered(observed: Observed, reached: _Reached) -> tuple[Mqmd, byte
 def _difference(
     step: ComparedMessage, cause: Cause, change: Change, subscription: Subscription, topic: str, counts: tuple[str, str]
 ) -> PutDifference:
-    return _put_difference(step, cause, change, subscription.dest_queue, topic, counts, subscription.name)
+    return _put_difference(step, cause, change, subscription.dest_queue, topic, counts, subscription)
 
 
 def _put_difference(
@@ -174,7 +174,7 @@ def _put_difference(
     queue: str,
     topic: str | None,
     counts: tuple[str, str],
-    sub_name: str | None = None,
+    subscription: Subscription | None = None,
 ) -> PutDifference:
     command = step.new.outcome.command or step.old.outcome.command
     return PutDifference(
@@ -182,12 +182,14 @@ def _put_difference(
         time=step.arrival.now,
         qmgr=step.qmgr,
         user=_user(step),
+        program=name_of(descriptor_of(step.arrival).put_appl_name),
         command=None if command is None else command.word,
         rule=cause.rule,
         since=None if cause.since == step.arrival.seq else cause.since,
         change=change,
         queue=queue,
-        sub_name=sub_name,
+        sub_name=None if subscription is None else subscription.name,
+        sub_user=None if subscription is None else subscription.user,
         topic=topic,
         old=counts[0],
         new=counts[1],

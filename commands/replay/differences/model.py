@@ -30,10 +30,10 @@ class Change(StrEnum):
 class PutDifference(BaseModel):
     """One difference, in what one command leads to, for one subscriber or for the command's sender.
 
-    seq, time, qmgr, user, command: of the command. rule: D01 to D32, or ``finding``. since: the earlier command that
-    made the two differ, where it was one. queue, sub_name: the subscriber's; for an answer, where it goes. topic: as
-    the subscriber sees. old, new: how many messages each version puts or, of an answer, what it says. why: for
-    people.
+    seq, time, qmgr, user, program, command: of the command; program is PutApplName. rule: D01 to D34, or ``finding``.
+    since: the earlier command that made the two differ, where it was one. queue, sub_name, sub_user: the subscriber's;
+    for an answer, where it goes, without sub_user. topic: as the subscriber sees. old, new: how many messages each
+    version puts or, of an answer, what it says. why: for people.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,12 +42,14 @@ class PutDifference(BaseModel):
     time: datetime | None
     qmgr: str
     user: str
+    program: str
     command: str | None
     rule: str
     since: int | None
     change: Change
     queue: str
     sub_name: str | None
+    sub_user: str | None
     topic: str | None
     old: str
     new: str

@@ -88,14 +88,16 @@ def _rule(line: RuleLine) -> Iterator[str]:
 
 def example_text(example: PutDifference) -> str:
     """One difference in a sentence."""
-    who = f"message {example.seq} ({example.user or 'somebody'}: {example.command or 'no command'})"
+    program = f" with {example.program}" if example.program else ""
+    who = f"message {example.seq} ({example.user or 'somebody'}{program}: {example.command or 'no command'})"
     since = f", since message {example.since}" if example.since is not None else ""
     if example.change is Change.ANSWER:
         return f"{who}: {example.queue} gets {example.new}, not {example.old}: {example.why}{since}"
     counts = f"{example.new} instead of {example.old}"
     what = {Change.CONTENT: "gets other content on", Change.SPLIT: f"gets {counts} about"}
     does = what.get(example.change, f"gets {counts} on")
-    return f"{who}: {example.queue} {does} {example.topic}: {example.why}{since}"
+    whose = f" of user {example.sub_user}" if example.sub_user else ""
+    return f"{who}: {example.queue}{whose} {does} {example.topic}: {example.why}{since}"
 
 
 def _table(title: str, head: str, lines: Sequence[ReportLine]) -> Iterator[str]:

@@ -42,7 +42,7 @@ class _OperationKeeper:
         command = None if outcome.command is None else outcome.command.word
         message = (arrival.seq, arrival.now, qmgr, arrival.queue, arrival.user, command)
         n = -1
-        for n, one in enumerate(in_context(outcome.trace, qmgr, arrival.now)):
+        for n, one in enumerate(in_context(outcome.trace, outcome.command, qmgr, arrival.now)):
             texts = ("\n".join(to(one.operation, one.context)) for to in (to_mqsc, to_pcf, to_mqi))
             self._rows.append((*message, n, type(one.operation).__name__, *texts, outcome.reason, outcome.why or None))
         if n < 0 and outcome.completion is not None:

@@ -138,7 +138,7 @@ MQI: list[tuple[str, list[CommandSpec], list[tuple[str, str]]]] = [
         [REG],
         [
             ("MQOPEN", "MQOO_INPUT_AS_Q_DEF"),
-            ("MQSUB", "MQSO_CREATE + MQSO_DURABLE + MQSO_FIXED_USERID + MQSO_WILDCARD_TOPIC"),
+            ("MQSUB", "MQSO_CREATE + MQSO_ALTER + MQSO_DURABLE + MQSO_FIXED_USERID + MQSO_WILDCARD_TOPIC"),
         ],
     ),
     (
@@ -146,7 +146,10 @@ MQI: list[tuple[str, list[CommandSpec], list[tuple[str, str]]]] = [
         [wanted("RegSub", "a", options=("Local", "VariableUserId"))],
         [
             ("MQOPEN", ""),
-            ("MQSUB", "MQSO_CREATE + MQSO_DURABLE + MQSO_ANY_USERID + MQSO_WILDCARD_TOPIC + MQSO_SCOPE_QMGR"),
+            (
+                "MQSUB",
+                "MQSO_CREATE + MQSO_ALTER + MQSO_DURABLE + MQSO_ANY_USERID + MQSO_WILDCARD_TOPIC + MQSO_SCOPE_QMGR",
+            ),
         ],
     ),
     (
@@ -163,12 +166,22 @@ MQI: list[tuple[str, list[CommandSpec], list[tuple[str, str]]]] = [
     (
         "7.2.6-again",
         [REG, wanted("RegSub", "a/#", SubName="S", SubUserData="x")],
-        [("MQOPEN", ""), ("MQSUB", "MQSO_ALTER")],
+        [("MQOPEN", ""), ("MQSUB", "MQSO_CREATE + MQSO_ALTER")],
+    ),
+    (
+        "7.2.6-no-alter-first",
+        [wanted("RegSub", "a", options=("NoAlter",), SubName="S")],
+        [("MQOPEN", ""), ("MQSUB", "MQSO_CREATE + MQSO_RESUME + MQSO_DURABLE")],
+    ),
+    (
+        "7.2.6-no-alter-again",
+        [REG, wanted("RegSub", "a/#", options=("NoAlter",), SubName="S", SubUserData="x")],
+        [("MQOPEN", ""), ("MQSUB", "MQSO_CREATE + MQSO_RESUME + MQSO_DURABLE")],
     ),
     (
         "7.2.6-elsewhere",
         [wanted("RegSub", "a", QName="Q", QMgrName="QM2")],
-        [("MQOPEN", "MQOO_OUTPUT"), ("MQSUB", "MQSO_CREATE")],
+        [("MQOPEN", "MQOO_OUTPUT"), ("MQSUB", "MQSO_CREATE + MQSO_ALTER")],
     ),
     (
         "7.2.3-deregsub",
@@ -223,6 +236,14 @@ def test_what_the_program_puts_is_described_and_has_its_properties() -> None:
         "BufferLength             4",
     ):
         assert line in text
+
+
+# docs/conformance.md: MIG-20
+def test_7_2_4_integer_and_string_data_become_a_property() -> None:
+    """MQPSIntData and MQPSStringData: "replaced with the message property ... MQPubStrIntData"."""
+    command = replace(wanted("Publish", "a", rfh1=True), tags={"IntData": "42", "StringData": "forty two"})
+    text = "\n".join(lines([command], "mqi"))
+    assert "MQPubStrIntData\n  Value                    'MQPSIntData 42 MQPSStringData \"forty two\"'" in text
 
 
 # Every subscription that DEFINE SUB can say comes back from the script as it was.

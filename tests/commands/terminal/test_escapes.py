@@ -106,7 +106,8 @@ OF_CAPTURES = [
 def test_of_a_capture(verb: str, terminal: bool, capture: Path, home: Path, tmp_path: Path) -> None:
     arguments = verb.replace("OUT", str(tmp_path / "puts.jsonl")).replace("HOME", str(home)).split()
     ran = run(*arguments, str(capture), terminal=terminal)
-    assert ran.code in (0, 1), ran.talk
+    # The capture has pieces that cannot be read: a rehearsal ends with the code of the run, which is refused.
+    assert ran.code in ((0, 1, 2) if "--rehearse" in arguments else (0, 1)), ran.talk
     assert ran.out
     assert_harmless(ran, terminal=terminal)
 

@@ -226,27 +226,38 @@ def test_every_rule_that_shows_in_puts_is_provoked() -> None:
     assert shown == provoked
 
 
-SIGNS: list[tuple[str, CommandSpec, set[str]]] = [
-    ("D04", reg("MQ/x", "t"), {"D04"}),
-    ("D05", reg("t", rfh1=True, StreamName=ADMIN_STREAM), {"D05", "D31"}),
-    ("D06-RegPub", reg("t", rfh1=True, word="RegPub"), {"D06"}),
-    ("D06-DeregPub", reg("t", rfh1=True, word="DeregPub"), {"D06"}),
-    ("D14", reg("t*", rfh1=True, word="DeregSub"), {"D14"}),
-    ("D14-MQRFH2", reg("t/#"), set()),
-    ("D14-MQRFH2-by-character", reg("t/*"), {"D14"}),
-    ("D17-D18", reg("t", q="AMQ.4D3F"), {"D17", "D18"}),
-    ("D24", reg("$SYS/x"), {"D24"}),
-    ("D28", pub("t", options=("RetainPub",)), {"D28"}),
-    ("D28-persistent", pub("t", options=("RetainPub",), mqmd=replace(ASKED, persistence=1)), set()),
-    ("D30", reg("t", Filter="n > 3"), {"D30"}),
-    ("D31", reg("t", rfh1=True), {"D31"}),
-    ("D32", reg("t", SubName="n", SubIdentity="A", options=("JoinShared",)), {"D32"}),
+DYNAMIC = "0123456789ABCDEF"
+
+SIGNS: list[tuple[str, list[CommandSpec], set[str]]] = [
+    ("D04", [reg("MQ/x", "t")], {"D04"}),
+    ("D05", [reg("t", rfh1=True, StreamName=ADMIN_STREAM)], {"D05"}),
+    ("D06-RegPub", [reg("t", rfh1=True, word="RegPub")], {"D06"}),
+    ("D06-DeregPub", [reg("t", rfh1=True, word="DeregPub")], {"D06"}),
+    ("D10-another-queue", [reg("t", SubName="n"), reg("t", SubName="n", q="Q2")], {"D10"}),
+    ("D10-the-same-queue", [reg("t", SubName="n"), reg("t", SubName="n")], set()),
+    ("D10-no-alter", [reg("t", SubName="n"), reg("t", SubName="n", q="Q2", options=("NoAlter",))], set()),
+    ("D14-MQRFH-is-read-as-before", [reg("t*", rfh1=True, word="DeregSub")], set()),
+    ("D14-MQRFH2", [reg("t/#")], set()),
+    ("D14-MQRFH2-by-character", [reg("t/*")], {"D14"}),
+    ("D17-D18", [reg("t", q="AMQ.4D3F")], {"D17", "D18"}),
+    ("D17-D18-another-prefix", [reg("t", q=f"AMQSPSDA.{DYNAMIC}")], {"D17", "D18"}),
+    ("D17-D18-explorer", [reg("t", q=f"MQJ.{DYNAMIC}")], {"D17", "D18"}),
+    ("D24", [reg("$SYS/x")], {"D24"}),
+    ("D25", [reg("t", SubName="n"), reg("t", SubName="m")], {"D25"}),
+    ("D28", [pub("t", options=("RetainPub",))], {"D28"}),
+    ("D28-persistent", [pub("t", options=("RetainPub",), mqmd=replace(ASKED, persistence=1))], set()),
+    ("D30", [reg("t", Filter="n > 3")], {"D30"}),
+    ("D31", [reg("t"), pub("t", rfh1=True, tags={"IntData": "7"})], {"D31"}),
+    ("D31-the-other-way-round", [reg("t", rfh1=True), pub("t")], {"D31"}),
+    ("D31-MQRFH-alone", [reg("t", rfh1=True), pub("t", rfh1=True)], set()),
+    ("D31-nobody-subscribes", [pub("t", rfh1=True)], set()),
+    ("D32", [reg("t", SubName="n", SubIdentity="A", options=("JoinShared",))], {"D32"}),
 ]
 
 
-@pytest.mark.parametrize(("command", "expected"), [case[1:] for case in SIGNS], ids=[case[0] for case in SIGNS])
-def test_sign(command: CommandSpec, expected: set[str]) -> None:
-    differences, found = compared(capture(command))
+@pytest.mark.parametrize(("commands", "expected"), [case[1:] for case in SIGNS], ids=[case[0] for case in SIGNS])
+def test_sign(commands: list[CommandSpec], expected: set[str]) -> None:
+    differences, found = compared(capture(*commands), NOBODY_YET)
     assert found == []
     assert {sign.name for sign in differences.report().signs} == expected
 
@@ -270,6 +281,16 @@ def test_a_difference_says_who_what_and_why() -> None:
     assert (gained.queue, gained.topic, gained.old, gained.new, gained.since) == ("Q1", "t", "0", "1", 2)
     assert gained.why == "the identity belongs to another user"
     assert gained.time == START + timedelta(seconds=3)
+
+
+def test_a_difference_names_the_program_and_the_subscribers_user() -> None:
+    """The user and the program that put the message, and whose subscription it is that gets more or less."""
+    by = replace(ASKED, user_identifier="pete", put_appl_name="scores.exe")
+    _, (gained,) = compared(capture(reg("t", user="ann"), pub("t", options=("Local",), mqmd=by)), NOBODY_YET)
+    assert (gained.user, gained.program, gained.sub_user) == ("pete", "scores.exe", "ann")
+    differences, _ = compared(capture(reg("t", user="ann"), pub("t", options=("Local",), mqmd=by)), NOBODY_YET)
+    text = " ".join(" ".join(lines_of(differences.report())).split())
+    assert "(pete with scores.exe: Publish): Q1 of user ann gets" in text
 
 
 @given(capture=captures(most=2))

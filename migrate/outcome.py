@@ -1,0 +1,46 @@
+"""What a migration came to, in one word: what a script that migrates many brokers goes by.
+
+    refused    a run would be, or was, refused: nothing is changed
+    lost       something that the broker knew is not in the new state, or is lost unless a person acts
+    changed    all is there, and something means something else: who sees what, a topic, an authority
+    warned     all is there and means the same; a person should read the warnings
+    done       nothing to read
+
+The first that applies holds.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from migrate.ledger import Fate, Severity, Verdict
+from migrate.legacy_state import Unread
+from migrate.plan import MigrationPlan
+
+
+class Outcome(StrEnum):
+    """See the module."""
+
+    REFUSED = "refused"
+    LOST = "lost"
+    CHANGED = "changed"
+    WARNED = "warned"
+    DONE = "done"
+
+
+def outcome_of(plan: MigrationPlan) -> Outcome:
+    """What *plan* comes to, once it is applied."""
+    if any(reason.is_refusal for reason in plan.warnings):
+        return Outcome.REFUSED
+    fates = [fate for fate in plan.fates if fate.severity is not Severity.INFO and not _is_remark(plan, fate)]
+    if any(fate.verdict is Verdict.REPORTED or fate.severity is Severity.ERROR for fate in fates):
+        return Outcome.LOST
+    if any(fate.verdict is Verdict.CHANGED for fate in fates) or plan.visibility or plan.collisions:
+        return Outcome.CHANGED
+    return Outcome.WARNED if plan.warning_count else Outcome.DONE
+
+
+def _is_remark(plan: MigrationPlan, fate: Fate) -> bool:
+    """Whether it is about a piece of a source that was no state: nothing is lost with it."""
+    kind, number = fate.key
+    return kind == Unread.kind and not plan.state.unread[number - 1].is_state

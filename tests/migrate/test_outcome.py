@@ -1,0 +1,72 @@
+"""Exit codes that tell a script over many brokers what became of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import QueueManagerStore
+from commands.terminal.console import ExitCode
+from migrate.cli.running import EXIT_CODES
+from migrate.outcome import Outcome
+from streams.topic_objects import TopicObject
+from tests.migrate.verbs import Ran, state
+
+SOURCE = {"file": "made.json", "position": 1}
+PLAIN = {"source": SOURCE, "topic": "a/b", "queue": "A.Q", "user": "anne"}
+EXIT = {"source": SOURCE, "name": "RoutingExitPath", "stanza": "Broker", "value": "x"}
+
+CASES: list[tuple[str, dict[str, Any], Outcome]] = [
+    ("all-there", {"subscriptions": [PLAIN]}, Outcome.DONE),
+    ("a-stream-was-renamed-by-a-prefix-that-exists", {"streams": [{"source": SOURCE, "name": "T"}]}, Outcome.CHANGED),
+    ("a-routing-exit", {"subscriptions": [PLAIN], "attributes": [EXIT]}, Outcome.LOST),
+    (
+        "a-stream-without-a-place",
+        {"subscriptions": [PLAIN, {**PLAIN, "stream": "not an object name"}]},
+        Outcome.LOST,
+    ),
+    ("remark-alone", {"unread": [{"source": SOURCE, "text": "x", "why": "y", "is_state": False, "warns": True}],
+                      "subscriptions": [PLAIN]}, Outcome.WARNED),
+    ("nothing", {}, Outcome.REFUSED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rehearse", [True, False], ids=["rehearsal", "run"])
+@pytest.mark.parametrize(("held", "outcome"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_exit_code_is_the_outcome(tmp_path: Path, held: dict[str, Any], outcome: Outcome, rehearse: bool) -> None:
+    """A rehearsal ends with the code of the run that it rehearses."""
+    queue_manager = QueueManager("QM1", psmode="COMPAT", deadq="DEAD.Q")
+    with QueueManagerStore.create(tmp_path / "home", queue_manager) as store, store.unit_of_work() as unit:
+        unit.save_definition(TopicObject("T", "elsewhere"))
+    source = tmp_path / "state.json"
+    source.write_text(json.dumps({"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", **held}))
+    before = state(tmp_path / "home")
+    ran = Ran("strmqbrk", tmp_path / "home", "--source", str(source), "--json", *["--rehearse"] * rehearse)
+    assert ran.code == EXIT_CODES[outcome], ran.out + ran.err
+    if ran.out:
+        assert json.loads(ran.out)["outcome"] == outcome
+    if rehearse or outcome is Outcome.REFUSED:
+        assert state(tmp_path / "home") == before
+
+
+def test_every_outcome_has_a_code_of_its_own() -> None:
+    assert EXIT_CODES.keys() == set(Outcome)
+    assert len(set(EXIT_CODES.values())) == len(Outcome)
+    assert EXIT_CODES[Outcome.REFUSED] is ExitCode.USAGE
+
+
+def test_an_expiry_beyond_an_mqlong_is_told(tmp_path: Path) -> None:
+    """The embedded queue manager keeps the moment; files hold 2,147,483,647 tenths of a second at most."""
+    held = {"subscriptions": [{**PLAIN, "expires_at": "2049-01-01T00:00:00Z"}]}
+    source = tmp_path / "state.json"
+    source.write_text(json.dumps({"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", **held}))
+    arguments = ("--target", "files", "--out", str(tmp_path / "out"), "--source", str(source), "--json")
+    ran = Ran("strmqbrk", tmp_path, *arguments)
+    found = json.loads(ran.out)
+    (fate,) = (fate for fate in found["fates"] if fate["kind"] == "subscription")
+    assert (fate["verdict"], found["outcome"]) == ("changed", "changed")
+    assert any("2147483647 tenths" in reason["text"] for reason in fate["reasons"])
