@@ -18,7 +18,7 @@ from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
-from commands.qmgr.store.errors import GONE, QueueError, UndeliverableError
+from commands.qmgr.store.errors import GONE, QueueError
 from commands.qmgr.store.port import Owes, Owing, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.mqmd import Mqmd
 
@@ -69,6 +69,7 @@ class Backlog:
         self._messages = self._bytes = 0
         self._is_counted = False
         self._pause_s, self._page = _FIRST_PAUSE_S, _PAGE
+        self._trying = 0  # how many were tried in a unit of work that may fail as a whole
         self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
         self._logged: set[str] = set()
@@ -89,6 +90,8 @@ class Backlog:
     def doubt(self) -> None:
         """A unit of work was backed out, or another process has worked: what is known of it may not be so."""
         self._may_owe, self._is_counted = True, False
+        if self._trying:
+            self._page, self._trying = max(1, self._trying // 2), 0
 
     def takes(self, owing: Owing, size_bytes: int) -> bool:
         """Whether there is room for one more."""
@@ -120,23 +123,18 @@ class Backlog:
     def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> Payment:
         """Deliver what can be delivered, up to a page for each queue.
 
-        Where a unit of work has no savepoints it may not grow without limit either: a page for all queues. Raises
-        UndeliverableError where not even that has room in one; the next try is a smaller one.
+        Where a unit of work has no savepoints it may not grow without limit either (MAXUMSGS): a page for all queues
+        then. One that fails makes those that come next half as large, as long as there is more.
         """
         if not self._may_owe or not isinstance(unit, Owes):
             self._may_owe = False
             return Payment()
-        try:
-            return self._pay(unit, unit.owed, qmgr)
-        except UndeliverableError:
-            self._page = max(1, self._page // 2)
-            raise
-
-    def _pay(self, unit: UnitOfWork, owing: Owing, qmgr: QueueManager) -> Payment:
-        queues, count, more = sorted(owing.queues()), 0, False
-        share = self._page if unit.has_savepoints else max(1, self._page // max(1, len(queues)))
+        owing, count, more, is_limited = unit.owed, 0, False, not unit.has_savepoints
+        self._trying = 0
+        queues = sorted(owing.queues())
+        share = max(1, self._page // max(1, len(queues))) if is_limited else _PAGE
         for queue in queues:
-            if not unit.has_savepoints and count >= self._page:
+            if is_limited and count >= self._page:
                 more = True
                 break
             paid, refusal = self._pay_one(unit, owing, queue, share, qmgr)
@@ -157,6 +155,7 @@ class Backlog:
         self._logged &= left
         self._count(owing)
         self._may_owe = bool(left)
+        self._page = self._page if more else _PAGE
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
         self._tried = None if more else self._clock()
         return Payment(count, more)
@@ -178,6 +177,7 @@ class Backlog:
                 return paid, unreadable
             if message is None:
                 return paid, None
+            self._trying += 0 if unit.has_savepoints else 1
             if message.expires_at is None or message.expires_at > now:
                 refusal = _delivered(unit, owing, queue, message, qmgr, now)
                 if refusal is not None:

@@ -32,7 +32,7 @@ from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker, input_queues
-from commands.qmgr.store.errors import UndeliverableError
+from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
@@ -202,6 +202,10 @@ class Processor:
                     return done
             except ApartError:
                 limit = 1
+            except UnitOfWorkFullError:
+                if limit == 1:
+                    raise
+                limit //= 2
             except _StuckError as stuck:
                 is_apart = isinstance(stuck.cause, ApartError)
                 if is_apart:

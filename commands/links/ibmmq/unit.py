@@ -30,7 +30,7 @@ from commands.links.ibmmq.reasons import (
 from commands.links.ibmmq.record import FORMAT, Record
 from commands.links.ibmmq.state import LiveState
 from commands.qmgr.store.descriptor import default_descriptor
-from commands.qmgr.store.errors import UndeliverableError, UnknownQueueError
+from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import Counting, LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -410,7 +410,12 @@ class MqWorkUnit(MqUnit):
         while self._connection.get(handle, cmqc.MQGMO_SYNCPOINT) is not None:
             pass
         record = Record(self._state.store, self._state.applied + 1, tuple(self._effects))
-        put_record(self._connection, queue, record)
+        try:
+            put_record(self._connection, queue, record)
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                raise UnitOfWorkFullError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
+            raise
         self._state.follow(self._knowledge.database.connection, record.batch)
 
 

@@ -77,6 +77,10 @@ class UndeliverableError(StoreError):
         return self.why
 
 
+class UnitOfWorkFullError(UndeliverableError):
+    """At its commit a unit of work has no room for all that belongs to it: it is backed out, and a smaller one fits."""
+
+
 class QueueManagerNotFoundError(StoreError):
     """There is no queue manager of this name in this directory. known: those that there are."""
 
