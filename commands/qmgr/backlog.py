@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
-from commands.qmgr.store.errors import QueueError
-from commands.qmgr.store.port import Owes, Owing, StoredMessage, UnitOfWork
+from commands.qmgr.store.errors import GONE, QueueError
+from commands.qmgr.store.port import Owes, Owing, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")
@@ -30,6 +30,25 @@ MOST_BYTES: Final = 1_000_000_000
 DEAD_LETTERS: Final = ""
 _PAGE: Final = 500
 _FIRST_PAUSE_S: Final = 0.1
+
+
+def lane_of(queue: str, qmgr: str = "") -> str:
+    """The name under which something is owed to *queue* at *qmgr*, "" for this queue manager."""
+    return f"{queue}@{qmgr}" if qmgr else queue  # no name of an object has an @
+
+
+def destination(lane: str) -> tuple[str, str]:
+    """The queue and the queue manager of a lane."""
+    queue, _, qmgr = lane.partition("@")
+    return queue, qmgr
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What one try came to. count: how many are owed no more. more: whether more could be delivered at once."""
+
+    count: int = 0
+    more: bool = False
 
 
 class Backlog:
@@ -49,7 +68,8 @@ class Backlog:
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._messages = self._bytes = 0
         self._is_counted = False
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s, self._page = _FIRST_PAUSE_S, _PAGE
+        self._trying = 0  # how many were tried in a unit of work that may fail as a whole
         self._tried: datetime | None = None
         self._may_owe = True  # the last processor may have left something
         self._logged: set[str] = set()
@@ -70,6 +90,8 @@ class Backlog:
     def doubt(self) -> None:
         """A unit of work was backed out, or another process has worked: what is known of it may not be so."""
         self._may_owe, self._is_counted = True, False
+        if self._trying:
+            self._page, self._trying = max(1, self._trying // 2), 0
 
     def takes(self, owing: Owing, size_bytes: int) -> bool:
         """Whether there is room for one more."""
@@ -78,7 +100,7 @@ class Backlog:
         return self._messages < self._most_messages and self._bytes + size_bytes <= self._most_bytes
 
     def add(self, owing: Owing, queue: str, message: StoredMessage, why: str) -> None:
-        """Owe *message* to *queue* from now on."""
+        """Owe *message* to *queue* from now on. Raises QueueError where there is no room to keep it."""
         owing.owe(
             queue,
             message.md,
@@ -98,14 +120,25 @@ class Backlog:
             text = "publications for %s are kept until they can be delivered, and other subscribers get theirs: %s"
             _log.error(text, _named(queue), why, extra={"queue": queue})
 
-    def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> bool:
-        """Deliver what can be delivered, up to a page for each queue; whether there is more that could be now."""
+    def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> Payment:
+        """Deliver what can be delivered, up to a page for each queue.
+
+        Where a unit of work has no savepoints it may not grow without limit either (MAXUMSGS): a page for all queues
+        then. One that fails makes those that come next half as large, as long as there is more.
+        """
         if not self._may_owe or not isinstance(unit, Owes):
             self._may_owe = False
-            return False
-        owing, more = unit.owed, False
-        for queue in sorted(owing.queues()):
-            paid, refusal = self._pay_one(unit, owing, queue, qmgr)
+            return Payment()
+        owing, count, more, is_limited = unit.owed, 0, False, not unit.has_savepoints
+        self._trying = 0
+        queues = sorted(owing.queues())
+        share = max(1, self._page // max(1, len(queues))) if is_limited else _PAGE
+        for queue in queues:
+            if is_limited and count >= self._page:
+                more = True
+                break
+            paid, refusal = self._pay_one(unit, owing, queue, share, qmgr)
+            count += paid
             more = more or (paid > 0 and refusal is None)
             if refusal is not None:
                 if queue not in self._logged:
@@ -122,45 +155,62 @@ class Backlog:
         self._logged &= left
         self._count(owing)
         self._may_owe = bool(left)
+        self._page = self._page if more else _PAGE
         self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
         self._tried = None if more else self._clock()
-        return more
+        return Payment(count, more)
 
     def _count(self, owing: Owing) -> None:
         self._messages, self._bytes = owing.total() if owing.queues() else (0, 0)
         self._is_counted = True
 
-    def _pay_one(self, unit: UnitOfWork, owing: Owing, queue: str, qmgr: QueueManager) -> tuple[int, QueueError | None]:
-        """How many of those owed to *queue* are owed no more, and what refused the next one."""
+    def _pay_one(
+        self, unit: UnitOfWork, owing: Owing, queue: str, most: int, qmgr: QueueManager
+    ) -> tuple[int, QueueError | None]:
+        """How many of the first *most* owed to *queue* are owed no more, and what refused the next one."""
         paid, now = 0, self._clock()
-        for message in owing.first(queue, _PAGE, now):
+        messages = iter(owing.first(queue, most, now))
+        while True:
+            try:
+                message = next(messages, None)
+            except QueueError as unreadable:
+                return paid, unreadable
+            if message is None:
+                return paid, None
+            self._trying += 0 if unit.has_savepoints else 1
             if message.expires_at is None or message.expires_at > now:
-                refusal = _delivered(unit, queue, message, qmgr, now)
+                refusal = _delivered(unit, owing, queue, message, qmgr, now)
                 if refusal is not None:
                     return paid, refusal
             owing.paid(message)
             paid += 1
-        return paid, None
 
 
 def _delivered(
-    unit: UnitOfWork, queue: str, message: StoredMessage, qmgr: QueueManager, now: datetime
+    unit: UnitOfWork, owing: Owing, lane: str, message: StoredMessage, qmgr: QueueManager, now: datetime
 ) -> QueueError | None:
-    """Put *message* on *queue* or on the dead-letter queue; what the latter said where neither takes it."""
+    """Put *message* on the queue of *lane* or on the dead-letter queue; what the latter said where neither takes it.
+
+    What a temporary dynamic queue that is gone did not take goes with it (guide 6.7.2).
+    """
     mqmd, body = replace(Mqmd.decode(message.md), backout_count=0), message.body
 
-    def refusal_of(name: str) -> QueueError | None:
+    def refusal_of(name: str, at: str = "") -> QueueError | None:
         try:
-            unit.put(name, mqmd.encode(), body, time=now, user=message.user, expires_at=message.expires_at)
+            if at and isinstance(unit, PutsRemotely):
+                unit.put_remote(at, name, mqmd.encode(), body, user=message.user)
+            else:
+                unit.put(name, mqmd.encode(), body, time=now, user=message.user, expires_at=message.expires_at)
         except QueueError as refusal:
             return refusal
         return None
 
-    if queue != DEAD_LETTERS:
-        refusal = refusal_of(queue)
-        if refusal is None:
+    if lane != DEAD_LETTERS:
+        queue, at = destination(lane)
+        refusal = refusal_of(queue, at)
+        if refusal is None or (refusal.reason in GONE and owing.is_temporary(lane)):
             return None
-        letter = DeadLetters(qmgr.name, qmgr.deadq).put(mqmd, body, refusal.reason, queue, now)
+        letter = DeadLetters(qmgr.name, qmgr.deadq).put(mqmd, body, refusal.reason, queue, now, qmgr=at or None)
         mqmd, body = letter.message.mqmd, letter.body
     return refusal_of(qmgr.deadq)
 

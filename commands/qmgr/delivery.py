@@ -19,12 +19,11 @@ from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
-from commands.qmgr.backlog import DEAD_LETTERS, Backlog
+from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.publication_cache import CachedPuts
-from commands.qmgr.store.errors import MessageRefusedError, QueueError
+from commands.qmgr.store.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.store.port import Owes, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
-from rfh2.errors import StoreError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
@@ -36,8 +35,6 @@ _STRANDED: Final = (
     " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
     " ReplyToQMgr, QMgrName and DESTQMGR"
 )
-# MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED
-_GONE: Final = frozenset({2085, 2052})
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
 """What a person is told of such a queue."""
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
@@ -46,20 +43,6 @@ _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue m
 def is_stranding(queue: LocalQueue) -> bool:
     """Whether *queue* is a transmission queue that nobody defined: no channel takes its messages."""
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
-
-
-class UndeliverableError(StoreError):
-    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
-
-    for_ever: PSNPRES asks for it to be tried until it works.
-    """
-
-    def __init__(self, why: str, for_ever: bool = False) -> None:
-        super().__init__(why, for_ever)
-        self.why, self.for_ever = why, for_ever
-
-    def __str__(self) -> str:
-        return self.why
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +76,7 @@ class Deliverer:
         self._qmgr = objects.qmgr.name
         # Asked once: looking at a protocol costs as much as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
-        self._owing = unit.owed if self._routes is None and backlog is not None and isinstance(unit, Owes) else None
+        self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
 
@@ -143,29 +126,37 @@ class Deliverer:
     def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
         """Keep *put* behind what is owed to its queue already; False where nothing is."""
         assert self._owing is not None
-        queue = put.queue if put.qmgr == self._qmgr else put.qmgr
-        if put.kind is not PutKind.PUBLICATION or queue not in self._owing.queues():
+        lane = self._lane(put)
+        if put.kind is not PutKind.PUBLICATION or lane not in self._owing.queues():
             return False
-        if not self._is_owed(put, cause, "something is owed to it already"):
-            raise UndeliverableError(f"queue {queue}: more is owed to subscribers than can be kept")
+        self._owe(put, cause, f"queue {lane}: something is owed to it already")
         return True
 
-    def _is_owed(self, put: Outgoing, cause: Cause, why: str) -> bool:
-        """Keep *put*, a publication, until its queue takes it; False where that cannot be."""
+    def _lane(self, put: Outgoing) -> str:
+        """To what *put* is owed: its queue, or its queue manager's transmission queue where that is ours to know."""
+        if put.qmgr == self._qmgr:
+            return put.queue
+        return put.qmgr if self._routes is None else lane_of(put.queue, put.qmgr)
+
+    def _owe(self, put: Outgoing, cause: Cause, why: str) -> None:
+        """Keep *put*, a publication, until its queue takes it. Raises UndeliverableError where that cannot be."""
         backlog, owing = self._backlog, self._owing
         if backlog is None or owing is None:
-            return False
-        if put.qmgr != self._qmgr:
+            raise UndeliverableError(why)
+        lane = self._lane(put)
+        if put.qmgr != self._qmgr and self._routes is None:
             put = transmitted(put)
         if not backlog.takes(owing, len(put.body)):
-            return False
+            raise UndeliverableError(f"{why}; more is owed to subscribers than can be kept")
         mqmd = put.message.mqmd
         persistent = mqmd.persistence == MQPER_PERSISTENT or cause.persistent
         user = mqmd.user_identifier or None
         kept = StoredMessage(0, put.queue, cause.now, user, mqmd.encode(), put.body, persistent, 0, put.expires_at)
-        backlog.add(owing, put.queue, kept, why)
+        try:
+            backlog.add(owing, lane, kept, why)
+        except QueueError as full:
+            raise UndeliverableError(f"{why}; it cannot be kept for its subscriber: {full}") from full
         self._is_behind = True
-        return True
 
     def _put(self, put: Outgoing, cause: Cause) -> None:
         if self._routes is None and put.qmgr != self._qmgr:
@@ -193,7 +184,7 @@ class Deliverer:
             _log.warning(_STRANDED, name, name, self._qmgr)
 
     def _refused(self, put: Outgoing, refusal: QueueError, cause: Cause) -> Outgoing | None:
-        if put.temporary and refusal.reason in _GONE:
+        if put.temporary and refusal.reason in GONE:
             self._ended += put.temporary
             return None
         response = put.kind is PutKind.RESPONSE
@@ -215,8 +206,8 @@ class Deliverer:
             if put.kind is PutKind.PUBLICATION:
                 # A message that its queue can never take keeps none behind it from that queue.
                 never = isinstance(refusal, MessageRefusedError)
-                if self._is_owed(replace(instead, queue=DEAD_LETTERS) if never else put, cause, why):
-                    return put
+                self._owe(replace(instead, queue=DEAD_LETTERS) if never else put, cause, why)
+                return put
             raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
         return instead
 

@@ -13,11 +13,12 @@ from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import CommandCounter
-from commands.qmgr.delivery import Cause, Deliverer, UndeliverableError
+from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG

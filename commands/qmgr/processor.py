@@ -28,11 +28,11 @@ from commands.broker.puts import Put
 from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
-from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker, input_queues
+from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
@@ -202,6 +202,10 @@ class Processor:
                     return done
             except ApartError:
                 limit = 1
+            except UnitOfWorkFullError:
+                if limit == 1:
+                    raise
+                limit //= 2
             except _StuckError as stuck:
                 is_apart = isinstance(stuck.cause, ApartError)
                 if is_apart:
@@ -223,7 +227,11 @@ class Processor:
                 queues += self._admin_queues
                 asks = False
                 if self._pays:
-                    self._pays = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
+                    payment = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
+                    # Without savepoints a command that fails would undo it, for ever: the commands come next.
+                    is_alone = payment.count > 0 and not unit.has_savepoints
+                    self._pays = payment.more or is_alone
+                    queues = () if is_alone else queues
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
                     message, changes = None, self._loaded.changes
                     try:

@@ -53,6 +53,7 @@ class MqCheck:
         for name in inputs:
             yield self._input(name)
         yield self._record()
+        yield self._owed()
         yield self._dead_letters()
         for name in destinations:
             yield self._output(name, f"subscriber queue {name}", create=False)
@@ -132,6 +133,28 @@ class MqCheck:
             MQRC_OBJECT_IN_USE: ("a bridge is running; stop it to try this",),
         }
         return self._by_reason(f"record queue {name}", attempt, mends)
+
+    def _owed(self) -> CheckResult:
+        cmqc, name = self._connection.mq.CMQC, self._config.owed_queue
+        options = cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE
+
+        def attempt() -> str:
+            handle = self._connection.queue(name, options)
+            waits = self._connection.glance(handle, first=True) is not None
+            self._put(name)
+            self._connection.close_queue(name, options)
+            return "can be read and put to" + ("; publications are kept there, see qpubsub status" if waits else "")
+
+        mends = {
+            MQRC_UNKNOWN_OBJECT_NAME: (
+                f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE MAXDEPTH(100000) MAXMSGL(104857600)",
+            ),
+            MQRC_NOT_AUTHORIZED: self._authorize("queue", name, "+get +browse +put"),
+            2016: (f"ALTER QLOCAL('{name}') GET(ENABLED)",),
+            2051: (f"ALTER QLOCAL('{name}') PUT(ENABLED)",),
+            2053: (f"ALTER QLOCAL('{name}') MAXDEPTH(999999999)",),
+        }
+        return self._by_reason(f"queue {name}, for what cannot be delivered yet", attempt, mends)
 
     def _dead_letters(self) -> CheckResult:
         selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME

@@ -109,6 +109,7 @@ class QueuesConfig(Secret):
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
     commands to a unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
+    owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.
     """
@@ -121,6 +122,7 @@ class QueuesConfig(Secret):
     certificate_label: str | None = None
     batch: Annotated[int, Field(ge=1, le=10_000)] = 200
     record_queue: str = "SYSTEM.QPUBSUB.RECORD"
+    owed_queue: str = "SYSTEM.QPUBSUB.OWED"
     context: Literal["all", "identity", "default"] = "all"
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
 

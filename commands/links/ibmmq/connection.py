@@ -44,11 +44,15 @@ def _package() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """A message. token: with which it can be got again. md: its MQMD, little-endian."""
+    """A message. token: with which it can be got again. md: its MQMD, little-endian.
+
+    length: of its body, in bytes, of which *body* may be the beginning.
+    """
 
     md: bytes
     body: bytes
     token: bytes
+    length: int = 0
 
 
 class Subscribed:
@@ -153,8 +157,16 @@ class Connection:
             with contextlib.suppress(self.mq.MQMIError, self.mq.PYIFError):
                 handle.close()
 
-    def get(self, handle: Any, options: int, *, token: bytes | None = None, wait_ms: int = 0) -> Got | None:
-        """MQGET with these MQGMO_*; None where there is no message. token: of the one that is wanted."""
+    def get(
+        self,
+        handle: Any,
+        options: int,
+        *,
+        token: bytes | None = None,
+        correl_id: bytes | None = None,
+        wait_ms: int = 0,
+    ) -> Got | None:
+        """MQGET with these MQGMO_*; None where there is no message. token, correl_id: of the one that is wanted."""
         mq, cmqc = self.mq, self.mq.CMQC
         options |= cmqc.MQGMO_FAIL_IF_QUIESCING | cmqc.MQGMO_PROPERTIES_FORCE_MQRFH2
         if wait_ms:
@@ -164,6 +176,8 @@ class Connection:
             gmo = mq.GMO(Options=options, WaitInterval=wait_ms, MatchOptions=cmqc.MQMO_NONE)
             if token is not None:
                 gmo.MatchOptions, gmo.MsgToken = cmqc.MQMO_MATCH_MSG_TOKEN, token
+            if correl_id is not None:
+                gmo.MatchOptions, md.CorrelId = cmqc.MQMO_MATCH_CORREL_ID, correl_id
             try:
                 with self._calling("MQGET"):
                     body = handle.get(self._buffer, md, gmo)
@@ -174,23 +188,30 @@ class Connection:
                     self._buffer = max(self._buffer * 2, int(getattr(error.__cause__, "original_length", 0)))
                     continue
                 raise
-            return Got(md.pack(), body, gmo.MsgToken)
+            return Got(md.pack(), body, gmo.MsgToken, len(body))
 
-    def glance(self, handle: Any, first: bool) -> Got | None:
-        """MQGET that browses, the descriptor alone. first: at the beginning of the queue, else the next one."""
+    def glance(self, handle: Any, first: bool, *, size: int = 0, correl_id: bytes | None = None) -> Got | None:
+        """MQGET that browses, the descriptor and the first *size* bytes. first: at the beginning, else the next one.
+
+        correl_id: of those that are wanted.
+        """
         mq, cmqc = self.mq, self.mq.CMQC
         options = cmqc.MQGMO_BROWSE_FIRST if first else cmqc.MQGMO_BROWSE_NEXT
         options |= cmqc.MQGMO_ACCEPT_TRUNCATED_MSG | cmqc.MQGMO_FAIL_IF_QUIESCING | cmqc.MQGMO_PROPERTIES_FORCE_MQRFH2
         md, gmo = mq.MD(), mq.GMO(Options=options, MatchOptions=cmqc.MQMO_NONE)
+        if correl_id is not None:
+            gmo.MatchOptions, md.CorrelId = cmqc.MQMO_MATCH_CORREL_ID, correl_id
         try:
             with self._calling("MQGET (browse)"):
-                handle.get(0, md, gmo)
+                body = handle.get(size, md, gmo)
+                length = len(body)
         except MqError as error:
             if error.reason == MQRC_NO_MSG_AVAILABLE:
                 return None
             if error.reason != MQRC_TRUNCATED_MSG_ACCEPTED:
                 raise
-        return Got(md.pack(), b"", gmo.MsgToken)
+            body, length = getattr(error.__cause__, "message", b""), int(getattr(error.__cause__, "original_length", 0))
+        return Got(md.pack(), body[:size], gmo.MsgToken, length)
 
     def put1(self, queue: str, qmgr: str, md: bytes, body: bytes, options: int) -> None:
         """MQPUT1 with these MQPMO_*."""

@@ -17,12 +17,14 @@ from commands.links.engine.config import ConfigError, QueuesConfig
 from commands.links.engine.urls import Address
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.owed import OwedLanes
 from commands.links.ibmmq.reasons import MQRC_OBJECT_IN_USE, ConnectionLostError, MqError
 from commands.links.ibmmq.record import Record, RecordError, read_record
 from commands.links.ibmmq.state import LiveState
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueManagerInUseError
+from commands.qmgr.store.owed import note_owed_elsewhere
 from streams.operations import Effect
 
 _log = logging.getLogger("qpubsub.mq")
@@ -96,6 +98,7 @@ class MqQueueManager:
         self._connection = Connection(address, config)
         self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
+        self._owed = OwedLanes(config.owed_queue)
         self._unit: MqWorkUnit | None = None
 
     @property
@@ -113,7 +116,9 @@ class MqQueueManager:
         self._state.reserve(_NUMBERS)
         knowledge = self._store.unit_of_work()
         try:
-            self._unit = MqWorkUnit(self._connection, self._queues, self._config, self._state, knowledge, self._ended)
+            self._unit = MqWorkUnit(
+                self._connection, self._queues, self._config, self._state, self._owed, knowledge, self._ended
+            )
         except BaseException:
             knowledge.backout()
             raise
@@ -184,6 +189,7 @@ class MqQueueManager:
         self._connection.connect()
         try:
             self._catch_up()
+            self._read_owed()
         except BaseException:
             self._connection.disconnect()
             raise
@@ -213,6 +219,13 @@ class MqQueueManager:
             unit.save_effects(record.effects)
             self._state.follow(unit.database.connection, record.batch)
         _log.warning("unit of work %d was committed by IBM MQ and not here: %s", record.batch, _count(record.effects))
+
+    def _read_owed(self) -> None:
+        self._owed.read(self._connection)
+        rows = [(name, lane.count, lane.since) for name, lane in self._owed.lanes.items()]
+        if rows or self._store.overview().owed:
+            with self._store.unit_of_work() as unit:
+                note_owed_elsewhere(unit.database, rows)
 
     def _read_record(self) -> Record | None:
         cmqc, queue = self._connection.mq.CMQC, self._config.record_queue

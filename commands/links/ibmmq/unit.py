@@ -18,6 +18,7 @@ from commands.links.engine.config import QueuesConfig
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes
+from commands.links.ibmmq.owed import OwedLanes, OwedOnQueue, put_at
 from commands.links.ibmmq.reasons import (
     MQRC_SYNCPOINT_LIMIT_REACHED,
     MQRC_UNKNOWN_OBJECT_NAME,
@@ -28,9 +29,9 @@ from commands.links.ibmmq.reasons import (
 )
 from commands.links.ibmmq.record import FORMAT, Record
 from commands.links.ibmmq.state import LiveState
-from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.store.descriptor import default_descriptor
-from commands.qmgr.store.errors import UnknownQueueError
+from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
+from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import Counting, LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
@@ -103,16 +104,19 @@ class MqUnit:
     ) -> int:
         """The same, to a queue of queue manager *qmgr*, or of this one where it is ""."""
         described = default_descriptor(body) if md is None else md
-        options = _SYNCPOINT | _CONTEXT[self._config.context]
+        context = _CONTEXT[self._config.context]
+        self._put1(queue, qmgr, self._completed(described, user, application), body, context)
+        return 0
+
+    def _put1(self, queue: str, qmgr: str, md: bytes, body: bytes, context: int = 0) -> None:
         try:
             with self._calling(queue):
-                self._connection.put1(queue, qmgr, self._completed(described, user, application), body, options)
+                self._connection.put1(queue, qmgr, md, body, _SYNCPOINT | context)
         except MqError as error:
             if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
                 # Those before this command alone, then; where it is the first, only an administrator can help.
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
-        return 0
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         with self._calling(queue):
@@ -258,7 +262,7 @@ class MqUnit:
         return StoredMessage(
             self._numbers(),
             queue,
-            _put_at(mqmd),
+            put_at(mqmd),
             name_of(mqmd.user_identifier) or None,
             got.md,
             got.body,
@@ -315,12 +319,14 @@ class MqWorkUnit(MqUnit):
         queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
+        owed: OwedLanes,
         knowledge: SqliteUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
+        self.owed = OwedOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:
@@ -359,8 +365,10 @@ class MqWorkUnit(MqUnit):
     def commit(self) -> None:
         self._require_open()
         try:
-            if self._effects:
+            if self._effects or self.owed.has_changed:
                 self._put_record()
+            if self.owed.has_changed:
+                note_owed_elsewhere(self._knowledge.database, self.owed.overview())
             self._is_open = False
             self._connection.commit()
         except BackedOutError:
@@ -370,6 +378,7 @@ class MqWorkUnit(MqUnit):
             # Whether MQCMIT happened is for the record to say, when there is a connection again.
             self._over(False)
             raise
+        self.owed.settle()
         try:
             self._knowledge.commit()
         except BaseException:
@@ -388,13 +397,25 @@ class MqWorkUnit(MqUnit):
             self._knowledge.backout()
         self._end(goes_on)
 
+    def _keep(self, md: bytes, body: bytes) -> None:
+        self._put1(self._config.owed_queue, "", md, body)
+
+    def _is_temporary(self, queue: str) -> bool:
+        found = self.find_queue(queue)
+        return found is not None and found.is_temporary
+
     def _put_record(self) -> None:
         cmqc, queue = self._cmqc, self._config.record_queue
         handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)
         while self._connection.get(handle, cmqc.MQGMO_SYNCPOINT) is not None:
             pass
         record = Record(self._state.store, self._state.applied + 1, tuple(self._effects))
-        put_record(self._connection, queue, record)
+        try:
+            put_record(self._connection, queue, record)
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                raise UnitOfWorkFullError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
+            raise
         self._state.follow(self._knowledge.database.connection, record.batch)
 
 
@@ -403,11 +424,3 @@ def put_record(connection: Connection, queue: str, record: Record) -> None:
     md = Mqmd(format=FORMAT, persistence=MQPER_PERSISTENT, priority=0).encode()
     for body in record.messages():
         connection.put1(queue, "", md, body, _SYNCPOINT)
-
-
-def _put_at(mqmd: Mqmd) -> datetime:
-    """When a message was put, UTC; now, where its descriptor does not say."""
-    try:
-        return datetime.strptime(f"{mqmd.put_date}{mqmd.put_time}0000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
-    except ValueError:
-        return datetime.now(UTC)

@@ -31,6 +31,9 @@ MQRC_Q_TYPE_ERROR: Final = 2057
 MQRC_OBJECT_ALREADY_EXISTS: Final = 2100
 MQRC_TOPIC_STRING_ERROR: Final = 2425
 
+# What a put says of a queue that is not there, or no more.
+GONE: Final = frozenset({MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED})
+
 DAMAGED: Final = (
     "the database is damaged, or another version of qpubsub wrote it; stop all that uses it, keep a copy, then restore "
     "a backup or let sqlite3 .recover it"
@@ -58,6 +61,24 @@ class UnknownQueueError(QueueError):
 
 class MessageRefusedError(QueueError):
     """This one message cannot be put; another one could (2030, and faults of its MQMD)."""
+
+
+class UndeliverableError(StoreError):
+    """A put that neither its queue nor the dead-letter queue took: the command has to wait.
+
+    for_ever: PSNPRES asks for it to be tried until it works.
+    """
+
+    def __init__(self, why: str, for_ever: bool = False) -> None:
+        super().__init__(why, for_ever)
+        self.why, self.for_ever = why, for_ever
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class UnitOfWorkFullError(UndeliverableError):
+    """At its commit a unit of work has no room for all that belongs to it: it is backed out, and a smaller one fits."""
 
 
 class SystemUnsuitableError(StoreError):

@@ -8,12 +8,12 @@ put on its queue past it. They expire as messages do.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
 from commands.qmgr.store import reading
-from commands.qmgr.store.database import Database
+from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import TENTH_US
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.rows import FIRST_MESSAGES, MessageRow
@@ -27,6 +27,11 @@ _NEXT_LANE: Final = "SELECT min(queue) FROM messages WHERE queue > ? AND queue <
 _TOTAL: Final = "SELECT count(*), coalesce(sum(length(body)), 0) FROM messages WHERE queue > ? AND queue < ?"
 _TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND NOT persistent"
 _GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
+_NOTED: Final = (
+    "CREATE TABLE IF NOT EXISTS owed_elsewhere"
+    " (queue TEXT PRIMARY KEY, count INTEGER NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID"
+)
+_IS_NOTED: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'owed_elsewhere'"
 
 
 class OwedMessages:
@@ -85,6 +90,11 @@ class OwedMessages:
         rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
         return [reading.message_of(self._database, row, now_us) for row in rows]
 
+    def is_temporary(self, queue: str) -> bool:
+        """Never: what is owed to a temporary dynamic queue is deleted with it (``dynamic_queues``)."""
+        del queue
+        return False
+
     def paid(self, message: StoredMessage) -> None:
         """It is owed no more."""
         self._pending.take(message.seq)
@@ -111,7 +121,28 @@ class OwedMessages:
 
 
 def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Queue, how many messages are owed to it, and when the first of them arrived, in microseconds."""
+    """Queue, how many messages are owed to it, and when the first of them arrived, in microseconds.
+
+    Of what is kept elsewhere, as of the last time that ``note_owed_elsewhere`` noted it.
+    """
     statement = "SELECT queue, count(*), min(time) FROM messages WHERE queue > ? AND queue < ? GROUP BY queue"
     rows = connection.execute(statement, (_BEFORE, _BEHIND)).fetchall()
+    if connection.execute(_IS_NOTED).fetchone() is not None:
+        rows += connection.execute("SELECT queue, count, since FROM owed_elsewhere ORDER BY queue").fetchall()
     return [(name.removeprefix(_LANE), int(count), int(time_us)) for name, count, time_us in rows]
+
+
+def note_owed_elsewhere(database: Database, rows: Iterable[tuple[str, int, datetime]]) -> None:
+    """Note, for ``status``, what is owed where the queues are another queue manager's: queue, how many, since when.
+
+    In the transaction that is open. Nobody but a reader goes by it: the messages themselves say what is owed. Raises
+    StoreError.
+    """
+    connection = database.connection
+    noted = [(queue, count, to_microseconds(since)) for queue, count, since in rows]
+    try:
+        connection.execute(_NOTED)
+        connection.execute("DELETE FROM owed_elsewhere")
+        connection.executemany("INSERT INTO owed_elsewhere (queue, count, since) VALUES (?, ?, ?)", noted)
+    except FAILURES as error:
+        raise database.translated(error) from error

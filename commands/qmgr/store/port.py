@@ -176,7 +176,10 @@ class ListsQueues(Protocol):
 
 
 class Owing(Protocol):
-    """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.qmgr.backlog``)."""
+    """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.qmgr.backlog``).
+
+    A queue is named as ``commands.qmgr.backlog.lane_of`` does.
+    """
 
     def queues(self) -> set[str]:
         """The queues to which something is owed; "" is the dead-letter queue, whichever that is."""
@@ -192,10 +195,19 @@ class Owing(Protocol):
         expires_at: datetime | None,
         persistent: bool,
     ) -> None:
-        """Keep a message for *queue*, "" for the dead-letter queue. persistent: whether it may never be given up."""
+        """Keep a message for *queue*, "" for the dead-letter queue. persistent: whether it may never be given up.
 
-    def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
-        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
+        Raises QueueError where there is no room for it; nothing is kept then, and the unit of work goes on.
+        """
+
+    def first(self, queue: str, limit: int, now: datetime) -> Iterable[StoredMessage]:
+        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left.
+
+        To go through them raises QueueError where they cannot be read now.
+        """
+
+    def is_temporary(self, queue: str) -> bool:
+        """Whether what is owed goes when the queue does: a temporary dynamic one, whose end nobody announces."""
 
     def paid(self, message: StoredMessage) -> None:
         """It is owed no more."""

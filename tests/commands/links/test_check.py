@@ -19,7 +19,7 @@ from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto
-from tests.commands.links.mqi.harness import CONTROL, DEAD, RECORD, STREAM, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, needs_mqi, stand_in
 
 URL = "ibmmq://127.0.0.1:1414/QM1?channel=APP"
 
@@ -49,7 +49,7 @@ def test_what_is_missing_comes_with_the_line_that_mends_it(tmp_path: Path) -> No
     denied = [{"queue": CONTROL, "options": 1 | 2 | 4 | 8}]
     with stand_in(tmp_path / "mq", queues, denied=denied, psmode=2) as mq:
         definitions = json.loads((mq.directory / "definitions.json").read_text())
-        del definitions["queues"]["SYSTEM.QPUBSUB.RECORD"]
+        del definitions["queues"]["SYSTEM.QPUBSUB.RECORD"], definitions["queues"]["SYSTEM.QPUBSUB.OWED"]
         (mq.directory / "definitions.json").write_text(json.dumps(definitions))
         mq.kill()
         mq.start()
@@ -61,6 +61,9 @@ def test_what_is_missing_comes_with_the_line_that_mends_it(tmp_path: Path) -> No
         f"queue {CONTROL}, for input": [f"setmqaut -m QM1 -t queue -n {CONTROL} -p bridge +get +browse +inq"],
         f"queue {STREAM}, for input": [f"ALTER QLOCAL('{STREAM}') GET(ENABLED)"],
         f"record queue {RECORD}": [f"DEFINE QLOCAL('{RECORD}') DEFPSIST(YES) SHARE MAXMSGL(104857600)"],
+        f"queue {OWED}, for what cannot be delivered yet": [
+            f"DEFINE QLOCAL('{OWED}') DEFPSIST(YES) SHARE MAXDEPTH(100000) MAXMSGL(104857600)"
+        ],
         f"dead-letter queue {DEAD}": [f"ALTER QLOCAL('{DEAD}') PUT(ENABLED)"],
     }
 

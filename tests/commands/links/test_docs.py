@@ -18,6 +18,7 @@ from tests.commands.links.mqi.harness import (
     DEAD,
     INCOMING,
     OUTGOING,
+    OWED,
     RECORD,
     STREAM,
     StandIn,
@@ -63,7 +64,7 @@ def test_every_line_that_check_prints_for_ibm_mq_is_told(tmp_path: Path) -> None
     QueueManagerStore.create(home, QueueManager("QM1")).close()
     said: set[str] = set()
     with stand_in(tmp_path / "mq", psmode=2, deadq="") as mq:
-        gone = [OUTGOING, INCOMING, RECORD]
+        gone = [OUTGOING, INCOMING, OWED, RECORD]
         mq.tell(anew={"qmgr": "QM1", "psmode": 2, "deadq": "", "queues": {CONTROL: {}, STREAM: {}}})
         said |= _mends(home, mq)
         everything = 1 | 2 | 4 | 8 | 16

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
+from commands.qmgr.store.errors import UndeliverableError
 from rfh2.errors import StoreError
 from tests.commands.links.mosquitto import until
-from tests.commands.links.mqi.harness import CONTROL, DEAD, STREAM, StandIn, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM, StandIn, needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World, _everything, _scenario
 
 pytestmark = [needs_mqi, pytest.mark.faults]
@@ -172,7 +172,7 @@ def test_a_backout_queue_that_takes_nothing_leaves_the_message_where_it_is(world
     world.mq.tell(alter={STREAM: {"bothresh": 2, "boqname": "BACK"}, "BACK": {"put_inhibited": 1}})
     world.register("S")
     world.processor().drain()
-    world.mq.tell(alter={"S": {"put_inhibited": 1}, DEAD: {"put_inhibited": 1}})
+    world.mq.tell(alter={queue: {"put_inhibited": 1} for queue in ("S", DEAD, OWED)})
     world.open()
     world.publish("a", b"stuck")
     for _ in range(4):
@@ -192,8 +192,8 @@ def test_a_message_that_another_program_takes_between_look_and_get_is_passed_ove
     manager = world.open()
     world.publish("a", b"taken")
     world.publish("a", b"left")
-    # Looks at both input queues come first, then the get.
-    world.mq.fault("G", 2033, skip=4)
+    # The record and what is owed are read first, then both input queues are looked at; then comes the get.
+    world.mq.fault("G", 2033, skip=5)
     with manager.unit_of_work() as unit:
         message = unit.get_next([CONTROL, STREAM])
         assert message is not None

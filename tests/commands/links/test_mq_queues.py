@@ -17,14 +17,13 @@ from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import RecordError
-from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueManagerInUseError
+from commands.qmgr.store.errors import QueueManagerInUseError, UndeliverableError
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
 from rfh2.message import Message
-from tests.commands.links.mqi.harness import CONTROL, DEAD, RECORD, STREAM, StandIn, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, StandIn, needs_mqi, stand_in
 
 pytestmark = needs_mqi
 
@@ -186,7 +185,7 @@ def test_a_message_backed_out_too_often_goes_to_the_backout_queue(world: World) 
     world.mq.tell(alter={STREAM: {"bothresh": 3, "boqname": "BACK"}})
     world.register("S")
     world.processor().drain()
-    world.mq.tell(alter={"S": {"put_inhibited": 1}, DEAD: {"put_inhibited": 1}})
+    world.mq.tell(alter={queue: {"put_inhibited": 1} for queue in ("S", DEAD, OWED)})
     world.open()
     world.publish("a", b"stuck")
     for _ in range(3):
@@ -201,7 +200,7 @@ def test_without_savepoints_what_came_before_a_stuck_command_is_done_once(world:
     world.register("S")
     world.register("T", "b")
     world.processor().drain()
-    world.mq.tell(alter={"S": {"put_inhibited": 1}, DEAD: {"put_inhibited": 1}})
+    world.mq.tell(alter={queue: {"put_inhibited": 1} for queue in ("S", DEAD, OWED)})
     world.open()
     for topic in ("b", "b", "a", "b"):
         world.publish(topic, topic.encode())
@@ -218,7 +217,7 @@ def test_without_savepoints_what_came_before_a_stuck_command_is_done_once(world:
 def test_6_5_1_psnpmsg_discards_a_non_persistent_command_after_psrtycnt_tries(world: World) -> None:
     world.register("S")
     world.processor().drain()
-    world.mq.tell(alter={"S": {"put_inhibited": 1}, DEAD: {"put_inhibited": 1}})
+    world.mq.tell(alter={queue: {"put_inhibited": 1} for queue in ("S", DEAD, OWED)})
     world.open()
     world.publish("a", persistence=0)
     processor = world.processor()

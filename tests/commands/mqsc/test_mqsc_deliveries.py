@@ -18,9 +18,9 @@ from commands.mqsc.execute import execute
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.parser import parse
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.delivery import UndeliverableError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store.errors import UndeliverableError
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh

@@ -1,0 +1,295 @@
+"""What is owed to subscribers, on a queue of the bridge's own, in IBM MQ's own units of work (``Owing``).
+
+    ┌────────┬───────────┬───────┬───────────┬────────────────┬──────┬──────
+    │ "OWED" │ temporary │ tried │ Queue  48 │ QueueManager 48 │ MQMD │ body     a message there
+    └────────┴───────────┴───────┴───────────┴────────────────┴──────┴──────
+
+Its own MQMD has the CorrelId of its lane, which is a hash of queue and queue manager, so that MQGET finds those of one
+lane in the order in which they were put; all have one priority. It has the Expiry and the persistence of what it holds:
+the queue manager lets it expire, and a get says how much is left.
+
+A unit of work does not see what it put itself, and to browse the queue for each publication would cost a call. So how
+many there are in each lane is in memory, from one unit of work to the next. It is read from the queue with each
+connection: that is before anything is done there, and not before the record says that the unit of work of the last
+connection is decided (``record``). A unit of work that changes what is owed has a record for that reason.
+
+How often a lane was tried in vain is in memory, too, and a message says how often that had been when it was put: the
+difference is how often the message was. After a restart what was put last begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from struct import Struct
+from typing import Any, Final
+
+from commands.links.ibmmq.connection import Connection, Got
+from commands.links.ibmmq.reasons import MQRC_SYNCPOINT_LIMIT_REACHED, MQRC_UNKNOWN_OBJECT_NAME, MqError
+from commands.qmgr.backlog import destination, lane_of
+from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UndeliverableError
+from commands.qmgr.store.port import StoredMessage
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT
+from rfh2.errors import StoreError
+from rfh2.mqmd import Mqmd, decode_mqmd, name_of
+
+_log = logging.getLogger("qpubsub.mq")
+
+FORMAT: Final = "QPSOWED"
+_HEADER: Final = Struct(">4s?3xI48s48s")
+_STRUC_ID: Final = b"OWED"
+_SYNCPOINT: Final = 0x0002
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What is owed to one queue. count, size_bytes: as far as is known; some may have expired. since: UTC.
+
+    volatile: how many are not persistent. tried: how often it was in vain. temporary: whether its queue is.
+    """
+
+    since: datetime
+    tried: int = 0
+    temporary: bool = False
+    count: int = 0
+    size_bytes: int = 0
+    volatile: int = 0
+
+    def plus(self, size_bytes: int, persistent: bool, sign: int = 1) -> Lane:
+        """With one more, or with one less."""
+        return replace(
+            self,
+            count=self.count + sign,
+            size_bytes=max(0, self.size_bytes + sign * size_bytes),
+            volatile=self.volatile + (0 if persistent else sign),
+        )
+
+
+class OwedLanes:
+    """What is owed at the end of the last unit of work. queue: where it is kept."""
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        self.lanes: dict[str, Lane] = {}
+
+    def read(self, connection: Connection) -> None:
+        """Look at all that is on the queue, header by header. Raises MqError, StoreError.
+
+        A queue that is not there holds nothing, and nothing can be owed.
+        """
+        self.lanes = {}
+        try:
+            handle = opened(connection, self.queue)
+        except MqError as error:
+            if error.reason != MQRC_UNKNOWN_OBJECT_NAME:
+                raise
+            text = (
+                "%s is missing: where a subscriber's queue and the dead-letter queue both refuse a publication, all"
+                " wait. Define it: DEFINE QLOCAL('%s') DEFPSIST(YES) SHARE MAXDEPTH(100000) MAXMSGL(104857600)"
+            )
+            _log.warning(text, self.queue, self.queue)
+            return
+        seen = connection.glance(handle, first=True, size=_HEADER.size)
+        while seen is not None:
+            lane, tried, temporary = _header(seen.body, self.queue)
+            mqmd = Mqmd.decode(seen.md)
+            known = self.lanes.get(lane) or Lane(put_at(mqmd), temporary=temporary)
+            known = replace(known, tried=max(known.tried, tried))
+            size_bytes = max(0, seen.length - _HEADER.size)
+            self.lanes[lane] = known.plus(size_bytes, mqmd.persistence == MQPER_PERSISTENT)
+            seen = connection.glance(handle, first=False, size=_HEADER.size)
+        if self.lanes:
+            total = sum(lane.count for lane in self.lanes.values())
+            _log.warning("%d publications for %d queues are kept on %s", total, len(self.lanes), self.queue)
+
+
+class OwedOnQueue:
+    """What is owed, for one unit of work.
+
+    calling: says what a failed call means to the unit of work. put: a message on the queue, by descriptor and body.
+    is_temporary: whether a queue is a temporary dynamic one.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        before: OwedLanes,
+        calling: Callable[[str], AbstractContextManager[None]],
+        put: Callable[[bytes, bytes], None],
+        is_temporary: Callable[[str], bool],
+    ) -> None:
+        self._connection, self._before, self._calling, self._put = connection, before, calling, put
+        self._is_temporary = is_temporary
+        self._lanes = before.lanes
+        self._tokens: dict[int, bytes] = {}
+        self._added: set[str] = set()
+        self.has_changed = False
+
+    def settle(self) -> None:
+        """The unit of work is committed."""
+        self._before.lanes = self._lanes
+
+    def overview(self) -> Iterator[tuple[str, int, datetime]]:
+        """Queue, how many, since when."""
+        return ((name, lane.count, lane.since) for name, lane in self._lanes.items())
+
+    def queues(self) -> set[str]:
+        return set(self._lanes)
+
+    def owe(
+        self,
+        queue: str,
+        md: bytes,
+        body: bytes,
+        *,
+        time: datetime,
+        user: str | None,
+        expires_at: datetime | None,
+        persistent: bool,
+    ) -> None:
+        del user, expires_at  # the MQMD says both
+        lane = self._lanes.get(queue) or Lane(time, temporary=self._is_temporary(queue))
+        described, size = decode_mqmd(md, 0)
+        name, qmgr = destination(queue)
+        header = _HEADER.pack(_STRUC_ID, lane.temporary, lane.tried, name.encode(), qmgr.encode())
+        outer = Mqmd(
+            format=FORMAT,
+            expiry=described.expiry,
+            persistence=MQPER_PERSISTENT if persistent else MQPER_NOT_PERSISTENT,
+            priority=0,
+            correl_id=_correl_id(queue),
+        )
+        self._put(outer.encode(), header + md[:size] + body)
+        self._change(queue, lane.plus(size + len(body), persistent))
+        self._added.add(queue)
+
+    def first(self, queue: str, limit: int, now: datetime) -> Iterator[StoredMessage]:
+        del now  # the queue manager's clock
+        cmqc, correl_id = self._connection.mq.CMQC, _correl_id(queue)
+        for seq in range(limit):
+            option = cmqc.MQGMO_BROWSE_NEXT if seq else cmqc.MQGMO_BROWSE_FIRST
+            with self._reading():
+                got = self._connection.get(self._handle(), option, correl_id=correl_id)
+            if got is None:
+                if not seq and queue not in self._added:
+                    self._change(queue, None)  # what there was has expired
+                return
+            self._tokens[seq] = got.token
+            yield _kept(seq, queue, got)
+
+    def is_temporary(self, queue: str) -> bool:
+        lane = self._lanes.get(queue)
+        return lane is not None and lane.temporary
+
+    def paid(self, message: StoredMessage) -> None:
+        self._take(self._tokens.pop(message.seq))
+        self._less(message.queue, len(message.md) + len(message.body), message.persistent)
+
+    def tried(self, queue: str, most: int | None) -> int:
+        lane = self._lanes.get(queue)
+        if lane is None:
+            return 0
+        lane = replace(lane, tried=lane.tried + 1)
+        self._lanes = {**self._lanes, queue: lane}
+        if most is None or not lane.volatile:
+            return 0
+        try:
+            return self._give_up(queue, lane.tried - most)
+        except QueueError:
+            return 0  # it cannot be read now; the next try comes
+
+    def total(self) -> tuple[int, int]:
+        return sum(lane.count for lane in self._lanes.values()), sum(lane.size_bytes for lane in self._lanes.values())
+
+    def _give_up(self, queue: str, before: int) -> int:
+        """Discard those that are not persistent and were put when no more than *before* tries had been made."""
+        correl_id, first, count = _correl_id(queue), True, 0
+        while True:
+            with self._reading():
+                seen = self._connection.glance(self._handle(), first, size=_HEADER.size, correl_id=correl_id)
+            if seen is None or _header(seen.body, self._before.queue)[1] > before:
+                return count
+            first = False
+            if Mqmd.decode(seen.md).persistence != MQPER_PERSISTENT:
+                self._take(seen.token)
+                self._less(queue, seen.length - _HEADER.size, persistent=False)
+                count += 1
+
+    def _take(self, token: bytes) -> None:
+        cmqc = self._connection.mq.CMQC
+        try:
+            with self._calling(self._before.queue):
+                self._connection.get(self._handle(), cmqc.MQGMO_SYNCPOINT, token=token)
+        except MqError as error:
+            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+                raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that is to be delivered") from error
+            raise
+
+    def _less(self, queue: str, size_bytes: int, persistent: bool) -> None:
+        lane = self._lanes[queue].plus(size_bytes, persistent, -1)
+        self._change(queue, lane if lane.count > 0 else None)
+
+    def _change(self, queue: str, lane: Lane | None) -> None:
+        if not self.has_changed:
+            self._lanes, self.has_changed = dict(self._lanes), True
+        if lane is None:
+            self._lanes.pop(queue, None)
+        else:
+            self._lanes[queue] = lane
+
+    def _handle(self) -> Any:
+        return opened(self._connection, self._before.queue)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            with self._calling(self._before.queue):
+                yield
+        except MqError as error:
+            if error.reason == MQRC_GET_INHIBITED:
+                raise QueueError(error.reason, self._before.queue, "getting is inhibited") from error
+            raise
+
+
+def opened(connection: Connection, queue: str) -> Any:
+    """The queue on which is kept what is owed. Raises MqError."""
+    cmqc = connection.mq.CMQC
+    return connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+
+
+def _correl_id(lane: str) -> bytes:
+    return hashlib.sha256(lane.encode()).digest()[:24]
+
+
+def _header(data: bytes, queue: str) -> tuple[str, int, bool]:
+    """Lane, tries before it was put, whether its queue is temporary. Raises StoreError."""
+    if len(data) < _HEADER.size or not data.startswith(_STRUC_ID):
+        raise StoreError(f"queue {queue} holds a message that the bridge did not put there; remove it")
+    _, temporary, tried, name, qmgr = _HEADER.unpack_from(data)
+    return lane_of(_text(name), _text(qmgr)), tried, temporary
+
+
+def _text(field: bytes) -> str:
+    return name_of(field.decode("latin-1"))
+
+
+def _kept(seq: int, queue: str, got: Got) -> StoredMessage:
+    outer = Mqmd.decode(got.md)
+    mqmd, size = decode_mqmd(got.body, _HEADER.size)
+    described = replace(mqmd, expiry=outer.expiry).encode()
+    body = got.body[_HEADER.size + size :]
+    user = name_of(mqmd.user_identifier) or None
+    persistent = outer.persistence == MQPER_PERSISTENT
+    return StoredMessage(seq, queue, put_at(outer), user, described, body, persistent, mqmd.priority)
+
+
+def put_at(mqmd: Mqmd) -> datetime:
+    """When a message was put, UTC; now, where its descriptor does not say."""
+    try:
+        return datetime.strptime(f"{mqmd.put_date}{mqmd.put_time}0000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.now(UTC)
