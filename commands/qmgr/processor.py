@@ -225,7 +225,7 @@ class Processor:
                 if self._pays:
                     self._pays = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
-                    message, changes = None, self._loaded.changes
+                    message, changes = None, 0 if self._link is None else self._loaded.changes
                     try:
                         with unit.savepoint():
                             message = unit.get_next(queues)
