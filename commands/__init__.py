@@ -18,7 +18,9 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.mqsc.broker import Broker
+from commands.replay.frames import captures_to_arrow, captures_to_pandas
 from rfh2.captured import CapturedMessage
+from rfh2.captures.reading import read_captures
 
 __all__ = [
     "Arrival",
@@ -39,5 +41,8 @@ __all__ = [
     "RegisterPublisher",
     "RegisterSubscriber",
     "RequestUpdate",
+    "captures_to_arrow",
+    "captures_to_pandas",
     "parse",
+    "read_captures",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import Any, Final, Self
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import ConfigDict, Field, field_serializer, field_validator
 
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode
+from rfh2.message_bytes import MessageBytes
 from rfh2.mqmd import Mqmd
 
 Hex = str
@@ -19,12 +18,15 @@ HIGHEST_SEQ: Final = 2**63 - 1
 """The long of Parquet and SQLite."""
 
 
-class CapturedMessage(BaseModel):
+class CapturedMessage(MessageBytes):
     """One line of a JSON Lines capture; unknown keys are ignored.
 
     seq: order of arrival, unique in the capture, 0 to HIGHEST_SEQ. time: UTC. qmgr, queue: where it was put. user: None
     for the MQMD's UserIdentifier. md_hex: an MQMD of version 1 or 2, or None for the defaults. body_hex: headers and
     data.
+
+    >>> CapturedMessage(seq=1, queue="SPORT", body_hex=b"0 1".hex())
+    CapturedMessage(seq=1, queue=SPORT, 3 bytes)
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -55,24 +57,6 @@ class CapturedMessage(BaseModel):
     def _as_iso(self, value: datetime | None) -> str | None:
         return None if value is None else iso(value)
 
-    @cached_property
-    def md(self) -> bytes | None:
-        """The descriptor's bytes."""
-        return None if self.md_hex is None else bytes.fromhex(self.md_hex)
-
-    @cached_property
-    def body(self) -> bytes:
-        """Headers and data."""
-        return bytes.fromhex(self.body_hex)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some fields changed; pydantic's own would keep the bytes of the ones that were."""
-        copied = super().model_copy(update=update, deep=deep)
-        for name in ("md", "body"):
-            if update and f"{name}_hex" in update:
-                copied.__dict__.pop(name, None)
-        return copied
-
     def descriptor(self) -> Mqmd | None:
         """The MQMD, or None where there is none or it cannot be decoded."""
         try:
@@ -81,7 +65,7 @@ class CapturedMessage(BaseModel):
             return None
 
     def decode(self) -> Message:
-        """The message. Raises DecodeError."""
+        """The same as ``decoded``, decoded anew at each call and not kept. Raises DecodeError."""
         return decode(self.body, self.md)
 
 

@@ -81,8 +81,22 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
 
     mqmd: the descriptor's bytes, a decoded one, or None: then the defaults, with Format, Encoding and CodedCharSetId as
     the first header's StrucId and Version show them. The text of folders is not read here but when it is asked for.
-    Raises DecodeError with the byte offset, in *body* or, for the descriptor, in *mqmd*; nothing else.
+    Raises DecodeError with the byte offset, in *body* or, for the descriptor, in *mqmd*; TypeError where an
+    argument is of another type.
+
+    >>> from rfh2 import Folder, Message, Mqmd, Rfh2, decode, encode
+    >>> psc = Folder.of("<psc><Command>Publish</Command><Topic>Sport/Soccer</Topic></psc>")
+    >>> message = decode(encode(Message(Mqmd(), (Rfh2((psc,), format="MQSTR"),), b"1 0")))
+    >>> message.rfh2.folder("psc").values()
+    {'Command': 'Publish', 'Topic': 'Sport/Soccer'}
+    >>> message.body_format, message.body
+    ('MQSTR', b'1 0')
+    >>> decode(bytes.fromhex("52464820 02000000 24000000"))
+    Traceback (most recent call last):
+    rfh2.errors.DecodeError: MQRFH2 at byte 12: 36 bytes are needed for the fixed part, 12 are there
     """
+    if not isinstance(body, bytes) or not (mqmd is None or isinstance(mqmd, (bytes, Mqmd))):
+        raise _wrong_type(body, mqmd)
     if mqmd is None:
         found = sniffed(body)
         descriptor = Mqmd()
@@ -92,6 +106,17 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
         descriptor = mqmd if isinstance(mqmd, Mqmd) else Mqmd.decode(mqmd)
     headers, at = decode_chain(body, descriptor.format, descriptor.coded_char_set_id)
     return _make(descriptor, headers, body[at:])
+
+
+def _wrong_type(body: object, mqmd: object) -> TypeError:
+    if not isinstance(body, bytes):
+        instead = "; of a CapturedMessage or a Put, take its property decoded" if hasattr(body, "body_hex") else ""
+        return TypeError(f"decode: body must be bytes, the message data behind the MQMD, not {_type(body)}{instead}")
+    return TypeError(f"decode: mqmd must be the bytes of an MQMD, an rfh2.Mqmd or None, not {_type(mqmd)}")
+
+
+def _type(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def encode(message: Message) -> bytes:

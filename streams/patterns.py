@@ -12,7 +12,16 @@ Pattern = TopicPattern | CharPattern
 
 
 def parse_pattern(text: str, scheme: WildcardScheme) -> Pattern:
-    """Read *text* under *scheme*; raises CommandError 3072 where it is no pattern of that scheme."""
+    """Read *text* under *scheme*; raises CommandError 3072 where it is no pattern of that scheme.
+
+    >>> from streams import WildcardScheme, parse_pattern
+    >>> by_level = parse_pattern("Sport/+/Score", WildcardScheme.TOPIC)
+    >>> by_level.matches("Sport/Soccer/Score"), by_level.matches("Sport/Soccer/Final/Score")
+    (True, False)
+    >>> by_character = parse_pattern("Sport/*Score", WildcardScheme.CHAR)
+    >>> by_character.matches("Sport/Soccer/Final/Score")
+    True
+    """
     return parse_topic_pattern(text) if scheme is WildcardScheme.TOPIC else parse_char_pattern(text)
 
 

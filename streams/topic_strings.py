@@ -89,6 +89,10 @@ def check_topic_string(topic_string: str | None) -> str:
     """The topic string, when it may name a topic at all.
 
     Raises CommandError 3072 for a null or zero-length one, and for one over 10,240 characters (guide 2.5.1.1.1 note 1).
+
+    >>> from streams import check_topic_string
+    >>> check_topic_string("Sport//Soccer")
+    'Sport//Soccer'
     """
     if not topic_string or topic_string[0] == "\0":
         raise CommandError(MQRCCF_TOPIC_ERROR, topic_string, "a null or zero-length topic string is invalid")

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from commands.headers.response import Completion
 from rfh2.frozen import quick
 from rfh2.message import Message
+from rfh2.message_bytes import MessageBytes
 
 
 class PutKind(StrEnum):
@@ -43,14 +42,12 @@ class Outgoing:
     temporary: tuple[bytes, ...] = ()
 
 
-class Put(BaseModel):
+class Put(MessageBytes):
     """One put, as replay and ``run --record`` write it.
 
     seq: of the command that caused it. n: 0, 1, 2 ... within that command. qmgr, queue: where it goes. topic: the
     resolved topic string or None. reason: the first one, or None.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     seq: int
     n: int

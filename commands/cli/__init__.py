@@ -24,6 +24,7 @@ from rfh2.errors import QPubSubError
 
 # Verb and what it does, in the order in which a user meets them; the module has the verb's name.
 VERBS: Final[dict[str, str]] = {
+    "demo": "Show what the program does, on captures that come with it.",
     "decode": "Explain captured messages, exactly.",
     "encode": "Make captured messages of what decode printed.",
     "convert": "Turn one capture format into another.",

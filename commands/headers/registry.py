@@ -138,6 +138,17 @@ def parse(message: Message) -> Command:
 
     Raises DecodeError where it carries none or what carries it is broken; CommandError where it breaks a rule of its
     command (guide 6.7; wire formats 2.5).
+
+    >>> from commands import parse
+    >>> from rfh2 import CommandError, Folder, Message, Mqmd, Rfh2
+    >>> psc = "<psc><Command>RegSub</Command><Topic>Sport/#</Topic><RegOpt>Local</RegOpt></psc>"
+    >>> parse(Message(Mqmd(), (Rfh2((Folder.of(psc),)),))).topics
+    ('Sport/#',)
+    >>> try:
+    ...     parse(Message(Mqmd(), (Rfh2((Folder.of(psc.replace("Local", "Lokal")),)),)))
+    ... except CommandError as error:
+    ...     error.reason
+    3083
     """
     # The usual message by the shortest way: an MQRFH2 in front whose psc folder takes no closer look is the command,
     # whatever stands behind it.

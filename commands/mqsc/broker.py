@@ -1,12 +1,16 @@
-"""A broker that MQSC sets up, for captured messages: what embedding programs and replays use."""
+"""A broker that MQSC sets up, for captured messages: programs and replays use it."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Self
+
 from commands.broker.authority import Authority
 from commands.broker.core import EPOCH, Arrival, BrokerCore, Outcome
-from commands.broker.objects import Objects, QueueManager
+from commands.broker.objects import Objects, QueueManager, is_object_name
 from commands.broker.puts import Put
 from commands.broker.selection import Selection
+from commands.broker.views import RetainedView, SubscriptionsView, TopicsView
 from commands.mqsc.session import run_setup
 from rfh2.captured import CapturedMessage
 from streams.subscriptions import WildcardScheme
@@ -16,10 +20,21 @@ from streams.topic_space import TopicSpace
 class Broker(BrokerCore):
     """A queue manager's queued publish/subscribe interface, in memory, with no queue store.
 
-    setup: MQSC text, run first; what it defines begins to run out when the first message comes. semantics: ``v7``, or
-    ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5). objects, space, authority: given by whoever keeps
-    them elsewhere. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own broker had CHAR for all
-    (guide 2.5.1.1). Raises QPubSubError where *setup* fails.
+    qmgr: its name. setup: an MQSC script, which runs first; the expiry of what it defines starts with the first
+    message. semantics: ``v7``, or ``v6`` for the behaviour of the version 6 broker where it differs (guide 7.5, 8.5).
+    objects, space, authority: for callers that keep them elsewhere. rfh2_wildcards: the wildcard scheme of MQRFH2
+    commands; the broker of WebSphere MQ version 6 used CHAR for all commands (guide 2.5.1.1).
+
+    Raises ValueError where *qmgr* cannot be the name of a queue manager, and QPubSubError where *setup* fails.
+
+    >>> setup = "DEFINE TOPIC(SPORT) TOPICSTR('Sport')", "DEFINE SUB(S1) TOPICSTR('Sport/#') DEST(BOARD)"
+    >>> broker = Broker("QM1", "\\n".join(setup))
+    >>> broker
+    <Broker QM1: subscriptions 1, topics 1, retained publications 0>
+    >>> [subscription.dest_queue for subscription in broker.subscriptions.matching("Sport/Tennis")]
+    ['BOARD']
+    >>> list(broker.topics)
+    ['Sport']
     """
 
     def __init__(
@@ -33,23 +48,58 @@ class Broker(BrokerCore):
         authority: Authority | None = None,
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
     ) -> None:
-        objects = objects if objects is not None else Objects(QueueManager(qmgr))
+        if objects is None:
+            if not is_object_name(qmgr):
+                raise ValueError(
+                    f"{qmgr!r} cannot be the name of a queue manager: use 1 to 48 of the characters A-Z a-z 0-9 . _ / %"
+                )
+            objects = Objects(QueueManager(qmgr))
         space = space if space is not None else TopicSpace(objects.topics, Selection(), semantics)
         if setup:
             run_setup(setup, objects, space, EPOCH)
         super().__init__(objects, space, semantics, authority, rfh2_wildcards=rfh2_wildcards)
         self._last_time = EPOCH
 
-    def handle(self, message: CapturedMessage) -> list[Put]:
-        """Process one captured message and return its puts; a message without a time comes when the last one came.
+    @classmethod
+    def of_capture(cls, qmgr: str, setup: str = "", semantics: str = "v7") -> Self:
+        """A broker with the name that a capture gives to the queue manager, even where MQ would not allow the name.
 
-        The identifiers of puts are made from ``seq``. A message with a ``seq`` that was handled before is processed
-        like any other; its puts then repeat identifiers.
+        Raises QPubSubError where *setup* fails.
+        """
+        return cls(qmgr, setup, semantics, objects=Objects(QueueManager(qmgr)))
+
+    def __repr__(self) -> str:
+        held = (len(self.subscriptions), len(self.topics), len(self.retained))
+        return "<Broker {}: subscriptions {}, topics {}, retained publications {}>".format(self.qmgr, *held)
+
+    @property
+    def subscriptions(self) -> SubscriptionsView:
+        """The subscriptions, oldest first; ``matching(topic)``, ``named(name)`` and ``of_queue(queue)`` find some."""
+        return SubscriptionsView(self.space, self._now)
+
+    @property
+    def retained(self) -> RetainedView:
+        """The retained publications by topic string; ``matching(pattern)`` finds those of a pattern."""
+        return RetainedView(self.space, self._now)
+
+    @property
+    def topics(self) -> TopicsView:
+        """The topics in use by topic string; ``at(topic)`` says what holds at any topic."""
+        return TopicsView(self.space, self.subscriptions, self.retained)
+
+    def _now(self) -> datetime:
+        return self._last_time
+
+    def handle(self, message: CapturedMessage) -> list[Put]:
+        """Process one captured message and return its puts. A message without a time gets the time of the last one.
+
+        The identifiers of puts are made from ``seq``. Give each message another ``seq``: the puts of two messages with
+        the same one have the same identifiers.
         """
         return self.replay(message)[1]
 
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
-        """The same, with what the message came to."""
+        """The same as ``handle``, with the outcome beside the puts."""
         if message.time is not None:
             self._last_time = message.time
         arrival = Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)

@@ -135,3 +135,8 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "PING": {"QMGR": _ping},
     "REFRESH": {"SECURITY": _refresh_security, "QMGR": _refresh_qmgr},
 }
+
+
+def objects_by_verb() -> dict[str, tuple[str, ...]]:
+    """Which objects each verb takes, for the reference of docs/reference/mqsc.md."""
+    return {verb: tuple(targets) for verb, targets in _HANDLERS.items()}

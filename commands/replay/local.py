@@ -66,7 +66,7 @@ class LocalReplay:
     def _broker(self, qmgr: str) -> Broker:
         broker = self._brokers.get(qmgr)
         if broker is None:
-            broker = self._brokers[qmgr] = Broker(qmgr, self._setup, self._semantics)
+            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics)
         return broker
 
     def _count(self, message: CapturedMessage, outcome: Outcome) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from commands.qmgr.store.lock import require_locks
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
 from commands.running.fixed_file import FixedFile
@@ -55,7 +56,9 @@ def supervised(console: Console, directory: Path, time_s: float) -> WorkPage | i
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit, then nothing is ever taken to hang.
+    Raises SystemUnsuitableError on Windows.
     """
+    require_locks(f"queue manager {directory.name}")
     return _Supervisor(console, directory, time_s).run()
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import getpass
-import grp
 import os
-import pwd
 from typing import Final
+
+try:
+    import grp
+    import pwd
+except ImportError:  # Windows
+    _HAS_GROUPS = False
+else:
+    _HAS_GROUPS = True
 
 _USER_LENGTH: Final = 12
 
@@ -15,12 +21,15 @@ def current_user() -> str:
     """The user id that an MQMD has room for; "" where the system does not say."""
     try:
         return getpass.getuser()[:_USER_LENGTH]
-    except (KeyError, OSError):
+    except (KeyError, OSError, ImportError):
+        # ImportError: Windows, where the environment has no user either.
         return ""
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """The names of a user's groups on this machine; none for a user whom it does not know."""
+    """The names of a user's groups on this machine; none for a user whom it does not know, and none on Windows."""
+    if not _HAS_GROUPS:
+        return ()
     try:
         own = pwd.getpwnam(user).pw_gid
         return tuple(grp.getgrgid(number).gr_name for number in os.getgrouplist(user, own))

@@ -40,6 +40,11 @@ def read_captures(
     that their messages differ. Raises CaptureError for a path that is missing or
     unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
 
+    >>> from rfh2.captures import read_captures
+    >>> records = list(read_captures("fixtures/results-service/capture.jsonl"))
+    >>> len(records), records[0].message.queue, [record.problem for record in records if record.problem]
+    (26, 'SYSTEM.BROKER.CONTROL.QUEUE', [])
+
     How much of a record may be made of data that the file does not hold, such as what is compressed, is bounded
     (``limits``); what is larger is a problem.
     """

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rfh2.body_text import body_text
 from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
-from rfh2.explain.describe import body_text
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
 from rfh2.explain.meanings import (
@@ -213,7 +213,7 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]
         yield from _pcf(pcf, offset)
         yield from _dump(pcf.rest, offset + pcf.length - len(pcf.rest), limit)
         return
-    text = body_text(partial)
+    text = body_text(partial.message)
     if text is None:
         known = FORMATS.get(fmt, "")
         if known:

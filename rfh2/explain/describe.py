@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from rfh2.constants import MQFMT_STRING
+from rfh2.body_text import body_text
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
@@ -18,9 +17,6 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
-
-# Text may hold these; data that holds others is shown as hex unless its Format says that it is text.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def describe(
@@ -126,15 +122,6 @@ def as_json(value: Value) -> Any:
     return value
 
 
-def body_text(partial: PartialMessage) -> str | None:
-    """The body as text; None where it is not in its CCSID, or holds control characters and no Format calls it text."""
-    message = partial.message
-    text = message.body_text
-    if text is None or (message.body_format != MQFMT_STRING and _CONTROL.search(text)):
-        return None
-    return text
-
-
 def _body(partial: PartialMessage) -> Json:
     message, pcf = partial.message, body_pcf(partial)
     form: Json = {
@@ -143,7 +130,7 @@ def _body(partial: PartialMessage) -> Json:
         "format": message.body_format,
         "encoding": message.body_encoding,
         "ccsid": message.body_ccsid,
-        "text": None if partial.fault is not None else body_text(partial),
+        "text": None if partial.fault is not None else body_text(message),
         "hex": partial.rest.hex(),
     }
     if pcf is not None:

@@ -88,6 +88,28 @@ def message_properties(message: Message) -> Lookup:
     return get
 
 
+def user_properties(message: Message) -> dict[str, Value | None]:
+    """The properties in folder usr, by name; the first counts where a name is there twice. It raises nothing.
+
+    The names of nested elements are joined with periods. A folder whose text is damaged has no properties.
+    """
+    rfh2 = message.rfh2
+    found: dict[str, Value | None] = {}
+    for folder in () if rfh2 is None else rfh2.folders:
+        for values in _contents(folder, "usr"):
+            _flatten(values, "", found)
+    return found
+
+
+def _flatten(values: dict[str, folders.Value], prefix: str, found: dict[str, Value | None]) -> None:
+    for tag, given in values.items():
+        value = given[0] if isinstance(given, list) else given
+        if isinstance(value, dict):
+            _flatten(value, f"{prefix}{tag}.", found)
+        elif not isinstance(value, list):
+            found.setdefault(prefix + tag, value)
+
+
 def _contents(folder: folders.Folder, name: str) -> Iterator[dict[str, folders.Value]]:
     # One NameValueData is one folder as a rule; programs are met that put several into one
     closing = f"</{name}>"

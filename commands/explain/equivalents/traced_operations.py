@@ -71,7 +71,7 @@ class TraceBroker:
     """
 
     def __init__(self, qmgr: str = "QM1", setup: str = "", semantics: str = "v7") -> None:
-        self.broker = Broker(qmgr, setup, semantics)
+        self.broker = Broker.of_capture(qmgr, setup, semantics)
         self._now = EPOCH
         self._arrivals = 0
 

@@ -60,6 +60,20 @@ class MessageRefusedError(QueueError):
     """This one message cannot be put; another one could (2030, and faults of its MQMD)."""
 
 
+class SystemUnsuitableError(StoreError):
+    """This operating system lacks the file locks that *what* needs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} needs the file locks of Linux or macOS, which this system does not have (on Windows: use "
+            "WSL); decode, replay, and migration with --target files work here"
+        )
+
+
 class QueueManagerNotFoundError(StoreError):
     """There is no queue manager of this name in this directory. known: those that there are."""
 

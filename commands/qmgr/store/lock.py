@@ -8,7 +8,6 @@ turn first, and gives it on when it has the database: who comes back at once fin
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -16,11 +15,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from commands.qmgr.store.errors import QueueManagerInUseError
+from commands.qmgr.store.errors import QueueManagerInUseError, SystemUnsuitableError
 from commands.qmgr.store.permissions import private
+
+try:
+    import fcntl
+except ImportError:  # Windows: everything that needs no queue manager works there.
+    CAN_LOCK = False
+else:
+    CAN_LOCK = True
 
 NAP_S: Final = 0.001
 _LOOKED_AT_S: Final = 0.3
+
+
+def require_locks(what: str) -> None:
+    """Refuse *what* where the operating system lacks the locks that keep it whole.
+
+    A second processor is made impossible by a lock on the directory itself, which ``flock`` alone gives: no portable
+    lock library has it. Raises SystemUnsuitableError.
+    """
+    if not CAN_LOCK:
+        raise SystemUnsuitableError(what)
 
 
 class WriteTurn:
@@ -73,8 +89,9 @@ def exclusive(path: Path, name: str) -> Iterator[None]:
     on the directory, without which there is no database either. The file, which stays behind, has the process id of its
     last holder; it is locked too, since earlier versions look at it alone. Both locks end with the process, by whatever
     signal. Raises QueueManagerInUseError where another process has either for longer than who only looks
-    (``is_held``); OSError.
+    (``is_held``); SystemUnsuitableError; OSError.
     """
+    require_locks(f"queue manager {name}" if name else "a checkpoint")
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         descriptor = private(str(path), os.O_RDWR | os.O_CREAT)

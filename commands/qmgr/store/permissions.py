@@ -41,7 +41,6 @@ def make_directory(path: Path) -> None:
 
 def private(path: str, flags: int) -> int:
     """The opener for ``open``: a file that it makes is its owner's, or its directory's group's too. Raises OSError."""
-    flags |= os.O_CLOEXEC
     if not flags & os.O_CREAT:
         return os.open(path, flags)
     try:

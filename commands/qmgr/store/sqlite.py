@@ -32,7 +32,7 @@ from commands.qmgr.store.errors import (
     readable,
 )
 from commands.qmgr.store.home import DATABASE, directory_of, queue_managers
-from commands.qmgr.store.lock import exclusive, is_held
+from commands.qmgr.store.lock import exclusive, is_held, require_locks
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -77,8 +77,10 @@ class QueueManagerStore:
         """Make queue manager *definition* in *home*, with the objects of a new one, and open it.
 
         Its files are for the caller alone, or for the group of a directory prepared for one (``permissions``). Raises
-        QueueManagerExistsError; StoreError for a bad name or where the disk does not let it.
+        QueueManagerExistsError; SystemUnsuitableError on Windows; StoreError for a bad name or where the disk does not
+        let it.
         """
+        require_locks(f"queue manager {definition.name}")
         directory = directory_of(home, definition.name)
         path = directory / DATABASE
         try:
@@ -115,9 +117,10 @@ class QueueManagerStore:
         """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
 
         patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
-        that give none. Raises QueueManagerNotFoundError, StoreDamagedError, StoreBusyError, StoreError; for an older
-        schema QueueManagerInUseError while a command processor works on it.
+        that give none. Raises QueueManagerNotFoundError, SystemUnsuitableError on Windows, StoreDamagedError,
+        StoreBusyError, StoreError; for an older schema QueueManagerInUseError while a command processor works on it.
         """
+        require_locks(f"queue manager {name}")
         directory = directory_of(home, name)
         path = directory / DATABASE
         if not path.is_file():

@@ -41,7 +41,7 @@ class LocalAnalysis:
         qmgr = message.qmgr or DEFAULT_QMGR
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(Broker(qmgr, self._setup, self._semantics.value))
+            known = self._qmgrs[qmgr] = _QueueManager(Broker.of_capture(qmgr, self._setup, self._semantics.value))
             self._counts.add(defined(qmgr, known.broker.space.subscriptions()))
         # A message without a time comes when the last one came.
         known.now = message.time if message.time is not None else known.now

@@ -129,7 +129,9 @@ class BothVersions:
 
     def __init__(self, qmgr: str, setup: str = "") -> None:
         self._qmgr = qmgr
-        self._old, self._new = (Broker(qmgr, setup, semantics.value) for semantics in (Semantics.V6, Semantics.V7))
+        self._old, self._new = (
+            Broker.of_capture(qmgr, setup, semantics.value) for semantics in (Semantics.V6, Semantics.V7)
+        )
 
     def subscriptions(self) -> tuple[tuple[Subscription, ...], tuple[Subscription, ...]]:
         """Those of version 6, and those of version 7."""

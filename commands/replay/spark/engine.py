@@ -125,7 +125,7 @@ def _fitting(count: int, cores: int) -> int:
 def _ranges(place: Path, wanted: int) -> int:
     """How many ranges; as many as there were when the replay began, on however many cores that was."""
     if place.exists():
-        return int(json.loads(place.read_text()))
+        return int(json.loads(place.read_text(encoding="utf-8")))
     _write(place, wanted)
     return wanted
 

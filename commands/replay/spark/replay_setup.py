@@ -44,7 +44,7 @@ class ReplaySetup:
 
     def broker(self, qmgr: str) -> Broker:
         """A broker just before its first message. Raises QPubSubError where the setup fails."""
-        broker = Broker(qmgr, self.setup, self.semantics)
+        broker = Broker.of_capture(qmgr, self.setup, self.semantics)
         # What the setup defines begins to run out with the first message; here is one that is passed over.
         broker.process(Arrival(0, self.begins.get(qmgr, EPOCH), "", None, b""))
         return broker

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from commands.replay.decoded_columns import SCHEMA
 from rfh2.errors import QPubSubError
 
 
@@ -67,50 +69,7 @@ PUTS: Final = _schema(
 )
 """Puts: the Parquet form."""
 
-PROBLEM: Final = _schema({"code": _STRING, "severity": _STRING, "offset": _INT, "message": _STRING})
-
-DECODED: Final = _schema(
-    {
-        "seq": _LONG,
-        "time": _TIME,
-        "qmgr": _STRING,
-        "queue": _STRING,
-        "user": _STRING,
-        "msg_type": _INT,
-        "report": _INT,
-        "expiry": _INT,
-        "encoding": _INT,
-        "ccsid": _INT,
-        "format": _STRING,
-        "priority": _INT,
-        "persistence": _INT,
-        "msg_id": _BINARY,
-        "correl_id": _BINARY,
-        "reply_to_q": _STRING,
-        "reply_to_qmgr": _STRING,
-        "user_identifier": _STRING,
-        "put_appl_name": _STRING,
-        "headers": _STRINGS,
-        "family": _STRING,
-        "command": _STRING,
-        "topics": _STRINGS,
-        "options": _STRINGS,
-        "stream_name": _STRING,
-        "sub_point": _STRING,
-        "sub_name": _STRING,
-        "sub_identity": _STRING,
-        "sub_user_data": _STRING,
-        "filter": _STRING,
-        "q_name": _STRING,
-        "qmgr_name": _STRING,
-        "body_format": _STRING,
-        "body_encoding": _INT,
-        "body_ccsid": _INT,
-        "body_offset": _INT,
-        "body_length": _INT,
-        "problems": ArrayType(PROBLEM),
-    }
-)
+DECODED: Final = from_arrow_schema(SCHEMA)
 """Headers and commands, flat; of a message that cannot be decoded, what could be and the problem."""
 
 TRANSLATED: Final = _schema(

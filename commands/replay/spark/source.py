@@ -1,15 +1,16 @@
 """``spark.read.format("qpubsub")`` and ``spark.readStream``: captured messages from any capture format.
 
-Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (of
-messages that name none; ``natural`` is whichever the command belongs on), ``pieceBytes`` (how large a part of a file
-one task reads); of streams, how much comes in one batch: ``maxFilesPerTrigger``, ``maxBytesPerTrigger`` (one file at
-least).
+Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (the
+queue of messages that name none; ``natural`` is the one that the command in the message belongs on), ``pieceBytes``
+(how large a part of a file one task reads). Of streams, how much one batch takes: ``maxFilesPerTrigger``,
+``maxBytesPerTrigger`` (one file at least). Any other option is an error.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,10 @@ from commands.replay.spark.writer import FilesWriter
 from rfh2.errors import CaptureError
 
 FORMAT: Final = "qpubsub"
+_PLACE: Final = ("path", "paths")
+_READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes")
+_STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger")
+_WRITE_OPTIONS: Final = ("format",)
 
 
 class CaptureDataSource(DataSource):
@@ -48,27 +53,29 @@ class CaptureDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``."""
-        return _Reader(_Options(self.options))
+        return _Reader(_Options(self.options, _READ_OPTIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """For ``spark.readStream``."""
-        return _StreamReader(_Options(self.options))
+        return _StreamReader(_Options(self.options, _STREAM_OPTIONS))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """For ``df.write``: puts or captured messages, by their columns."""
+        _check_options(self.options, _WRITE_OPTIONS)
         return FilesWriter(schema, overwrite, _paths(self.options)[0], self.options.get("format", "jsonl"))
 
 
 class _Options:
-    """The options of a load, read."""
+    """The options of a load, read. Raises CaptureError for an option that is not *known* and for a bad number."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, known: Sequence[str]) -> None:
+        _check_options(given, known)
         self.paths = _paths(given)
         self.form = given.get("format", "auto")
         self.default_queue = given.get("defaultQueue", "")
-        self.piece_bytes = int(given.get("pieceBytes", PIECE_BYTES))
-        self.most_files = int(given.get("maxFilesPerTrigger", 0))
-        self.most_bytes = int(given.get("maxBytesPerTrigger", 0))
+        self.piece_bytes = _number(given, "pieceBytes", PIECE_BYTES, least=1)
+        self.most_files = _number(given, "maxFilesPerTrigger", 0)
+        self.most_bytes = _number(given, "maxBytesPerTrigger", 0)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one piece."""
@@ -76,11 +83,32 @@ class _Options:
         return read_piece(partition.piece, self.default_queue)
 
 
+def _check_options(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises CaptureError for an option whose name is neither in *known* nor that of the path; case does not matter."""
+    names = {name.lower(): name for name in (*known, *_PLACE)}
+    for option in given:
+        if option.lower() in {name.lower() for name in _STREAM_OPTIONS} - names.keys():
+            raise CaptureError(
+                FORMAT, None, f"option {option} is not for this use of the format: use {', '.join(known)}"
+            )
+        if option.lower() not in names:
+            near = get_close_matches(option.lower(), names, n=1)
+            hint = f"; did you mean {names[near[0]]}?" if near else ""
+            raise CaptureError(FORMAT, None, f"there is no option {option}: use {', '.join(known)}{hint}")
+
+
+def _number(given: Any, option: str, default: int, least: int = 0) -> int:
+    text = str(given.get(option, default))
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise CaptureError(FORMAT, None, f"option {option} must be a whole number of at least {least}, not {text}")
+    return int(text)
+
+
 def _paths(given: Any) -> list[str]:
     if given.get("paths"):
         return [str(path) for path in json.loads(given["paths"])]
     if not given.get("path"):
-        raise CaptureError("qpubsub", None, "no path: say load(PATH)")
+        raise CaptureError("qpubsub", None, "the path is missing: use load(PATH)")
     return [given["path"]]
 
 

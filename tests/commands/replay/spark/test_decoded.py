@@ -13,7 +13,9 @@ from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.replay.spark import CAPTURED, DECODED, TRANSLATED, decoded, translated
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from rfh2.body_text import body_text
 from rfh2.captured import CapturedMessage
+from streams.selectors.properties import user_properties
 
 KNOBS = WorkloadOptions(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
 
@@ -37,14 +39,20 @@ def _expected(message: CapturedMessage, thorough: bool) -> dict[str, Any]:
         "options": None if given.get("options") is None else [option.value for option in given["options"]],
         "sub_name": given.get("sub_name"),
         "filter": given.get("filter"),
+        "properties": {name: str(value) for name, value in user_properties(partial.message).items()},
         "body_length": len(partial.rest),
+        "body_text": body_text(partial.message),
         "problems": [(p.code, p.severity, p.offset) for p in (found.problems if thorough or errors else [])],
     }
 
 
 def _got(row: Any) -> dict[str, Any]:
-    keys = ("seq", "queue", "msg_type", "headers", "command", "topics", "options", "sub_name", "filter", "body_length")
-    return {**{key: row[key] for key in keys}, "problems": [(p.code, p.severity, p.offset) for p in row["problems"]]}
+    keys = ("seq", "queue", "msg_type", "headers", "command", "topics", "options", "sub_name", "filter")
+    more = ("properties", "body_length", "body_text")
+    return {
+        **{key: row[key] for key in (*keys, *more)},
+        "problems": [(p.code, p.severity, p.offset) for p in row["problems"]],
+    }
 
 
 def test_decoded_says_what_decode_says(spark: SparkSession) -> None:
@@ -65,6 +73,7 @@ def test_thorough_has_every_problem(spark: SparkSession) -> None:
     capture = list(Workload(KNOBS).messages())
     rows = decoded(frame(spark, capture), thorough=True)
     assert rows.schema == DECODED
+    assert sum(bool(row.properties) for row in rows.select("properties").collect()) > 20
     assert [_got(row) for row in rows.orderBy("seq").collect()] == [_expected(m, thorough=True) for m in capture]
 
 

@@ -104,8 +104,21 @@ def test_bad_records_are_rows_with_their_problem(spark: SparkSession, tmp_path: 
         ("missing.jsonl", {}, "no such file or directory"),
         ("*.nothing", {}, "no such file or directory"),
         ("c.jsonl", {"format": "csv"}, "unknown format"),
+        (
+            "c.jsonl",
+            {"formt": "csv"},
+            "no option formt: use format, defaultQueue, pieceBytes; did you mean format?",
+        ),
+        ("c.jsonl", {"default_queue": "Q"}, "did you mean defaultQueue?"),
+        (
+            "c.jsonl",
+            {"maxFilesPerTrigger": "1"},
+            "option maxfilespertrigger is not for this use of the format: use format, defaultQueue",
+        ),
+        ("c.jsonl", {"pieceBytes": "64m"}, "option pieceBytes must be a whole number of at least 1, not 64m"),
+        ("c.jsonl", {"pieceBytes": "0"}, "at least 1, not 0"),
     ],
-    ids=["missing", "glob-of-nothing", "unknown-format"],
+    ids=["missing", "glob-of-nothing", "unknown-format", "typo", "snake-case", "of-streams", "no-number", "zero"],
 )
 def test_what_cannot_be_loaded_is_an_error(
     spark: SparkSession, tmp_path: Path, path: str, options: dict[str, str], said: str
@@ -117,7 +130,7 @@ def test_what_cannot_be_loaded_is_an_error(
 
 
 def test_a_load_without_a_path_is_an_error(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match="no path"):
+    with pytest.raises(PySparkException, match="the path is missing"):
         spark.read.format("qpubsub").load().collect()
 
 

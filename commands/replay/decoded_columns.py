@@ -1,0 +1,201 @@
+"""Headers and commands of captured messages as columns, and what is wrong with them: for Spark, pyarrow and pandas.
+
+What a queue manager takes is decoded and parsed, and nothing else is done with it. Only what it refuses is examined as
+``qpubsub decode`` does, fault by fault. With ``thorough`` every message is, for the warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice, repeat
+from typing import Any, Final
+
+import pyarrow as pa
+
+from commands.explain.reading import explained
+from commands.headers.registry import parse
+from commands.model import Command
+from rfh2.body_text import body_text
+from rfh2.captured import CapturedMessage
+from rfh2.captures.record import CaptureRecord
+from rfh2.errors import QPubSubError
+from rfh2.explain.form import Problem
+from rfh2.explain.problems import of_record
+from rfh2.message import Message, decode
+from rfh2.mqmd import Mqmd, name_of
+from streams.selectors.properties import user_properties
+
+_STRINGS: Final = pa.list_(pa.string())
+_PROBLEM: Final = pa.struct(
+    [("code", pa.string()), ("severity", pa.string()), ("offset", pa.int32()), ("message", pa.string())]
+)
+
+SCHEMA: Final = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("qmgr", pa.string()),
+        ("queue", pa.string()),
+        ("user", pa.string()),
+        ("msg_type", pa.int32()),
+        ("report", pa.int32()),
+        ("expiry", pa.int32()),
+        ("encoding", pa.int32()),
+        ("ccsid", pa.int32()),
+        ("format", pa.string()),
+        ("priority", pa.int32()),
+        ("persistence", pa.int32()),
+        ("msg_id", pa.binary()),
+        ("correl_id", pa.binary()),
+        ("reply_to_q", pa.string()),
+        ("reply_to_qmgr", pa.string()),
+        ("user_identifier", pa.string()),
+        ("put_appl_name", pa.string()),
+        ("headers", _STRINGS),
+        ("family", pa.string()),
+        ("command", pa.string()),
+        ("topics", _STRINGS),
+        ("options", _STRINGS),
+        ("stream_name", pa.string()),
+        ("sub_point", pa.string()),
+        ("sub_name", pa.string()),
+        ("sub_identity", pa.string()),
+        ("sub_user_data", pa.string()),
+        ("filter", pa.string()),
+        ("q_name", pa.string()),
+        ("qmgr_name", pa.string()),
+        ("properties", pa.map_(pa.string(), pa.string())),
+        ("body_format", pa.string()),
+        ("body_encoding", pa.int32()),
+        ("body_ccsid", pa.int32()),
+        ("body_offset", pa.int32()),
+        ("body_length", pa.int32()),
+        ("body_text", pa.string()),
+        ("problems", pa.list_(_PROBLEM)),
+    ]
+)
+"""One row a message. Of a message that cannot be decoded it has what could be decoded, and the problem.
+
+properties: those of the folder usr as text, ``true`` and ``false`` for booleans and hexadecimal for binary. The names
+of nested elements are joined with periods. body_text: the data behind the headers, None where it is not text.
+"""
+
+_KEPT: Final = ("seq", "time", "qmgr", "queue", "user")
+_MADE: Final = SCHEMA.names[len(_KEPT) :]
+_BATCH_RECORDS: Final = 1000
+_NO_COMMAND: Final = (None,) * 12
+
+
+def table_of(records: Iterable[CaptureRecord], thorough: bool = False) -> pa.Table:
+    """A table of one row a record. A record that cannot be read has its problem, and None in all other columns."""
+    waiting = iter(records)
+    batches = []
+    while some := list(islice(waiting, _BATCH_RECORDS)):
+        columns = zip(*[_record_row(record, thorough) for record in some], strict=True)
+        arrays = [pa.array(list(column), field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+    return pa.Table.from_batches(batches, SCHEMA)
+
+
+def _record_row(record: CaptureRecord, thorough: bool) -> tuple[Any, ...]:
+    if record.problem is not None:
+        return (*[None] * (len(SCHEMA) - 1), (_problem(of_record(record.position, record.problem)),))
+    assert record.message is not None
+    m = record.message
+    return (m.seq, m.time, m.qmgr, m.queue, m.user, *(_thorough_row if thorough else _row)(m.queue, m.md, m.body))
+
+
+def decoded_batch(batch: pa.RecordBatch, thorough: bool = False) -> pa.RecordBatch:
+    """The rows of SCHEMA for a batch with the columns of a capture. No body in it is null."""
+    queues, md, body = (batch.column(name).to_pylist() for name in ("queue", "md", "body"))
+    row = _thorough_row if thorough else _row
+    rows = list(map(row, queues, md, body))
+    kept = [batch.column(name).cast(SCHEMA.field(name).type) for name in _KEPT]
+    values = zip(*rows, strict=True) if rows else repeat((), len(_MADE))
+    made = [pa.array(list(v), SCHEMA.field(name).type) for name, v in zip(_MADE, values, strict=True)]
+    return pa.RecordBatch.from_arrays([*kept, *made], schema=SCHEMA)
+
+
+def _row(queue: str | None, md: bytes | None, body: bytes) -> tuple[Any, ...]:
+    try:
+        message = decode(body, md)
+        command = parse(message)
+    except QPubSubError:
+        return _thorough_row(queue, md, body)
+    return _fields(message, message.mqmd, command, ())
+
+
+def _thorough_row(queue: str | None, md: bytes | None, body: bytes) -> tuple[Any, ...]:
+    md_hex = None if md is None else md.hex()
+    found = explained(CapturedMessage(seq=0, queue=queue or "", md_hex=md_hex, body_hex=body.hex()))
+    partial = found.partial
+    return _fields(partial.message, partial.assumed, found.command, tuple(map(_problem, found.problems)))
+
+
+def _fields(message: Message, mqmd: Mqmd, command: Command | None, problems: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (
+        mqmd.msg_type,
+        mqmd.report,
+        mqmd.expiry,
+        mqmd.encoding,
+        mqmd.coded_char_set_id,
+        name_of(mqmd.format),
+        mqmd.priority,
+        mqmd.persistence,
+        mqmd.msg_id,
+        mqmd.correl_id,
+        name_of(mqmd.reply_to_q),
+        name_of(mqmd.reply_to_qmgr),
+        name_of(mqmd.user_identifier),
+        name_of(mqmd.put_appl_name),
+        [header.kind for header in message.headers],
+        *(_NO_COMMAND if command is None else _command(command)),
+        list(_properties(message).items()),
+        message.body_format,
+        message.body_encoding,
+        message.body_ccsid,
+        message.body_offset,
+        len(message.body),
+        body_text(message),
+        problems,
+    )
+
+
+def _command(command: Command) -> tuple[Any, ...]:
+    # A command has only those of these fields that its kind has.
+    given = command.__dict__
+    return (
+        command.header.value,
+        command.word,
+        command.topics,
+        given.get("options"),
+        command.stream_name,
+        given.get("sub_point"),
+        given.get("sub_name"),
+        given.get("sub_identity"),
+        given.get("sub_user_data"),
+        given.get("filter"),
+        command.q_name,
+        command.qmgr_name,
+    )
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "code": problem.code,
+        "severity": problem.severity,
+        "offset": problem.offset,
+        "message": problem.message,
+    }
+
+
+def _properties(message: Message) -> dict[str, str | None]:
+    return {name: _as_text(value) for name, value in user_properties(message).items()}
+
+
+def _as_text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,154 @@
+"""The site: its tables say what the code says, its contents are the index, and its check finds what it is for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from commands.cli import VERBS, main
+from commands.mqsc.parser import VERBS as MQSC_VERBS
+from rfh2.constants import REASON_NAMES
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "docs"))
+
+from extension import check, contents, markdown, mqsc, options, reasons, verbs  # noqa: E402
+
+
+def test_every_verb_has_a_page_with_its_options_examples_and_exit_codes() -> None:
+    pages = {page.name: page.text for page in verbs.pages()}
+    context = click.Context(main)
+    assert set(pages) == {"qpubsub", *(f"qpubsub-{verb}" for verb in VERBS)}
+    for verb in VERBS:
+        command = main.get_command(context, verb)
+        assert command is not None
+        spelt = {
+            option for one in command.params if isinstance(one, click.Option) and not one.hidden for option in one.opts
+        }
+        page = pages[f"qpubsub-{verb}"]
+        assert [option for option in spelt if option not in page] == []
+        assert "## Examples" in page
+
+
+def test_an_example_is_code_and_keeps_its_lines() -> None:
+    page = next(page.text for page in verbs.pages() if page.name == "qpubsub-decode")
+    assert "```text\nqpubsub decode capture.dat\nqpubsub decode --json" in page
+
+
+def test_every_reason_code_has_its_row() -> None:
+    rows = {int(row[0]): row for row in reasons.table().rows}
+    assert set(rows) == set(REASON_NAMES)
+    assert rows[3073][1:] == (
+        "`MQRCCF_NOT_REGISTERED`",
+        "the publisher or subscriber is not registered",
+        ", ".join(reasons.sections(3073, "MQRCCF_NOT_REGISTERED")),
+    )
+    assert "6.7.5" in rows[3073][3]
+
+
+@pytest.mark.parametrize(
+    ("tag", "option", "row"),
+    [
+        ("RegOpt", "Local", ("4", "`MQREGO_LOCAL`", "RegSub, Publish", "Publish, RegPub, RegSub")),
+        ("RegOpt", "Anon", ("2", "`MQREGO_ANONYMOUS`", markdown.NOTHING, "Publish, RegPub, RegSub")),
+        ("DelOpt", "Local", ("4", "`MQDELO_LOCAL`", "DeletePub", "DeletePub")),
+    ],
+)
+def test_an_option_has_its_bit_constant_and_commands(tag: str, option: str, row: tuple[str, ...]) -> None:
+    (found,) = (one for one in options.table(tag).rows if one[0] == f"`{option}`")
+    assert found[1:] == row
+
+
+def test_mqsc_commands_are_those_of_the_parser() -> None:
+    assert sorted(row[0].strip("`") for row in mqsc.commands().rows) == sorted(MQSC_VERBS)
+
+
+@pytest.mark.parametrize("word", mqsc.KINDS)
+def test_every_attribute_of_an_object_has_its_row(word: str) -> None:
+    kind = mqsc.KINDS[word]
+    rows = mqsc.attribute_table(word).rows
+    assert [row[0].strip("`").split(",")[0] for row in rows[:-1]] == [one.keyword for one in kind.attributes]
+    assert all(row[1] for row in rows)
+
+
+def test_an_attribute_says_what_it_takes_and_how_it_begins() -> None:
+    rows = {row[0]: row[1:] for row in mqsc.attribute_table("TOPIC").rows}
+    assert rows["`WILDCARD`"] == ("`PASSTHRU`, `BLOCK`", "`PASSTHRU`")
+    assert rows["`DEFPRTY`"] == ("0 to 9, `ASPARENT`", "`ASPARENT`")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Sport/* and <name>", r"Sport/\* and \<name\>"),
+        ("as --dry-run-it says", "as `--dry-run-it` says"),
+        ("SYSTEM.BROKER.CONTROL.QUEUE is read", "`SYSTEM.BROKER.CONTROL.QUEUE` is read"),
+    ],
+)
+def test_text_of_the_code_is_shown_as_it_is(text: str, shown: str) -> None:
+    assert markdown.escape(text) == shown
+
+
+def test_a_heading_of_the_index_is_a_part_of_the_contents() -> None:
+    index = (
+        "# T\n\n## One\n\n- [a](a.md)\n- [n](b/n.ipynb) and [web](https://example.org/x.md)\n\n## Two\n\n- [c](c.md)\n"
+    )
+    trees = contents.trees(index, {"Two": ["generated/x"]})
+    assert trees.split("```{toctree}")[1:] == [
+        "\n:hidden:\n:caption: One\n\na\nb/n\n```\n\n",
+        "\n:hidden:\n:caption: Two\n\nc\ngenerated/x\n```\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "in_the_site"),
+    [
+        ("[x](../CONTRIBUTING.md)", "[x](/generated/contributing.md)"),
+        ("[x](../../README.md#install)", "[x](/generated/readme.md#install)"),
+        ("[x](../fixtures/jms/README.md)", "[x](path:../fixtures/jms/README.md)"),
+        ("[x](mqsc.md)", "[x](mqsc.md)"),
+    ],
+)
+def test_links_out_of_docs_have_a_place_in_the_site(written: str, in_the_site: str) -> None:
+    assert contents.linked_in_the_site(written) == in_the_site
+
+
+BAD = [
+    ("script", '<script src="https://cdn.example/x.js"></script>', "loads https://cdn.example/x.js"),
+    ("no scheme", '<img src="//cdn.example/x.png">', "loads //cdn.example/x.png"),
+    ("style sheet", '<link rel="stylesheet" href="https://cdn.example/x.css">', "loads https://cdn.example/x.css"),
+    ("in a style", "<style>@import 'https://cdn.example/f.css';</style>", "loads https://cdn.example/f.css"),
+    ("font", "<p style='background: url(https://cdn.example/p)'>", "loads https://cdn.example/p"),
+    ("in a script", "<script>fetch('https://cdn.example/d')</script>", "loads https://cdn.example/d"),
+    ("srcset", "<img srcset='a.png 1x, https://cdn.example/b.png 2x'>", "loads https://cdn.example/b.png"),
+    ("no page", '<a href="nowhere.html">x</a>', "broken link nowhere.html"),
+    ("no anchor", '<a href="#nowhere">x</a>', "broken link #nowhere"),
+]
+
+
+@pytest.mark.parametrize(("body", "fault"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_the_check_of_the_site_finds(body: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(f"<html><body>{body}</body></html>")
+    assert list(check.faults(tmp_path)) == [f"page.html: {fault}"]
+
+
+def test_the_check_of_the_site_finds_nothing_in_a_good_one(tmp_path: Path) -> None:
+    links = '<a href="https://example.org">out</a> <a href="#here">in</a> <a href="b.html#there">on</a>'
+    (tmp_path / "a.html").write_text(f'<html><body id="here">{links}<script src="s.js"></script></body></html>')
+    (tmp_path / "b.html").write_text('<html><body><h1 id="there">x</h1></body></html>')
+    (tmp_path / "s.css").write_text("a { background: url(data:image/png;base64,AA) }")
+    (tmp_path / "s.js").write_text('const home = "https://example.org"; fetch("index.json")')
+    assert list(check.faults(tmp_path)) == []
+
+
+@pytest.mark.parametrize(("content", "code"), [("<p>x</p>", 0), ("<script src='//x'></script>", 1)])
+def test_the_check_ends_with_an_exit_code(content: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(content)
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/extension/check.py", tmp_path], capture_output=True, check=False
+    )
+    assert done.returncode == code
