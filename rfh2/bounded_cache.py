@@ -14,22 +14,18 @@ class BoundedCache(Generic[K, V]):
     room_bytes: for all entries. An entry that alone takes more than a 64th of that is not kept: one that large seldom
     comes again, and would drive the others out. Where an entry has no room, all the others are thrown out: what is in
     use is made once more, while ageing would cost every look-up. Threads may share one: what two of them keep at one
-    moment may be counted twice.
+    moment may be counted twice. largest_bytes: that 64th.
     """
 
-    __slots__ = ("_entries", "_left", "_room")
+    __slots__ = ("_entries", "_left", "_room", "largest_bytes")
 
     def __init__(self, room_bytes: int) -> None:
         self._room = self._left = room_bytes
+        self.largest_bytes = room_bytes // 64
         self._entries: dict[K, V] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    @property
-    def largest_bytes(self) -> int:
-        """An entry of more is not kept."""
-        return self._room // 64
 
     def get(self, key: K) -> V | None:
         """The value kept for *key*, if there is one."""

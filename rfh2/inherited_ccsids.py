@@ -81,7 +81,7 @@ def is_resolved(message: Message) -> bool:
     """Whether ``resolved`` gives the message as it is."""
     if message.mqmd.coded_char_set_id in MQCCSI_OF_THE_QMGR:
         return False
-    return all(header.coded_char_set_id != MQCCSI_INHERIT for header in message.headers)
+    return MQCCSI_INHERIT not in [header.coded_char_set_id for header in message.headers]
 
 
 def resolved(message: Message) -> Message:
@@ -103,7 +103,7 @@ def resolved_body(body: bytes, md: bytes) -> bytes:
     The first header shows at fixed places whether anything needs to be looked at.
     """
     fmt = body[_FORMAT]
-    if body[_CCSID] not in _INHERIT_BYTES and (fmt[:2] not in _OF_IBM or fmt in _TEXT):
+    if body[_CCSID] not in _INHERIT_BYTES and (fmt in _TEXT or fmt[:2] not in _OF_IBM):
         return body
     try:
         message = decode(body, md)

@@ -33,7 +33,7 @@ class StreamTopic:
 
 def is_stream_queue(queue: str, queue_namelist: Namelist) -> bool:
     """Whether publications are taken from this queue: it stands in SYSTEM.QPUBSUB.QUEUE.NAMELIST (guide 6.1)."""
-    return bool(queue) and queue in queue_namelist
+    return bool(queue) and queue in queue_namelist.names
 
 
 def stream_topic(stream: str, topic_objects: TopicObjects) -> StreamTopic:

@@ -19,7 +19,7 @@ from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
-from commands.broker.objects import Objects
+from commands.broker.objects import CONTROL_QUEUE, Objects
 from commands.broker.plan import CommandPlan
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
@@ -182,7 +182,10 @@ class BrokerCore:
         origin = Origin.of(self.qmgr, arrival.now)
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
-            message = _decoded(arrival, mqmd, reading)
+            if reading is None:
+                message = decode(arrival.body, None if arrival.md is None else mqmd)
+            else:
+                message = _message_of(reading, arrival, mqmd)
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
@@ -257,7 +260,7 @@ class BrokerCore:
     def _command(self, work: _Work) -> Outcome:
         command: Command | None = None
         try:
-            command = _parsed(work)
+            command = parse(work.message) if work.command is None else _parsed(work)
             if self._meter is not None:
                 self._meter.understood(len(command.topics))
             plan = translate(command, work.context)
@@ -376,9 +379,7 @@ class BrokerCore:
         return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)
 
 
-def _decoded(arrival: Arrival, mqmd: Mqmd, reading: Reading | None) -> Message:
-    if reading is None:
-        return decode(arrival.body, None if arrival.md is None else mqmd)
+def _message_of(reading: Reading, arrival: Arrival, mqmd: Mqmd) -> Message:
     if isinstance(reading.message, DecodeError):
         raise reading.message
     # Expiry and BackoutCount may have changed since.
@@ -409,7 +410,7 @@ def _parsed(work: _Work) -> Command:
 
 def _is_read(context: Context) -> bool:
     """Whether queued publish/subscribe takes everything off the queue on which a message came."""
-    return context.place is InputQueueKind.CONTROL or context.is_listed(context.queue)
+    return context.queue == CONTROL_QUEUE or context.is_listed(context.queue)
 
 
 def _makes_a_stream(work: _Work) -> bool:

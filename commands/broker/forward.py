@@ -55,31 +55,19 @@ class RenderedHeaders:
 
     def render(self, key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
         """What becomes of the header, and its bytes. content: reads it, where it is not known yet."""
+        header, form = key[0], key[1]
         # Looking up a header costs as much as reading all its bytes, and a large one is not there.
-        largest = self._rendered.largest_bytes
-        for part in _parts(key[0]):
-            if len(part) > largest:
-                return self._render(key, content)
-        made = self._rendered.get(key)
+        length = header.length
+        may_be_kept = length <= self._rendered.largest_bytes
+        made = self._rendered.get(key) if may_be_kept else None
         if made is None:
-            made = self._render(key, content)
-            self._rendered.keep(key, made, _size(key, made[1]))
+            rendered = render(content(), form)
+            made = rendered, encode(rendered.message)
+            if may_be_kept:
+                folders = 1 if isinstance(header, Rfh1) else len(header.folders)
+                held = length + _FOLDER_BYTES * folders + 4 * sum(map(len, form.topics)) + 2 * len(made[1])
+                self._rendered.keep(key, made, _ENTRY_BYTES + held)
         return made
-
-    @staticmethod
-    def _render(key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
-        rendered = render(content(), key[1])
-        return rendered, encode(rendered.message)
-
-
-def _parts(header: Rfh1 | Rfh2) -> list[bytes]:
-    return [header.data] if isinstance(header, Rfh1) else [folder.data for folder in header.folders]
-
-
-def _size(key: _HeaderKey, made: bytes) -> int:
-    header, form = key[0], key[1]
-    held = sum(_FOLDER_BYTES + len(part) for part in _parts(header))
-    return _ENTRY_BYTES + held + 4 * sum(map(len, form.topics)) + 2 * len(made)
 
 
 class Forwarder:

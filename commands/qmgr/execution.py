@@ -16,15 +16,18 @@ from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
+from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+from rfh2.frozen import maker
 from streams.operations import Effect, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
+_arrival = maker(Arrival)
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ class Execution:
 
     def arrival(self, message: StoredMessage) -> Arrival:
         """*message* as the broker takes it, now."""
-        return Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
+        return _arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
 
     def carry_out(self, unit: UnitOfWork, message: StoredMessage, batch: Batch) -> None:
         """Do all that *message*, just got, asks for. Raises UndeliverableError, ApartError, StoreError."""
@@ -75,23 +78,22 @@ class Execution:
         if self._server is not None and message.queue == self._server.queue:
             self._administer(self._server, unit, message, reading, batch)
             return
-        publications = self._loaded.publications
-
-        def work() -> Outcome | CachedPuts:
-            if self._loaded.tree is not None:
-                return broker.trace(arrival, reading)
-            if reading is not None or publications is None:
-                return broker.process(arrival, reading)
-            return publications.process(arrival)
-
-        outcome = self._guard.work_out(message, reading, work)
+        work_out, publications = self._guard.work_out, self._loaded.publications
+        outcome: Outcome | CachedPuts
+        if self._loaded.tree is not None:
+            outcome = work_out(message, reading, broker.trace, arrival, reading)
+        elif reading is not None or publications is None:
+            outcome = work_out(message, reading, broker.process, arrival, reading)
+        else:
+            outcome = work_out(message, reading, publications.process, arrival)
         if reading is not None:
             batch.suspect = message
         if isinstance(outcome, CachedPuts):
             self._repeat(unit, broker, arrival, outcome, batch)
             return
-        for retained in unit.save_effects(outcome.effects):
-            broker.space.retain(retained)
+        if outcome.effects:
+            for retained in unit.save_effects(outcome.effects):
+                broker.space.retain(retained)
         self._deliver(unit, broker, arrival, outcome, batch)
         self._loaded.is_at(unit.state_version)
 
@@ -223,7 +225,7 @@ class Execution:
         deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
         ended = deliverer.take_ended()
-        outgoing = self._for_tree(arrival, outcome)
+        outgoing = () if self._loaded.tree is None else self._for_tree(self._loaded.tree, arrival, outcome)
         for put in outgoing:
             deliverer.deliver(put, cause)
         batch.counter.processed(outcome, [put for _, put in done], arrival.now)
@@ -250,10 +252,10 @@ class Execution:
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
 
-    def _for_tree(self, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
+    @staticmethod
+    def _for_tree(tree: LinkedTree, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
         """What has to go into the linked topic tree; nothing of what came from there."""
-        tree = self._loaded.tree
-        if tree is None or outcome.trace is None:
+        if outcome.trace is None:
             return ()
         outgoing = tree.after(outcome.trace)
         return () if arrival.md is not None and is_native(arrival.md) else outgoing

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from commands.broker.budget import Budget, Meter, OverBudgetError
 from commands.broker.core import Reading
@@ -20,6 +20,7 @@ from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError, Watch
 from rfh2.constants import MQRC_BACKOUT_THRESHOLD_REACHED, MQRC_RESOURCE_PROBLEM
 from rfh2.errors import QPubSubError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -75,6 +76,8 @@ class Guard:
         the first one; PoisonError; what reading it raised.
         """
         blame, apart = self._watch.blame(message), self._apart
+        if blame is None and apart is None:
+            return None  # as nearly always
         if apart is not None and not apart.is_of(message):
             apart = None
         if blame is None and apart is None:
@@ -104,14 +107,24 @@ class Guard:
             reading = fault
         self._apart = _Apart(message, reading)
 
-    def work_out(self, message: StoredMessage, reading: Reading | None, work: Callable[[], T]) -> T:
-        """What *work* makes of *message*. Raises ApartError where reading it takes long, OverBudgetError."""
+    def work_out(
+        self,
+        message: StoredMessage,
+        reading: Reading | None,
+        work: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """What *work*, called with the arguments that follow it, makes of *message*.
+
+        Raises ApartError where reading it takes long, OverBudgetError.
+        """
         meter = self.meter
         meter.begin()
         try:
             try:
                 self._watch.begin(message, True)
-                return work()
+                return work(*args, **kwargs)
             finally:
                 self._watch.worked_out()
         except OverdueError:

@@ -233,7 +233,7 @@ class Processor:
                     self._pays = payment.more or is_alone
                     queues = () if is_alone else queues
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
-                    message, changes = None, self._loaded.changes
+                    message, changes = None, 0 if self._link is None else self._loaded.changes
                     try:
                         with unit.savepoint():
                             message = unit.get_next(queues)

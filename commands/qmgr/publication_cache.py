@@ -140,7 +140,8 @@ class PublicationCache:
                 self._seen.add(number)
                 return self._broker.process(arrival)
             return self._process(arrival, key)
-        self._space.expire(arrival.now)
+        if not self._effects:  # else nothing is due
+            self._space.expire(arrival.now)
         match, now = self._space.match, arrival.now
         for topic, matched in zip(kept.topics, kept.matches, strict=True):
             if match(topic, now) != matched:

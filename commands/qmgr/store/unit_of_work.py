@@ -141,21 +141,17 @@ class SqliteUnitOfWork:
         self._require_open()
         read_ahead, known = self._read_ahead, self._cache.queues
         now_us = to_microseconds(self._clock())
-        while True:
-            first: int | None = None
-            of = ""
-            for each in queues:
-                found = known.get(each)
-                queue = found if type(found) is LocalQueue else self._queues.find(each)
-                if queue is not None and queue.get_enabled:
-                    seq = read_ahead.first(queue.name)
-                    if seq is not None and (first is None or seq < first):
-                        first, of = seq, queue.name
-            if first is None:
-                return None
+        names: list[str] = []
+        for each in queues:
+            found = known.get(each)
+            queue = found if type(found) is LocalQueue else self._queues.find(each)
+            if queue is not None and queue.get_enabled:
+                names.append(queue.name)
+        while (of := read_ahead.first_of(names)) is not None:
             row = read_ahead.take(of)
             if row is not None and self._is_given(row, now_us):
                 return reading.message_of(self.database, row, now_us)
+        return None
 
     @translate_sqlite_errors
     def put(
@@ -190,7 +186,8 @@ class SqliteUnitOfWork:
         if time is None:
             time = self._clock()
         seq = self._next_seq()
-        row = self._arrivals.row(local, self._queues.qmgr().name, seq, md, body, time, user, application, expires_at)
+        qmgr = self._cache.qmgr or self._queues.qmgr()
+        row = self._arrivals.row(local, qmgr.name, seq, md, body, time, user, application, expires_at)
         if self._pending.put(row):
             self.settle()
         self._seq = seq
@@ -286,8 +283,9 @@ class SqliteUnitOfWork:
     def save_effects(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
         self._require_open()
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
-        if kept:
-            self._state_changed()
+        if not kept:
+            return []
+        self._state_changed()
         return self._keeper.keep(kept)
 
     @translate_sqlite_errors
@@ -442,11 +440,12 @@ class SqliteUnitOfWork:
                 self._connection.execute("ROLLBACK")
 
     def _require_open(self) -> None:
+        if self._open and self._connection.in_transaction:
+            return
         # SQLite may have ended the transaction, when the disk was full: a statement after it would commit by itself.
-        if self._open and not self._connection.in_transaction and self.database.failure is not None:
+        if self._open and self.database.failure is not None:
             raise StoreError(f"this unit of work is over: {self.database.failure}") from self.database.failure
-        if not self._open or not self._connection.in_transaction:
-            raise StoreError("this unit of work is over; begin another one")
+        raise StoreError("this unit of work is over; begin another one")
 
     def _is_given(self, row: MessageRow, now_us: int) -> bool:
         """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
