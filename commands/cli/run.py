@@ -204,10 +204,10 @@ def command(
         return ExitCode.INTERNAL
     refused = 0 if link is None else link.refused
     if refused:
-        console.say(f"{refused} publications, which the topic tree refused, are on {deadq}")
+        console.say(f"{counted(refused, 'publication')} that the topic tree refused: see {deadq}")
     if once and processor.owed:
         owed = counted(processor.owed, "publication")
-        console.say(f"{owed} could not be delivered and are kept; qpubsub status shows for whom")
+        console.say(f"kept until it can be delivered: {owed}; qpubsub status shows for whom")
     stranded = _stranded(console, places) if once and places.queues is None else False
     problems = processor.tally.dead_letters or refused or unsettled or stranded or (once and processor.owed)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE

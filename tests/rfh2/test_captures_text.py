@@ -132,7 +132,7 @@ BAD_HEX = [
     ("words-in-a-dump", b"00000000: 4142\nhello", 2, "no offset"),
     ("column-is-garbled", b"00000000: 4142 43zz", 1, "not hex"),
     ("host-order-words", b"0000000 4241 4443", 1, "host byte order"),
-    ("repeats-without-an-end", b"00000000  01  |.|\n*", 2, "without the offset"),
+    ("repeats-without-an-end", b"00000000  01  |.|\n*", 2, "the offset at which the repeated lines end is missing"),
     ("repeats-a-fraction", b"00000000  01 02  |..|\n*\n00000005", 3, "not a whole number"),
     ("not-octal", b"0000000 41\n0000009 42", 2, "not octal"),
     ("cut-mqmd", b"4D442020 02000000 00", 1, "the MQMD ends after 9 of 364 bytes"),
@@ -422,7 +422,7 @@ BAD_LISTING = [
     ("unknown-field", BCG.replace(b"  BackoutCount : 0", b"  Backout : 0"), "Backout is not a field"),
     ("version", BCG.replace(b"Version : 2", b"Version : 7"), "Version is 7"),
     ("a-field-is-missing", re.sub(rb"  Expiry .*\n", b"", BCG), "the message descriptor lacks Expiry"),
-    ("token-is-missing", re.sub(rb"   X'0+'\n  Appl", b"  Appl", BCG), "AccountingToken is not below"),
+    ("token-is-missing", re.sub(rb"   X'0+'\n  Appl", b"  Appl", BCG), "AccountingToken is not on the line below"),
     (
         "properties",
         BCG.replace(b"****   Message  ", b"****Message properties****\n\n  colour : 'blue'\n \n****   Message  "),

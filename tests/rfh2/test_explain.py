@@ -306,7 +306,7 @@ def test_every_reason_that_the_bridge_gives_has_a_sentence(reason: int, name: st
             "MQREGO_CORREL_ID_AS_IDENTITY (CorrelAsId) + MQREGO_PUBLISH_ON_REQUEST_ONLY (PubOnReqOnly)",
             id="2.4-sum",
         ),
-        pytest.param("psc", "PubOpt", "Foo", "'Foo' is no option", id="2.4-unknown"),
+        pytest.param("psc", "PubOpt", "Foo", "'Foo' is not an option", id="2.4-unknown"),
         pytest.param("MQRFH", "MQPSCompCode", "2", "MQCC_FAILED", id="2.6-comp-code"),
         pytest.param(
             "pscr", "Reason", "3073", "MQRCCF_NOT_REGISTERED: the publisher or subscriber is not registered", id="4.3"

@@ -111,7 +111,7 @@ def test_what_the_tree_refuses_is_told_at_the_end(tmp_path: Path, store: QueueMa
         _publish(store, "out/x", b"forbidden")
         result = _once(tmp_path, broker.url)
     assert result.exit_code == 1
-    assert "1 publications, which the topic tree refused, are on SYSTEM.DEAD.LETTER.QUEUE" in result.stderr
+    assert "1 publication that the topic tree refused: see SYSTEM.DEAD.LETTER.QUEUE" in result.stderr
     assert _count(store, "SYSTEM.DEAD.LETTER.QUEUE") == 1
 
 
