@@ -53,8 +53,8 @@ class _Run:
 
 
 @verb(
-    "qpubsub migmbbrk -r -b BRK1 -m QM1 outfile.txt",
-    "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt",
+    "qpubsub migmbbrk -r -b BRK1 -m QM1 outfile.txt retained.qload",
+    "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
     exit_codes=choices.EXIT_CODES,

@@ -249,8 +249,10 @@ def _is_taken(port: int) -> bool:
 
 
 def _pages() -> Iterator[Path]:
+    """README and the pages of docs; tests/tutorials runs the tutorials, whole and in their order."""
     yield ROOT / "README.md"
-    yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if "generated" not in path.parts)
+    elsewhere = {"generated", "tutorials"}
+    yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if elsewhere.isdisjoint(path.parts))
 
 
 def _block(where: str, *lines: str, exits: int = 0) -> Block:
