@@ -76,7 +76,6 @@ def test_what_a_page_says_is_printed(output: str, missing: str | None) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.servers
 @pytest.mark.parametrize("spark", [False, True], ids=["plain", "spark"])
 def test_everything_printed_runs(spark: bool, tmp_path: Path) -> None:
     steps = main([], spark=spark, report=tmp_path / "steps.txt")
