@@ -27,7 +27,7 @@ from rfh2.rfh2 import FIXED_LENGTH, STRUC_ID, decode_rfh2
 
 
 class Header(Protocol):
-    """What every header in a chain has: the description of what follows it, its length in bytes, and its bytes."""
+    """Any header in a chain: the description of what follows it, its length in bytes, and its bytes."""
 
     @property
     def kind(self) -> str:
@@ -96,7 +96,7 @@ def describing(header: Header, described: Mapping[str, Any]) -> Header:
 
 @lru_cache(maxsize=256)
 def decoder_of(fmt: str) -> Decoder | None:
-    """What decodes the header that a Format announces; None where what follows is the body."""
+    """The function that decodes the header which a Format announces; None where the body follows."""
     return DECODERS.get(name_of(fmt))
 
 

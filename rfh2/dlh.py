@@ -1,4 +1,4 @@
-"""The dead-letter header: why a message could not be processed, and where it was meant to go (wire formats 5)."""
+"""The dead-letter header: why a message could not be processed, and its original destination (wire formats 5)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Making frozen values quickly: for values that are made several times for each message, and for no others.
 
-The constructor of a frozen dataclass sets each field through ``object.__setattr__``, at five times the price of a plain
-assignment. A twin with the same slots that is not frozen takes the fields by plain assignment and then becomes the
-frozen class; the value is the same in every respect (``tests/rfh2/test_frozen.py``). Functions that assign are written
-as text and compiled, as dataclasses do with their own.
+The constructor of a frozen dataclass sets each field through ``object.__setattr__``, which takes five times as long as
+a plain assignment. A twin class with the same slots that is not frozen takes the fields by plain assignment; its value
+then becomes one of the frozen class, and is the same in every respect (``tests/rfh2/test_frozen.py``). Functions that
+assign are written as text and compiled, as dataclasses do with their own.
 
 A value of a subclass would become one of the class itself without notice, so a class with such a constructor cannot be
 subclassed. Where it is used, and what it gives (microseconds of processor time; docs/performance.md, "Frozen values"):
@@ -49,7 +49,7 @@ def maker(cls: type[T]) -> Callable[..., T]:
 
 
 def quick(cls: type[T]) -> type[T]:
-    """Give *cls*, a frozen dataclass with slots, a constructor at half the price, with the same arguments.
+    """Give *cls*, a frozen dataclass with slots, a constructor that takes half the time, with the same arguments.
 
     Afterwards subclassing *cls* raises TypeError. Raises TypeError itself for a class that checks its fields at
     construction, or makes their defaults then.

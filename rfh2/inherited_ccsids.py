@@ -31,9 +31,9 @@ EBCDIC_QMGR_CCSID: Final = 500
 """The same for a descriptor in EBCDIC: its queue manager is on z/OS, where this is the default."""
 
 BYTES_CCSID: Final = 819
-"""What stands for the queue manager's CCSID where the string of an MQRFH is no UTF-8: each byte is a character in it.
+"""The queue manager's CCSID for an MQRFH whose string is not UTF-8: in this CCSID each byte is a character.
 
-So nothing is refused for a CCSID that no program has named, and the bytes go out as they came.
+So no message is refused because of a CCSID that no program has named, and its bytes leave unchanged.
 """
 
 MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)

@@ -44,7 +44,7 @@ class Layout:
     def pack(self, order: ByteOrder, *values: Any) -> bytes:
         """The bytes of *values*, one a field. Raises EncodeError for a number that does not fit its field.
 
-        Byte fields must have their exact length already: struct would cut or fill them without a word.
+        Byte fields must have their exact length already: struct would cut or fill them without an error.
         """
         try:
             return self.fast[order].pack(*values)

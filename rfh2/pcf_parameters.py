@@ -30,7 +30,7 @@ MAX_EMPTY_STRINGS: Final = 10_000
 
 
 class Parameter(Protocol):
-    """What every parameter has: its Type, its number, its length in bytes with group members, and its bytes."""
+    """Any parameter: its Type, its number, its length in bytes with group members, and its bytes."""
 
     @property
     def type(self) -> int: ...

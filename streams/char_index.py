@@ -7,11 +7,12 @@ under something that such a topic must have, of three kinds:
     end     how it ends, likewise                                      *ware/Results  ware/Results
     pair    two stretches that it contains, or one                     *Soft*ware*    Soft, ware
 
-A match looks up the topic's few beginnings and endings. Which stretches the topic contains is found by the pieces of
-three characters that it is made of: each distinct stretch, however many patterns have it, is filed under that piece of
-its own which the fewest stretches have; the few that the topic has this piece of are looked for in it, and each pair of
-those that are there is looked up. A pattern too short to be filed (``*``, ``?a*``) is always tried. Of the ways to file
-a pattern the first that leads to few other patterns is taken, else the one that leads to the fewest.
+A match looks up the topic's few beginnings and endings. It finds the stretches in the topic by the topic's pieces of
+three characters. The index files each distinct stretch, however many patterns have it, under the piece of the stretch
+that the fewest stretches have. The match searches the topic for the few stretches that are filed under one of its
+pieces, and looks up each pair of those that it contains. A pattern too short to be filed (``*``, ``?a*``) is always
+tried. The index files a pattern in the first way that leads to few other patterns, otherwise in the way that leads to
+the fewest.
 
 Each pattern that is found is tried: first, whether its two longest stretches are in the topic; then, whether it
 matches. Nothing is compiled or rebuilt, so the cost of adding and removing is proportional to the length of the
@@ -38,13 +39,13 @@ from streams.subscriptions import Subscription
 _Piece = tuple[str, str, str]
 
 _PIECE_LENGTH: Final = 3
-# So many patterns in one place cost less than looking for a better place.
+# With so many patterns in one place, to try them takes less time than to look for a better place.
 _FEW: Final = 4
 # How many places are looked at: a pattern of thousands of characters has millions.
 _PLACES: Final = 256
-# A topic of so many characters has few pieces twice, and finding out costs more than it saves.
+# A topic of at most so many characters has few repeated pieces, and to find them takes longer than it saves.
 _SHORT: Final = 64
-# Marks both ends of the topic. A topic with a null in it at worst has a pattern tried in vain.
+# Marks both ends of the topic. For a topic that contains a null, the worst case is one useless try of a pattern.
 _MARK: Final = "\0"
 
 
@@ -120,7 +121,7 @@ class CharIndex:
             entry.holding = with_added(entry.holding, subscription)
 
     def remove(self, pattern: CharPattern, sub_id: bytes) -> None:
-        """Take a subscription out again. Raises KeyError where it is not under this pattern."""
+        """Remove a subscription. Raises KeyError where it is not under this pattern."""
         entry = self.by_text[pattern.text]
         left = with_removed(entry.holding, sub_id)
         if left is None:
@@ -130,7 +131,7 @@ class CharIndex:
             entry.holding = left
 
     def match(self, topic_string: str) -> list[Subscription | Several]:
-        """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
+        """The subscriptions of every pattern that selects *topic_string*, each pattern once, in no particular order."""
         # This is what a publication on a new topic costs, hence the loops that run in C.
         text = _MARK + topic_string + _MARK
         matches = (

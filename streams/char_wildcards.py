@@ -126,8 +126,9 @@ def has_char_wildcards(text: str) -> bool:
 def widen_to_topic_pattern(text: str) -> str:
     """The topic-based pattern of the proxy subscription for a character-based one (guide 3.1.3).
 
-    The first wildcard is replaced by ``#``, back to the nearest ``/``: ``/aaa/bbb/c*d`` becomes ``/aaa/bbb/#``. What is
-    selected besides is filtered out where it is delivered. A pattern without wildcards is its own topic, unescaped.
+    The first wildcard is replaced by ``#``, back to the nearest ``/``: ``/aaa/bbb/c*d`` becomes ``/aaa/bbb/#``.
+    Publications that only the proxy subscription selects are filtered out where they are delivered. A pattern without
+    wildcards is its own topic, unescaped.
     """
     pattern = parse_char_pattern(text)
     if not pattern.is_wild:

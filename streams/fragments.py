@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-# So many wrong places in a row cost less than setting up the walk that cannot be led astray.
+# Up to so many wrong places in a row take less time than the start of the walk with a bounded cost.
 _TRIES: Final = 8
 
 
@@ -75,7 +75,7 @@ class Fragment:
         return self._find_walking(text, start, end)
 
     def _find_walking(self, text: str, start: int, end: int) -> int:
-        """The same, for a text that leads astray.
+        """The same, for a text with many wrong places.
 
         Bit p of *fitting* is set while the last p + 1 characters are what the fragment begins with.
         """

@@ -38,10 +38,10 @@ _TOPIC_COST: Final = 10
 _USUAL_LENGTH: Final = 64
 _CHARACTERS_TO_A_MATCH: Final = 8
 
-# So many matches of answers that are no longer good are carried along before they are thrown out.
+# So many matches of outdated answers are kept before they are removed.
 STALE: Final = 4_000
 
-# A journal longer than this costs a returning topic more than finding its answer anew.
+# With a longer journal, it takes more time to check a kept answer than to determine it again.
 JOURNAL_LENGTH: Final = 32
 
 
@@ -107,7 +107,7 @@ class SubscriptionIndex:
         # which costs more than matching; so several matches are a range of one long list, and a single one is bare.
         self._answers: dict[str, Subscription | range] = {}
         self._several: list[Subscription] = []
-        # How much of that list no answer refers to any more.
+        # How much of that list is no longer in any answer.
         self._stale = 0
         # How far into the journal an answer is good, where that is not _answers_since.
         self._good_until: dict[str, int] = {}
@@ -171,7 +171,7 @@ class SubscriptionIndex:
         count = len(matches)
         cost = _cost(topic_string, count)
         if self._room < cost:
-            # What is in use comes back at the price of one match each; ageing would cost every match something.
+            # Topics in use return for one match each; to track the age of answers would slow down every match.
             self._forget_answers()
         self._room -= cost
         if count == 1:
@@ -187,7 +187,7 @@ class SubscriptionIndex:
         return matches
 
     def match_uncached(self, topic_string: str) -> tuple[Subscription, ...]:
-        """The same answer as match, found anew."""
+        """The same answer as match, determined again."""
         matches: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
         if self._chars.by_text:
             matches += self._chars.match(topic_string)
@@ -250,7 +250,7 @@ class SubscriptionIndex:
             self._good_until.pop(pattern.literal, None)
 
     def _leave(self, topic_string: str, kept: Subscription | range) -> None:
-        """An answer is good no more: what it referred to is to stay in memory no longer than it must."""
+        """Drop an outdated answer, so that the subscriptions in it do not stay in memory longer than necessary."""
         if not isinstance(kept, range):
             self._room += _cost(topic_string, 1)
             return

@@ -90,7 +90,7 @@ def check_stream_addition(
     subscriptions: Iterable[Subscription] = (),
     retained_topics: Iterable[str] = (),
 ) -> list[PrefixFinding]:
-    """What guide 6.5.4 asks for before a stream works: queue, topic object, WILDCARD(BLOCK), namelist, own prefix.
+    """Check what a stream needs by guide 6.5.4: queue, topic object, WILDCARD(BLOCK), namelist, own prefix.
 
     queues: the names of the local queues. subscriptions, retained_topics: what there is already, anywhere.
     """
@@ -123,7 +123,7 @@ def check_stream_deletion(
     queue_namelist: Namelist,
     topic_objects: TopicObjects,
 ) -> list[PrefixFinding]:
-    """What guide 6.5.5 asks for before a stream is deleted: no subscriptions left, no messages left on its queue."""
+    """Check by guide 6.5.5 whether a stream can be deleted: it has no subscriptions, its queue has no messages."""
     findings: list[PrefixFinding] = []
     if stream == DEFAULT_STREAM:
         findings.append(_error("default-stream", "the default stream cannot be deleted"))
@@ -145,7 +145,7 @@ def check_sub_point_addition(
     subscriptions: Iterable[Subscription] = (),
     retained_topics: Iterable[str] = (),
 ) -> list[PrefixFinding]:
-    """What guide 6.5.6 asks before a subscription point is added: is it there already, is its name or string taken.
+    """Check by guide 6.5.6 whether a subscription point can be added: it, its name and its string are not in use.
 
     subscriptions, retained_topics: what there is already, anywhere.
     """
@@ -174,10 +174,10 @@ def check_prefix_collisions(
     subscriptions: Iterable[Subscription],
     retained_topics: Iterable[str],
 ) -> list[PrefixFinding]:
-    """Who else is in the part of the topic space that *owner* (a stream or a subscription point) is to have (6.1).
+    """The other users of the part of the topic space for *owner*, a stream or a subscription point (guide 6.1).
 
-    The prefixes of streams and subscription points have to be unique and none inside another; ordinary subscriptions
-    and retained publications below the prefix would be mixed with those of the stream.
+    The prefixes of streams and subscription points must be unique, and none may lie inside another. Ordinary
+    subscriptions and retained publications below the prefix would be mixed with those of the stream.
     """
     if not prefix:
         return []

@@ -17,7 +17,7 @@ from streams.subscriptions import Subscription, WildcardScheme
 
 
 class Published(Protocol):
-    """What was published, as those see it who send it on: a ``Publication``, or one whose message is kept elsewhere.
+    """A publication for code that forwards it: a ``Publication``, or one whose message is stored elsewhere.
 
     message: the publisher's. published_at: when it arrived at the queue manager, UTC. stream, sub_point: those it was
     published on, None for the default ones. Only version 6 asks: there each is a topic space of its own.

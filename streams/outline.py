@@ -53,7 +53,7 @@ def outline(
     """The tree of everything at and below topic string *under*, at most *depth* levels deep.
 
     places: the streams and subscription points to mark; each is where a topic object is.
-    What lies deeper is counted in ``hidden`` of the node above it. Children are in order of their labels.
+    Deeper nodes are counted in ``hidden`` of the node above them. Children are in order of their labels.
     """
     root = _OutlineNode()
     for topic_object in objects:

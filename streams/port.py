@@ -24,7 +24,7 @@ from streams.subscriptions import Subscription, WildcardScheme
 
 
 class TopicSpaceView(Protocol):
-    """A topic space as those see it who decide by it. Nothing here changes anything."""
+    """A read-only view of a topic space, for code that makes decisions. No method changes anything."""
 
     def subscription(self, sub_id: bytes) -> Subscription | None:
         """The subscription of this sub_id, if there is one."""

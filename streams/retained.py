@@ -42,7 +42,7 @@ class RetainedPublications:
         self._expiries: list[tuple[datetime, str]] = []
 
     def __len__(self) -> int:
-        """How many are held, expired ones that expire() has not met included."""
+        """How many are held, including expired ones that expire() has not yet removed."""
         return len(self._by_topic)
 
     def store(self, retained: RetainedPublication) -> None:

@@ -1,7 +1,7 @@
-"""Who subscribes to what: the subscriptions of each traditional identity (guide 6.7.2), also those to one topic alone.
+"""Subscribers: the subscriptions of each traditional identity (guide 6.7.2), also for one of its topics.
 
-A subscriber with one subscription, which most are, costs one entry. One with several, which may be many thousands on
-one queue, has them by topic, so that finding, adding and removing one costs the same however many there are.
+Most subscribers have one subscription, which takes one entry. A subscriber with several, perhaps many thousands on one
+queue, has them by topic, so that the time to find, add or remove one does not depend on their number.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Subscribers:
         held.add(subscription)
 
     def remove(self, subscription: Subscription) -> None:
-        """Take a subscription out, as it was added. Raises KeyError where it is not here."""
+        """Remove a subscription, as it was added. Raises KeyError where it is not here."""
         identity = subscription.traditional_identity
         held = self._held[identity]
         if isinstance(held, _Many):
@@ -90,7 +90,7 @@ class Subscribers:
         return () if on_topic is None else tuple(sorted(flatten([on_topic]), key=_SUB_ID))
 
     def users(self, identity: Identity) -> frozenset[str]:
-        """Who registered the subscriptions of *identity*."""
+        """The users who registered the subscriptions of *identity*."""
         held = self._held.get(identity)
         if held is None:
             return frozenset()

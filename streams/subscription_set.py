@@ -1,6 +1,6 @@
-"""What one place of an index holds: no subscription, one, or several; most places hold one, and pay for no container.
+"""The subscriptions at one place of an index: none, one, or several; most places hold one, and need no container.
 
-Several are a dict by sub_id, so that one among many thousands on the same topic string is taken out at once.
+Several are a dict by sub_id, so that one among many thousands on the same topic string can be removed at once.
 """
 
 from __future__ import annotations

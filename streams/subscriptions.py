@@ -1,4 +1,4 @@
-"""What a subscription is, once the command that made it is forgotten.
+"""Subscriptions, independent of the commands that made them.
 
 A subscription is a value: registering again gives a new value with the same ``sub_id``. Nothing here knows which header
 the command had; what a subscriber asked for is spelt in the terms of MQSUB and DEFINE SUB (guide 4.8, 6.7.4).
@@ -102,5 +102,5 @@ class Subscription:
 
     @property
     def traditional_identity(self) -> tuple[str, str, bytes]:
-        """Queue manager, queue and correlation identifier: who the subscriber is, the user id aside (guide 6.7.2)."""
+        """Queue manager, queue and correlation identifier: the subscriber without its user id (guide 6.7.2)."""
         return (self.dest_qmgr, self.dest_queue, self.correl_id)

@@ -63,7 +63,7 @@ class MessageDelivery(StrEnum):
 
 
 class PutResponse(StrEnum):
-    """DEFPRESP: whether puts are answered at once."""
+    """DEFPRESP: whether the queue manager answers each put at once."""
 
     SYNC = "SYNC"
     ASYNC = "ASYNC"
@@ -173,7 +173,7 @@ class TopicObjects:
     """All topic objects of a queue manager, by name and by topic string.
 
     Several objects may have an empty topic string (templates, and streams that lie at the root); any other topic
-    string belongs to one object. ``version`` grows with each change, for those who keep what they derived.
+    string belongs to one object. ``version`` grows with each change, for callers that cache results.
     """
 
     __slots__ = ("_blocks", "_by_name", "_by_topic", "_lengths", "_resolved", "version")

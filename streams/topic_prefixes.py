@@ -1,4 +1,4 @@
-"""Where streams and subscription points lie in the topic space, and where two of them get in each other's way.
+"""Where streams and subscription points lie in the topic space, and where two of them conflict.
 
 Guide 6.1: the mapping "relies on the prefixes used for the topic strings being unique, to separate one set of topics
 completely from another". Nothing enforces that, in IBM MQ or here; this module says where it is not so.
@@ -18,7 +18,7 @@ from streams.topic_strings import at_and_above
 STREAM: Final = "stream"
 SUB_POINT: Final = "subscription point"
 
-# At the root they are at home: the default stream by definition, the admin stream because it never had a topic object.
+# These belong at the root: the default stream by definition, the admin stream because it never had a topic object.
 _ROOTED: Final = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
@@ -51,7 +51,7 @@ def places(streams: Namelist | None, sub_points: Namelist | None, topic_objects:
 def collisions(
     streams: Namelist | None, sub_points: Namelist | None, topic_objects: TopicObjects
 ) -> list[PrefixFinding]:
-    """What keeps streams and subscription points from being apart, as things stand (guide 6.1, 6.5.4, 6.5.6).
+    """The present conflicts between streams and subscription points (guide 6.1, 6.5.4, 6.5.6).
 
     A stream without a topic object or without a topic string, whose topics are among those of the default stream; a
     name in the other namelist that no subscription point can be found by; two places of which one is, or lies in, the

@@ -71,7 +71,7 @@ class TopicSpace:
         self._apart = semantics == "v6"
         # How many operations and expiries it has carried out: the same number again means that nothing has changed.
         self.changes = 0
-        # The subscriptions from which their selector kept what the last operation published or sent, once each time.
+        # The subscriptions whose selector excluded a publication of the last operation, one entry for each time.
         self.filtered: list[Subscription] = []
         self._reset()
 
@@ -240,7 +240,7 @@ class TopicSpace:
         retained: Iterable[RetainedPublication],
         running: TopicSpace | None = None,
     ) -> None:
-        """Become what was kept: what a queue manager does when it starts; blocks are evaluated anew (guide 2.5.4).
+        """Load the saved state, as a queue manager does when it starts; blocks are evaluated again (guide 2.5.4).
 
         running: the topic space that this one takes over from while the queue manager runs; the subscriptions that it
         has keep the blocks that they were made under.
@@ -260,9 +260,9 @@ class TopicSpace:
             self._retained.store(publication)
 
     def retain(self, retained: RetainedPublication) -> None:
-        """Hold this one for its topic and send it to no one: for an edge that keeps retained publications elsewhere.
+        """Hold this one for its topic without sending it: for an edge that keeps retained publications elsewhere.
 
-        The processor hands in what it has just stored once more, as the store keeps it: without its message.
+        After the processor has stored a publication, it passes the stored form here, which is without the message.
         """
         self._retained.store(retained)
 
@@ -352,7 +352,7 @@ class TopicSpace:
         return effects
 
     def _is_filtered(self, subscription: Subscription, publication: Published) -> bool:
-        """Whether what was not let through was kept away by the selector, and not by what is asked before it."""
+        """Whether the selector excluded the publication, and not a rule that is applied before the selector."""
         return subscription.selector is not None and not (self._apart and _kept_apart_by(subscription, publication))
 
     def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
@@ -427,7 +427,7 @@ class TopicSpace:
 
 
 def _kept_apart_by(subscription: Subscription, publication: Published) -> Rule | None:
-    """By what version 6 keeps the two apart whatever their topics; None where it does not."""
+    """The rule by which version 6 separates the two whatever their topics; None where it does not."""
     if subscription.stream != publication.stream:
         return Rule.STREAM
     if subscription.sub_point != publication.sub_point:

@@ -77,7 +77,7 @@ def at_and_above(topic_string: str, lengths: Iterable[int]) -> Iterator[str]:
     """The topic string and those of the topics above it that have one of these lengths; the nearest first.
 
     lengths: in characters, all above 0, in descending order. A topic of thousands of levels has thousands of topics
-    above it, thousands of characters each: who knows how long those are that matter need not spell out the others.
+    above it, of thousands of characters each; a caller that knows the lengths it needs avoids making the others.
     """
     size = len(topic_string)
     for length in lengths:

@@ -79,7 +79,7 @@ class TopicTree:
             self._inner[node, is_tail] = pattern
 
     def remove(self, pattern: TopicPattern, sub_id: bytes) -> None:
-        """Take a subscription out again. Raises KeyError where it is not under this pattern."""
+        """Remove a subscription. Raises KeyError where it is not under this pattern."""
         levels = pattern.levels
         is_tail = levels[-1] == MULTI_LEVEL
         path: list[tuple[_PatternNode, str]] = []
@@ -104,7 +104,7 @@ class TopicTree:
         self.has_patterns = not self._root.is_empty()
 
     def match(self, topic_string: str) -> list[Subscription | Several]:
-        """What is held by every pattern that selects *topic_string*, each pattern once, in no particular order."""
+        """The subscriptions of every pattern that selects *topic_string*, each pattern once, in no particular order."""
         levels = topic_string.split(SEPARATOR)
         return self._match_revisiting(topic_string, levels) if self._inner else self._match_once(levels)
 

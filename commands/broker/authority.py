@@ -1,11 +1,11 @@
 """Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
 
 Nothing is checked until the first record is set. After that, everything that no record allows is refused. Authorities
-on topics are those of topic objects and apply to all topics below: what the object at a topic, or any object above it
-up to SYSTEM.BASE.TOPIC, grants is granted, and no object below can revoke it. If several records of one user or group
+on topics are those of topic objects and apply to all topics below: a user has what the object at a topic grants, or any
+object above it up to SYSTEM.BASE.TOPIC, and no object below can revoke it. If several records of one user or group
 match an object's name, only the one with the most specific profile applies, even if it grants less
-(``commands.broker.profiles``). A user has what his own record, those of his groups and that of group ``nobody``, which
-everybody is in, grant between them; ``mqm``, as user or group, may do everything.
+(``commands.broker.profiles``). A user has the sum of what three kinds of records grant: his own record, those of his
+groups, and that of group ``nobody``, to which every user belongs. ``mqm``, as user or group, may do everything.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def no_groups(_user: str) -> Collection[str]:
 
 
 class RecordedAuthority:
-    """Authority as the records in *objects* have it now. groups_of: the groups of a user, as the edge knows them."""
+    """Authority by the records that *objects* holds now. groups_of: the groups of a user, as the edge knows them."""
 
     def __init__(self, objects: Objects, groups_of: GroupsOf = no_groups) -> None:
         self._objects, self._groups_of = objects, groups_of
@@ -105,9 +105,10 @@ class RecordedAuthority:
 
 
 def _most_specific(records: Iterable[AuthorityRecord], name: str) -> set[str]:
-    """What one entity's record for *name* grants: the record with the most specific profile alone counts.
+    """What one entity's record for *name* grants: only the record with the most specific profile counts.
 
-    IBM MQ does not say which of ``*A*`` and ``*B*`` is the more specific; of such records, what all of them grant.
+    IBM MQ does not say which of ``*A*`` and ``*B*`` is more specific. Among such records, only what all of them grant
+    is granted.
     """
     fitting = [
         (profile.specificity, record.authorities)

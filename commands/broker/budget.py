@@ -1,7 +1,7 @@
-"""What one command may take, and what takes too much: no message may stop the processor for all others.
+"""The limits of what one command may use, so that no message can stop the processor for all others.
 
-A command that goes beyond is set aside as a dead letter with MQRC_RESOURCE_PROBLEM, and nothing of it is done. The
-counts are checked as they grow, before the work that they stand for. The supervisor of the processor checks the time.
+If a command exceeds a limit, it becomes a dead letter with MQRC_RESOURCE_PROBLEM, and no part of it is carried out.
+Each count is checked when it grows, before the work that it counts. The supervisor of the processor checks the time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from rfh2.errors import QPubSubError
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that one command may take; 0 for no limit.
+    """The most that one command may use; 0 for no limit.
 
-    time_s: to read it and to work out what it causes. topics: that it names. changes: publications to subscribers, and
-    changes of subscriptions and retained publications, that it causes. size_bytes: of all that it puts.
+    time_s: seconds to read it and to work out what it causes. topics: the topics that it names. changes: the
+    publications to subscribers and the changes of subscriptions and retained publications that it causes. size_bytes:
+    the size of all messages that it puts.
     """
 
     time_s: float = 10.0
@@ -27,7 +28,7 @@ class Budget:
 
 
 class OverBudgetError(QPubSubError):
-    """A command takes more than it may. what: of what, for people."""
+    """A command uses more than its budget. what: the limit that it exceeds, in words for people."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -38,7 +39,7 @@ class OverBudgetError(QPubSubError):
 
 
 class Meter:
-    """What one command takes of *budget*; each method raises OverBudgetError. ``begin`` is for the next command.
+    """Counts what one command uses of *budget*; each method raises OverBudgetError. ``begin`` is for the next command.
 
     when_understood: called when a command was read.
     """
@@ -50,25 +51,25 @@ class Meter:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing was taken yet."""
+        """Start again from zero, for the next command."""
         self._changes = self._size_bytes = 0
         self.is_understood = False
 
     def understood(self, topics: int) -> None:
-        """The command was read, and names so many topics."""
+        """Note that the command was read and how many topics it names."""
         self.is_understood = True
         self._when_understood()
         if 0 < self._budget.topics < topics:
             raise OverBudgetError(f"{topics} topics, and at most {self._budget.topics} are allowed")
 
     def changed(self, count: int) -> None:
-        """So many more publications to subscribers, or changes of state, come of it."""
+        """Count more publications to subscribers, or changes of state, that the command causes."""
         self._changes += count
         if 0 < self._budget.changes < self._changes:
             raise OverBudgetError(f"more than {self._budget.changes} publications and changes of state")
 
     def made(self, size_bytes: int) -> None:
-        """A message of so many bytes more is to be put."""
+        """Count the bytes of one more message that is about to be put."""
         self._size_bytes += size_bytes
         if 0 < self._budget.size_bytes < self._size_bytes:
             raise OverBudgetError(f"the messages that it puts have more than {self._budget.size_bytes} bytes in all")

@@ -1,4 +1,4 @@
-"""What a command is decided against: one frozen view of the queue manager, made by the edge for each command."""
+"""The surroundings of one command: a frozen view of the queue manager, which the edge makes for each command."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from streams.topic_space import TopicSpace
 
 
 class Semantics(StrEnum):
-    """Whose behaviour: version 7's, or version 6's where guide 7.5 and 8.5 say that it differed."""
+    """The version whose behaviour applies: 7, or 6 where guide 7.5 and 8.5 say that it differed."""
 
     V7 = "v7"
     V6 = "v6"
 
 
 class InputQueueKind(StrEnum):
-    """What the queue is on which a command arrived."""
+    """The kind of the queue on which a command arrived."""
 
     CONTROL = "control"
     STREAM = "stream"
@@ -44,7 +44,7 @@ class InputQueueKind(StrEnum):
 
 
 def not_read(queue: str) -> str:
-    """Why nothing happens to messages on *queue*, and what to do where it is a stream's, for people (guide 6.5.4)."""
+    """Why no broker reads *queue* and, if it is for a stream, what to do; in words for people (guide 6.5.4)."""
     if not queue:
         return "the message names no queue"
     return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST"
@@ -57,7 +57,7 @@ class Context:
 
     message: the command message. queue: where it was put. user: who put it. now: UTC. new_id: 24 bytes, unique,
     ascending from call to call; subscriptions take theirs from it. rfh2_wildcards: the scheme of MQRFH2 commands.
-    Nothing here is changed by deciding.
+    The broker changes nothing here when it decides.
     """
 
     objects: Objects
@@ -87,15 +87,15 @@ class Context:
         return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER
 
     def is_stream(self, queue: str) -> bool:
-        """Whether publications are taken from *queue* (guide 6.1).
+        """Whether the broker takes publications from *queue* (guide 6.1).
 
-        Version 6 had no namelist: a local queue became a stream when a command named it (guide 6.1, 6.5.4). Which one
-        it would have made from SYSTEM.BROKER.MODEL.STREAM is not known: the queue has to be defined.
+        Version 6 had no namelist: a local queue became a stream when a command named it (guide 6.1, 6.5.4). It could
+        also make the queue from SYSTEM.BROKER.MODEL.STREAM; here the queue must be defined.
         """
         return self.is_listed(queue) or (self.semantics is Semantics.V6 and self._may_be_stream(queue))
 
     def is_listed(self, queue: str) -> bool:
-        """Whether *queue* is in SYSTEM.QPUBSUB.QUEUE.NAMELIST: then it is read to its end, whatever is on it."""
+        """Whether *queue* is in SYSTEM.QPUBSUB.QUEUE.NAMELIST; the broker then takes every message from it."""
         namelist = self.objects.namelists.get(QUEUE_NAMELIST)
         return queue == DEFAULT_STREAM if namelist is None else is_stream_queue(queue, namelist)
 
@@ -121,8 +121,8 @@ class Context:
     def prefix_of_stream(self, stream: str | None) -> str:
         """The prefix of a stream's topics (guide 6.1).
 
-        Under version 6 streams need no topic objects; one without a TOPICSTR has its name for a prefix, which keeps
-        what is retained on it from what is retained elsewhere.
+        Under version 6 streams need no topic objects. The prefix of a stream without a TOPICSTR is its name, which
+        separates its retained publications from those elsewhere.
         """
         if stream is None:
             return ""
@@ -132,7 +132,7 @@ class Context:
     def sub_point_prefix(self, sub_point: str | None) -> str | None:
         """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
         if self.semantics is Semantics.V6:
-            return sub_point or ""  # a new subscription point just worked (guide 8.5)
+            return sub_point or ""  # version 6 accepted any new subscription point (guide 8.5)
         namelist = self.objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
         return sub_point_prefix(sub_point, namelist, self.objects.topics)
 
@@ -150,7 +150,7 @@ class Context:
         try:
             return self.now + timedelta(milliseconds=100 * expiry)
         except OverflowError:
-            return None  # later than any date there is: a capture's clock may say anything
+            return None  # after the last date that Python has: the time in a capture may be any
 
     @property
     def priority(self) -> int:
@@ -169,15 +169,15 @@ class Context:
         return MQPER_PERSISTENT if queue is not None and queue.def_persistent else 0
 
     def may(self, action: Action, pattern: str, scheme: WildcardScheme) -> bool:
-        """Whether the sender may do *action* where *pattern* is: at its levels before the first wildcard (2.5.4, 5)."""
+        """Whether the sender may do *action* at the levels of *pattern* before its first wildcard (guide 2.5.4, 5)."""
         return self.authority.may_use_topic(self.user, action, parse_pattern(pattern, scheme).literal_topic)
 
     def subscriber_queue(self, command: QueuedCommand, correl_as_id: bool, needed: bool = True) -> Destination:
         """The subscriber queue that *command* names, by its tags or by the descriptor's defaults (guide 6.7.2).
 
-        needed: whether the command has any use for it. Names in tags, as those in fields, may be padded with blanks.
-        Raises CommandError 3074 or 3076 where a name is not valid, or missing although it is needed; where it is not,
-        only names in tags are looked at, so that a strange ReplyToQ keeps no publication from its subscribers.
+        needed: whether the command uses it. Names in tags may be padded with blanks, like those in fields. Raises
+        CommandError 3074 or 3076 where a name is not valid, or is missing although it is needed. If it is not needed,
+        only names in tags are checked, so that a wrong ReplyToQ does not keep a publication from its subscribers.
         """
         given_qmgr, given_queue = name_of(command.qmgr_name or ""), name_of(command.q_name or "")
         qmgr = given_qmgr or name_of(self.mqmd.reply_to_qmgr) or self.qmgr

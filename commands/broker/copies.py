@@ -13,7 +13,7 @@ from commands.broker.context import Semantics
 from streams.operations import Delivery
 
 Copies = tuple[Delivery, ...]
-"""The deliveries that one put publication came of; the first decides its descriptor."""
+"""The deliveries that one put combines; the first decides the descriptor."""
 
 _Key = tuple[int, bool, tuple[str, str, bytes]]
 

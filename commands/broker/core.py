@@ -88,9 +88,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the bytes of a message say, before anything is known of the queue manager.
+    """The result of reading a message, independent of the queue manager.
 
-    command: the command in it, or the error that answers it. Made outside a unit of work where it may take long.
+    command: the command in it, or the error for the response. The processor makes it outside a unit of work if reading
+    may take long.
     """
 
     message: Message | DecodeError
@@ -111,7 +112,7 @@ class Reading:
 
 @dataclass(slots=True)
 class _Work:
-    """One arrival while it is being worked on. command: what it was read as before, or the error, if it was."""
+    """One arrival in progress. command: the command, or the error, from an earlier reading; None without one."""
 
     arrival: Arrival
     message: Message
@@ -130,10 +131,10 @@ class _Work:
 class BrokerCore:
     """A queue manager's queued publish/subscribe interface, on objects and a topic space in memory.
 
-    semantics: ``v7``, or ``v6`` where the old broker behaved otherwise (guide 7.5, 8.5). authority: of the objects'
-    records where none is given. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own broker had
-    CHAR for all (guide 2.5.1.1). meter: of what each command takes; None where nothing is limited. before: called
-    before each operation, to have the topic space learn what is known elsewhere; gives the effects of that.
+    semantics: ``v7``, or ``v6`` for the old broker's behaviour where it differed (guide 7.5, 8.5). authority: by
+    default that of the objects' records. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own
+    broker had CHAR for all (guide 2.5.1.1). meter: counts what each command uses; None for no limits. before: called
+    before each operation; it brings what is known elsewhere into the topic space, and returns the effects.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class BrokerCore:
         self._headers = RenderedHeaders()
         self.semantics = Semantics(semantics)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
-        # What was defined at EPOCH, before there was a clock, begins to run out when the first message comes.
+        # Items defined at EPOCH, when no time was known, start to expire with the first message.
         lasting = (s for s in self.space.subscriptions() if s.expires_at is not None)
         self._not_begun = tuple(s for s in lasting if s.created == EPOCH)
 
@@ -166,13 +167,13 @@ class BrokerCore:
     def process(self, arrival: Arrival, reading: Reading | None = None) -> Outcome:
         """Process one message: the effects have been applied to the topic space when this returns.
 
-        reading: what its bytes say, where that was found out before. Raises OverBudgetError where the meter does: then
-        the topic space may hold a part of what the command would have done.
+        reading: the result of reading it before, if there is one. Raises OverBudgetError where the meter does; the
+        topic space may then have a part of the command's changes.
         """
         return self._process(arrival, reading, None)
 
     def trace(self, arrival: Arrival, reading: Reading | None = None, *, explains: bool = False) -> Outcome:
-        """The same, and the outcome has its trace. explains: which says, too, whom operations passed over and why."""
+        """The same with a trace. explains: whether the trace also says whom operations passed over, and why."""
         tracer = Tracer(explains)
         return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
 
@@ -223,7 +224,7 @@ class BrokerCore:
         self._not_begun = ()
 
     def set_aside(self, arrival: Arrival, reason: int, why: str) -> Outcome:
-        """Make a dead letter of a message that is not to be processed; nothing else is done with it."""
+        """Make a dead letter of a message that must not be processed; do nothing else with it."""
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
         except DecodeError:
@@ -251,7 +252,7 @@ class BrokerCore:
         return _Work(arrival, message, context, origin, ids)
 
     def _new_sub_id(self, ids: Ids) -> bytes:
-        # Captures that were put together have a number twice, and subscriptions must not share an identifier.
+        # Several captures in one can have a number twice, but two subscriptions must not share an identifier.
         sub_id = ids()
         while self.space.subscription(sub_id) is not None:
             sub_id = ids()
@@ -321,7 +322,7 @@ class BrokerCore:
     def _respond(
         self, work: _Work, completion: Completion, answers: tuple[Warned, ...], plan: CommandPlan | None = None
     ) -> bool:
-        """Put the response, if one is due and can go anywhere; whether it was put."""
+        """Put the response, if one is due and has a destination; whether it was put."""
         context = work.context
         qmgr, queue = context.reply_to
         if not queue or not is_due(context.mqmd, completion):
@@ -353,16 +354,16 @@ class BrokerCore:
         return True
 
     def _refused(self, work: _Work, command: Command | None, error: CommandError) -> Outcome:
-        """A command in error is answered where that is asked for; else it is a dead letter."""
+        """Answer a command in error if it asks for that; otherwise make it a dead letter."""
         tags = error.tags or ((("Topic", error.topic),) if error.topic is not None else ())
         answered = self._respond(work, Completion.ERROR, (Warned(error.reason, tags),))
-        # A ReqUpdate that finds nothing retained was processed to the end; its remains are not needed.
+        # A ReqUpdate that finds nothing retained was processed completely, so its message need not be kept.
         if not answered and error.reason != MQRCCF_NO_RETAINED_MSG:
             self._dead_letter(work, error.reason)
         return self._failed(work, command, error.reason, str(error))
 
     def _undecodable(self, work: _Work, error: DecodeError) -> Outcome:
-        """A message that cannot be read is kept for a person to look at, and answered too where that is asked for."""
+        """Make a dead letter of a message that cannot be read, and also answer it if it asks for that."""
         self._dead_letter(work, error.reason)
         self._respond(work, Completion.ERROR, (Warned(error.reason),))
         return replace(self._failed(work, None, error.reason, str(error)), undecodable=True)
@@ -387,9 +388,9 @@ def _message_of(reading: Reading, arrival: Arrival, mqmd: Mqmd) -> Message:
 
 
 def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
-    """A message that no queue manager has kept yet, as one does: a capture may show what a program gave to MQPUT.
+    """A message as a queue manager would keep it: a capture may show what a program gave to MQPUT.
 
-    What is put on bears MQAT_BROKER and may inherit no CCSID; a dead letter has the message's own bytes.
+    A message put by the broker has MQAT_BROKER and cannot inherit a CCSID; a dead letter has the message's own bytes.
     """
     kept = resolved(message)
     body = encode(kept)
@@ -409,12 +410,12 @@ def _parsed(work: _Work) -> Command:
 
 
 def _is_read(context: Context) -> bool:
-    """Whether queued publish/subscribe takes everything off the queue on which a message came."""
+    """Whether queued publish/subscribe takes every message from the queue on which this one arrived."""
     return context.queue == CONTROL_QUEUE or context.is_listed(context.queue)
 
 
 def _makes_a_stream(work: _Work) -> bool:
-    """Whether version 6 makes a stream of the queue, by a publication on it that no broker put there."""
+    """Whether the message makes the queue a stream of version 6: a publication that no broker put there."""
     if work.context.place is InputQueueKind.OTHER or work.message.mqmd.put_appl_type == MQAT_BROKER:
         return False
     try:

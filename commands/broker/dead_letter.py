@@ -1,4 +1,4 @@
-"""Dead letters: a message that could not be processed, behind an MQDLH that says why and where it was meant to go."""
+"""Dead letters: messages that could not be processed, each behind an MQDLH with the reason and the destination."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rfh2.mqmd import Mqmd
 
 
 def is_wanted(mqmd: Mqmd) -> bool:
-    """Whether a message may go to the dead-letter queue: not where its sender asked for it to be discarded."""
+    """Whether a message may go to the dead-letter queue: not if its sender asked the queue manager to discard it."""
     return not mqmd.report & MQRO_DISCARD_MSG
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """The dead letters of one queue manager. qmgr: its name. queue: its dead-letter queue (DEADQ)."""
+    """Makes the dead letters of one queue manager. qmgr: its name. queue: its dead-letter queue (DEADQ)."""
 
     qmgr: str
     queue: str
@@ -40,8 +40,8 @@ class DeadLetters:
     ) -> Outgoing:
         """The put of the dead letter that *mqmd* and *body* become.
 
-        queue, qmgr: where the message was, or was to go; this queue manager where *qmgr* is None. now: UTC. expires_at:
-        of the message, where that is known better than Expiry says it.
+        queue, qmgr: the place or the destination of the message; this queue manager where *qmgr* is None. now: UTC.
+        expires_at: when the message expires, if that is known more exactly than from Expiry.
         """
         origin = Origin.of(self.qmgr, now)
         described, dead = _dead_letter(mqmd, body, reason, queue, self.qmgr if qmgr is None else qmgr, origin)
@@ -60,8 +60,9 @@ class DeadLetters:
 def _dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, origin: Origin) -> tuple[Mqmd, bytes]:
     """The descriptor and the body (wire formats 5, MQDLH).
 
-    The MQDLH has the Encoding, CodedCharSetId and Format of what follows it, the queue it was on, and who gave up when.
-    The descriptor stays as it was, MsgId and CorrelId too, save that it describes the MQDLH.
+    The MQDLH has the Encoding, CodedCharSetId and Format of what follows it, the queue that the message was on, and the
+    program, date and time of the put. The descriptor keeps its fields, also MsgId and CorrelId; only those change that
+    describe the body, which now begins with the MQDLH.
     """
     header = Dlh(
         reason,
@@ -91,7 +92,7 @@ def _dead_letter(mqmd: Mqmd, body: bytes, reason: int, queue: str, qmgr: str, or
 
 
 def _ccsid_of_header(mqmd: Mqmd) -> int:
-    """CodedCharSetId of the MQDLH, which has the characters of the descriptor: the message's own where they agree."""
+    """CodedCharSetId of the MQDLH, whose characters are the descriptor's: the message's own if it means the same."""
     ascii_fields = mqmd.charset == ASCII_FIELDS
     ccsid = mqmd.coded_char_set_id
     utf16 = (text_codec(ccsid, mqmd.encoding) or "").startswith("utf-16")

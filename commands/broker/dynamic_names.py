@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _DEFAULT_PREFIX: Final = "AMQ."
-# What IBM MQ puts in place of the asterisk.
+# IBM MQ replaces the asterisk with this.
 _UNIQUE_PART: Final = re.compile("[0-9A-F]{16}")
 _UNIQUE_LENGTH: Final = 16
 

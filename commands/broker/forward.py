@@ -29,20 +29,21 @@ from streams.operations import Delivery
 from streams.subscriptions import MQCI_NONE, DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_strings import remove_prefix
 
-# A header, the form it is rendered in, and of the descriptor what may matter: CodedCharSetId, ReplyToQ, ReplyToQMgr.
+# A header, the form it is rendered in, and the fields of the descriptor that can matter: CodedCharSetId, ReplyToQ,
+# ReplyToQMgr.
 _HeaderKey = tuple[Rfh1 | Rfh2, DeliveryForm, int, str, str]
 
 _HEADERS_ROOM: Final = 8 << 20
-# Of an entry, beside the bytes of its headers: their objects, and the entry itself.
+# The size of an entry without the bytes of its headers: their objects, and the entry itself.
 _ENTRY_BYTES: Final = 3_000
 _FOLDER_BYTES: Final = 200
 
 
 class RenderedHeaders:
-    """What became of the only headers of publications, and the bytes of that: kept by the broker, within a bound.
+    """A bounded cache of the broker: the header of a publication that has only one, its forwarded form, and the bytes.
 
-    room_bytes: for all of it. Headers of more than some kilobytes are not kept: what large folders hold, another
-    message seldom holds again.
+    room_bytes: the bound for all entries. Headers of more than some kilobytes are not kept, because two messages seldom
+    have the same large folders.
     """
 
     __slots__ = ("_rendered",)
@@ -54,9 +55,9 @@ class RenderedHeaders:
         return len(self._rendered)
 
     def render(self, key: _HeaderKey, content: Callable[[], Content]) -> tuple[RenderedPublication, bytes]:
-        """What becomes of the header, and its bytes. content: reads it, where it is not known yet."""
+        """The forwarded form of the header, and its bytes. content: reads the header if the cache does not have it."""
         header, form = key[0], key[1]
-        # Looking up a header costs as much as reading all its bytes, and a large one is not there.
+        # Looking up a header takes as long as reading all its bytes, and the cache has no large one.
         length = header.length
         may_be_kept = length <= self._rendered.largest_bytes
         made = self._rendered.get(key) if may_be_kept else None
@@ -73,8 +74,8 @@ class RenderedHeaders:
 class Forwarder:
     """Makes the messages for the deliveries of one command.
 
-    command: the one that is being processed. headers: what is known from commands before. lost: what of the
-    publications had no place in a subscriber's format, behind the name of its queue (guide 8.7).
+    command: the one that is being processed. headers: the cache from earlier commands. lost: the parts of the
+    publications that a subscriber's format cannot hold, after the name of its queue (guide 8.7).
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Forwarder:
         self.lost: list[str] = []
 
     def put(self, delivery: Delivery, msg_id: bytes, objects: Objects, *others: Delivery) -> Outgoing:
-        """The put of the message for one subscriber. objects: know its queue, for PersAsQueue. others: as below."""
+        """The put of the message for one subscriber. objects: for its queue, if PersAsQueue. others: as below."""
         subscription = delivery.subscription
         default = 0
         if subscription.options.persistence is DeliveryPersistence.AS_QUEUE:  # a queue may have to be looked up
@@ -122,7 +123,7 @@ class Forwarder:
     ) -> tuple[Message, bytes]:
         """The message for one subscriber, and its body. queue_default: DEFPSIST of its queue, for PersAsQueue.
 
-        others: deliveries of the same publication to that subscriber under further topics, which the message names too.
+        others: deliveries of the same publication to that subscriber on other topics, which the message also names.
         """
         publication = delivery.publication
         form = delivery_form((delivery, *others))
@@ -156,7 +157,7 @@ class Forwarder:
         return rendered, encode(rendered.message)
 
     def _header_content(self, publication: int, key: _HeaderKey, command: Command | None) -> Content:
-        """What the only header of a publication says; read once, for it may be rendered for many topics."""
+        """The content of a publication with only one header, read once although it may be rendered for many topics."""
         content = self._header_contents.get(publication)
         if content is None:
             header, _, ccsid, reply_to_q, reply_to_qmgr = key
@@ -171,9 +172,9 @@ class Forwarder:
         return content
 
     def _descriptor(self, delivery: Delivery, body: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
-        """Guide 6.7.9; the publication's priority and persistence were resolved when it was published.
+        """The descriptor (guide 6.7.9); priority and persistence were resolved when the publication was published.
 
-        body: what describes the body.
+        body: the fields that describe the body.
         """
         subscription, publication = delivery.subscription, delivery.publication
         published = publication.message.mqmd
@@ -204,7 +205,7 @@ _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 
 def _described(mqmd: Mqmd, header: Mqmd) -> Mqmd:
-    """*mqmd* with what *header* says of the header."""
+    """*mqmd* with the fields that describe *header*."""
     fmt, ccsid = header.format, header.coded_char_set_id
     if (mqmd.format, mqmd.coded_char_set_id) == (fmt, ccsid):
         return mqmd
@@ -220,7 +221,7 @@ def remaining_expiry(expiry: int, since: datetime, now: datetime) -> int:
 
 
 def _correl_id(subscription: Subscription, published: Mqmd) -> bytes:
-    """The registered one, else one that the queue manager chose; with DESTCORL of zeros the publisher's (guide 4.8)."""
+    """The registered one, or one chosen by the queue manager; the publisher's if DESTCORL is zeros (guide 4.8)."""
     if subscription.keep_correl_id:
         return published.correl_id
     return subscription.correl_id if subscription.correl_id != MQCI_NONE else subscription.sub_id
@@ -236,9 +237,9 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
 
 
 def delivered_topic(delivery: Delivery) -> str:
-    """The topic that a subscriber is told: without its prefix, unless nothing is behind that (guide 6.1, 6.2).
+    """The topic in the subscriber's message: without its prefix, unless nothing follows it (guide 6.1, 6.2).
 
-    ``#`` on subscription point USD matches topic USD, too, and no command can name a topic without characters.
+    ``#`` on subscription point USD also matches topic USD, and no command can name a topic without characters.
     """
     return remove_prefix(delivery.subscription.prefix, delivery.topic_string) or delivery.topic_string
 

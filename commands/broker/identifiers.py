@@ -1,7 +1,7 @@
-"""What a queue manager sets in a message it puts: identifiers, origin context, date and time.
+"""The fields that a queue manager sets in a message that it puts: identifiers, origin context, date and time.
 
-Identifiers come from the arrival number of the causing command and a count within it, so that they are unique in a
-queue manager, and the same whenever the same commands arrive in the same order.
+Identifiers are made from the arrival number of the command that causes them and a count within it. They are therefore
+unique in a queue manager, and the same whenever the same commands arrive in the same order.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _BEYOND_A_NAME = 0x80_0000
 def message_id(qmgr: str, seq: int, n: int) -> bytes:
     """24 bytes: ``AMQ ``, the queue manager's name cut to 12 characters, five bytes of *seq*, three of *n*.
 
-    Where *seq* needs more than five bytes, as a time stamp in a capture may, the rest stands for the end of the name,
-    with the top bit set: such identifiers still come after all with a lower *seq*.
+    If *seq* needs more than five bytes, as a time stamp in a capture may, its higher bytes replace the end of the name,
+    with the top bit set, so that such identifiers still sort after all with a lower *seq*.
     """
     head = _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")
     if high := seq >> 40:
@@ -33,8 +33,7 @@ def message_id(qmgr: str, seq: int, n: int) -> bytes:
 def fitting(name: str, size: int) -> str:
     """*name* cut to *size* characters, with a question mark for each that a character field cannot hold.
 
-    A user or a queue of a capture may have a name that no queue manager would give it; the message has to go out all
-    the same.
+    A user or a queue in a capture may have a name that no queue manager allows; the message must still be put.
     """
     return name[:size].encode("latin-1", "replace").decode("latin-1")
 
@@ -53,7 +52,7 @@ class Ids:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin context of whatever the queue manager puts at one moment (guide 6.7.9, 6.7.10)."""
+    """The origin context of all messages that the queue manager puts at one time (guide 6.7.9, 6.7.10)."""
 
     put_appl_name: str
     put_date: str

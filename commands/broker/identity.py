@@ -30,11 +30,11 @@ from streams.subscriptions import PublicationFormat, Subscription, WildcardSchem
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionQuery:
-    """What of a subscription a command gives to find it by; None in topic, selector, sub_point or stream is: any.
+    """The values by which a command finds a subscription; None in topic, selector, sub_point or stream means any.
 
     topic: as the subscriber wrote it, without the prefix of a stream or a subscription point. selector: the Filter, ""
-    for registered without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic. header: of
-    the command; None for any.
+    for a subscription without one. sub_point, stream: "" for the default one. scheme: of the wildcards in topic.
+    header: of the command; None for any.
     """
 
     destination: Destination
@@ -47,7 +47,7 @@ class SubscriptionQuery:
     header: PublicationFormat | None = None
 
     def fits(self, subscription: Subscription) -> bool:
-        """Whether *subscription*, found by its traditional identity, is one of those meant."""
+        """Whether *subscription*, found by its traditional identity, also has the other values."""
         return (
             (self.topic is None or self._is_topic_of(subscription))
             and (self.selector is None or (subscription.selector or "") == self.selector)
@@ -56,10 +56,10 @@ class SubscriptionQuery:
         )
 
     def _is_topic_of(self, subscription: Subscription) -> bool:
-        """Whether the topics are the same: written the same, and meaning the same where the schemes differ.
+        """Whether the topics are the same: the same text, and also the same meaning if the schemes differ.
 
         A subscription that was migrated from version 6 keeps the character-based wildcards that an MQRFH2 had there
-        (guide 2.5.1.1); its program, which asks in the header that it registered with, means it by the text alone.
+        (guide 2.5.1.1). For its program, which uses the same header as when it registered, the same text is enough.
         """
         if written_topic(subscription) != self.topic:
             return False
@@ -69,12 +69,12 @@ class SubscriptionQuery:
 
 
 def by_name(context: Context, name: str, stream: str | None) -> Subscription | None:
-    """The subscription called *name*, if its user, or any with VariableUserId, asks for it.
+    """The subscription called *name*, if its user asks for it, or any user with VariableUserId.
 
-    stream: what it subscribes to, None for the default one. Version 6 has names for each stream; what was migrated from
-    there has the stream's name appended to its own (guide 7.6.1), and is found by either.
+    stream: what it subscribes to, None for the default one. In version 6, names were unique for each stream. Migration
+    appends the stream's name (guide 7.6.1); such a subscription is found by either name.
 
-    Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId lets the other user in but
+    Raises CommandError 3078 where it belongs to another user, 3081 where VariableUserId allows the other user but
     authority does not.
     """
     subscription = _named(context, name, stream)
@@ -87,7 +87,7 @@ def by_name(context: Context, name: str, stream: str | None) -> Subscription | N
 
 
 def belongs_to(owner: str, what: str, tags: tuple[tuple[str, str], ...] = ()) -> CommandError:
-    """3078, with the user id of the owner: a JMS client of version 6 goes on with it (IBM MQ, reason code 3078)."""
+    """3078 with the user id of the owner, which a JMS client of version 6 uses (IBM MQ, reason code 3078)."""
     why = f"{what} belongs to user {owner}"
     return CommandError(MQRCCF_DUPLICATE_IDENTITY, why=why, tags=(*tags, ("UserId", owner)))
 
@@ -132,12 +132,12 @@ def _fitting(context: Context, wanted: SubscriptionQuery) -> list[Subscription]:
 def addressed(
     context: Context, name: str | None, wanted: SubscriptionQuery, everything: bool = False
 ) -> list[Subscription]:
-    """What DeregSub and ReqUpdate speak of: the named subscription, or those of the traditional identity.
+    """The subscriptions that DeregSub and ReqUpdate mean: the named one, or those of the traditional identity.
 
-    everything: DeregAll; otherwise, where this user and others have the like, VariableUserId or the user decides which.
+    everything: DeregAll. Otherwise, if several users have such a subscription, VariableUserId or the user decides.
 
-    Raises CommandError 3153 where *name* is given, nothing bears it, and a subscription of that traditional identity
-    has no name; 3081 where VariableUserId lets the sender in but authority does not; and what ``by_name`` and
+    Raises CommandError 3153 where *name* is given, no subscription has it, and a subscription of that traditional
+    identity has no name; 3081 where VariableUserId allows the sender but authority does not; and what ``by_name`` and
     ``by_identity`` raise.
     """
     if name is None:
@@ -157,7 +157,7 @@ def addressed(
 
 
 def _meant(context: Context, fitting: list[Subscription], wanted: SubscriptionQuery) -> list[Subscription]:
-    """VariableUserId says which subscription is meant, else the user id does (guide 6.7.2, VariableUserId)."""
+    """Choose by VariableUserId if the command has it, otherwise by the user id (guide 6.7.2, VariableUserId)."""
     if wanted.variable_user:
         fitting = [s for s in fitting if s.options.variable_user_id] or fitting
     return [s for s in fitting if s.user == context.user] or fitting
@@ -169,7 +169,7 @@ def variable_user(options: tuple[RegOpt, ...] | None) -> bool:
 
 
 def _check_authority(context: Context, subscription: Subscription, tags: tuple[tuple[str, str], ...] = ()) -> None:
-    """Another user than the subscription's has to be one who may put to its queue (guide 6.7.5, SubName)."""
+    """Check that a user other than the subscription's may put to its queue (guide 6.7.5, SubName)."""
     if subscription.user != context.user and not context.authority.may_put(context.user, subscription.dest_queue):
         raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {subscription.dest_queue}", tags=tags)
 

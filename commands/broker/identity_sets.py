@@ -56,7 +56,7 @@ def on_registration(before: Subscription, command: RegisterSubscriber) -> Member
 
 
 def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned | None:
-    """The warning 3157 where *command* joins as what its identity is in *before* already; None otherwise."""
+    """The warning 3157 if the identity of *command* has already joined *before* in the same way; None otherwise."""
     identity = command.sub_identity
     if identity is None or identity not in before.identities:
         return None
@@ -65,10 +65,10 @@ def already_joined(before: Subscription, command: RegisterSubscriber) -> Warned 
 
 
 def check_alteration(before: Subscription, after: Subscription, command: RegisterSubscriber, members: Members) -> None:
-    """A member does not change a subscription that other members use.
+    """Check that no member changes a subscription that other members use.
 
     Raises CommandError 3155 where *command* gives an identity that would not be the only member, 3156 where it gives
-    none and another holds the subscription exclusively. Expiry is renewed, not altered.
+    none and another holds the subscription exclusively. To renew Expiry is not a change.
     """
     if before == after:
         return

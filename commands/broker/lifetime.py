@@ -1,4 +1,4 @@
-"""How long something has to live, in tenths of a second, as Expiry, EXPIRY and SubExpiry say it."""
+"""The time until something expires, in tenths of a second, as in Expiry, EXPIRY and SubExpiry."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _TENTH: Final = timedelta(milliseconds=100)
 
 
 def tenths_until(expires_at: datetime | None, now: datetime) -> int | None:
-    """Tenths of a second from *now* to *expires_at*, at least one, at most what an MQLONG holds; None for ever.
+    """Tenths of a second from *now* to *expires_at*, at least one, at most what an MQLONG holds; None for no expiry.
 
-    The clock may have been set back since the end was reckoned: then there may be more left than there ever was.
+    If the clock was set back after *expires_at* was computed, the result can be more than the original time.
     """
     if expires_at is None:
         return None

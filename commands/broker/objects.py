@@ -25,7 +25,7 @@ DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
 SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE, ADMIN_COMMAND_QUEUE)
 UNLIMITED_DEPTH = 999_999_999
-# DEFTYPE: how a local queue came into being.
+# DEFTYPE: how a local queue was created.
 PREDEFINED = "PREDEFINED"
 TEMPORARY = "TEMPDYN"
 PERMANENT = ("PERMDYN", "SHAREDYN")
@@ -43,7 +43,7 @@ def is_object_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueueManager:
-    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: queues are never made by being named.
+    """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: a command that names a queue never creates it.
 
     custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's.
     """
@@ -63,13 +63,13 @@ class QueueManager:
 
     @property
     def strict_tags(self) -> bool:
-        """Whether Publish takes no tags of psc but IBM's (2337); otherwise subscribers get a program's own."""
+        """Whether Publish accepts only IBM's tags in psc (2337); otherwise subscribers also get a program's own."""
         return "PSCTAGS(STRICT)" in self.custom.upper().split()
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """DEFINE QLOCAL. The defaults are those of a queue that came into being by being named."""
+    """DEFINE QLOCAL. The defaults are those of a queue that was created because a command named it."""
 
     name: str
     description: str = ""
@@ -86,13 +86,13 @@ class LocalQueue:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether it goes with the program that made it: a temporary dynamic queue (guide 6.7.2)."""
+        """Whether it is a temporary dynamic queue, which is deleted with the program that made it (guide 6.7.2)."""
         return self.definition_type == TEMPORARY
 
 
 @dataclass(frozen=True, slots=True)
 class ModelQueue:
-    """DEFINE QMODEL: what a queue is like that is made when a program opens the model.
+    """DEFINE QMODEL: the attributes of the queue that is made when a program opens the model.
 
     definition_type: ``TEMPDYN``, ``PERMDYN`` or ``SHAREDYN``; the rest is as for a local queue.
     """
@@ -117,10 +117,10 @@ def dynamic_queue(model: ModelQueue, name: str) -> LocalQueue:
 
 
 def new_queue(name: str) -> LocalQueue:
-    """The queue of that name as it comes into being by being named, or with the queue manager.
+    """The queue of that name as it is created with the queue manager, or when a command names it.
 
-    The stream queues of a queue manager are DEFPSIST(YES): what is retained by a program that leaves persistence to the
-    queue outlives a restart.
+    The stream queues of a queue manager are DEFPSIST(YES): retained publications of a program that leaves persistence
+    to the queue survive a restart.
     """
     return LocalQueue(name, def_persistent=name in _PERSISTENT)
 
@@ -151,7 +151,7 @@ class AuthorityRecord:
 
     @property
     def name(self) -> str:
-        """What no other record has. Only the last part may hold blanks, so the parts stay apart."""
+        """The key of the record. Only its last part may have blanks, so that the parts are unambiguous."""
         return f"{self.object_type} {self.profile} {self.entity_type} {self.entity}"
 
 
@@ -170,7 +170,7 @@ _KINDS: dict[str, type[Any]] = {
 
 # The objects of a new queue manager beside its input queues and namelists. Names, DEFTYPE, DEFPSIST and MAXDEPTH are
 # those of IBM MQ's default objects, and of the script that defines the queues of JMS publish/subscribe there
-# (MQJMS_PSQ.mqsc). SYSTEM.BROKER.MODEL.STREAM is there for scripts: no stream is made by itself (guide 6.1).
+# (MQJMS_PSQ.mqsc). SYSTEM.BROKER.MODEL.STREAM is there for scripts: the broker makes no stream from it (guide 6.1).
 _SHARED_DEPTH: Final = 100_000
 
 DEFAULT_MODELS: Final = (
@@ -205,7 +205,7 @@ DEFAULT_QUEUES: Final = (
 
 
 class Objects:
-    """All definitions of one queue manager. Mutable, in memory; who changes it also saves the change in the store.
+    """All definitions of one queue manager. Mutable, in memory; the caller that changes it also saves it in the store.
 
     is_gone: whether a name is that of a dynamic queue that was deleted; None where that is not known.
     """

@@ -15,7 +15,7 @@ from streams.subscriptions import Subscription
 class CommandPlan:
     """The operations of one command, in order.
 
-    full: the subscription whose attributes FullResp asks for, as it will be, or as it was when it goes.
+    full: the subscription whose attributes FullResp asks for: as it will be or, if it is removed, as it was.
     """
 
     operations: tuple[Operation, ...] = ()
@@ -29,7 +29,7 @@ def not_authorized(topic: str) -> Warned:
 
 
 def warnings_or_error(refused: list[Warned], anything_left: bool) -> tuple[Warned, ...]:
-    """*refused* as warnings; raises the first as a CommandError where nothing of the command is left to do."""
+    """*refused* as warnings; raises the first as a CommandError where the rest of the command has no operations."""
     if refused and not anything_left:
         raise CommandError(refused[0].reason, refused[0].tags[0][1], "not authorized", refused[0].tags)
     return tuple(refused)

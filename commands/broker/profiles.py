@@ -26,8 +26,9 @@ MULTIPLE: Final = "**"
 _DOT: Final = "."
 _WILD: Final = {"*": Wild.MANY, "?": Wild.ONE}
 
-# How specific; a lower one is more so. IBM's rule does not say what the end of a profile is: here it is less than a
-# character that a longer profile has there, as in A*B beside A*, and more than anything that may stand for nothing.
+# Specificity; a lower number is more specific. IBM's rule does not rank the end of a profile. Here it is less specific
+# than a character that a longer profile has there (A*B beside A*), and more specific than a wildcard that may match
+# nothing.
 _LITERAL, _END, _DOT_BEFORE_MULTIPLE, _ONE, _MANY, _MULTIPLE = range(6)
 _RANKS: Final = {"?": _ONE, "*": _MANY}
 
@@ -39,7 +40,7 @@ class Profile:
     """A profile's name, generic or full.
 
     before, after: its qualifiers on both sides of ``**``; all are in *before* where has_multiple is False. specificity:
-    of two profiles that fit one name, the lesser is the more specific.
+    if two profiles match one name, the profile with the lower value is more specific.
     """
 
     before: tuple[_Qualifier, ...]
@@ -48,7 +49,7 @@ class Profile:
     specificity: tuple[int, ...]
 
     def fits(self, name: str) -> bool:
-        """Whether the profile stands for the object of that name."""
+        """Whether the profile matches the object of that name."""
         qualifiers = name.split(_DOT)
         spare = len(qualifiers) - len(self.before) - len(self.after)
         if spare < 0 or (spare and not self.has_multiple):
@@ -59,7 +60,7 @@ class Profile:
 
 @lru_cache(maxsize=4096)
 def parse_profile(text: str) -> Profile | None:
-    """Read a profile's name; None for one that can stand for nothing: ``**`` in part of a qualifier, or twice."""
+    """Read a profile's name; None for one that is not valid: ``**`` in part of a qualifier, or twice."""
     qualifiers = text.split(_DOT)
     if qualifiers.count(MULTIPLE) > 1 or any(MULTIPLE in each for each in qualifiers if each != MULTIPLE):
         return None

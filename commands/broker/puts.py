@@ -26,7 +26,7 @@ class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.
 
     topic: the resolved topic string, prefix included; only for publications. completion, reason: only for responses and
-    dead letters. temporary: the sub_ids of the subscriptions that go with the queue; only for publications.
+    dead letters. temporary: the sub_ids of the subscriptions that end with the queue; only for publications.
     """
 
     kind: PutKind

@@ -60,9 +60,9 @@ _PERSISTENCE = {
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One topic of a RegSub, with everything that does not depend on what is registered for it.
+    """One topic of a RegSub, with everything that does not depend on existing subscriptions.
 
-    owner: another user who has this traditional identity for himself, under version 6.
+    owner: under version 6, another user to whom this traditional identity belongs.
     """
 
     command: RegisterSubscriber
@@ -135,7 +135,7 @@ def _already_joined(
 
 
 def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) -> Subscribe | AlterSubscription:
-    """*operation*, whose subscription goes with its queue where that is a temporary dynamic one (guide 6.7.4).
+    """*operation*, whose subscription ends with its queue if that is a temporary dynamic one (guide 6.7.4).
 
     Raises CommandError 3083 where an MQRFH2 subscriber there does not ask for NonPers; the other headers cannot say it.
     """
@@ -176,7 +176,7 @@ def subscriber_prefix(stream: str | None, sub_point: str | None, context: Contex
 def full_pattern(prefix: str, topic: str, scheme: WildcardScheme) -> str:
     """*topic*, which may have wildcards, as it lies below *prefix*, which has none.
 
-    Raises CommandError 3072, with *topic* as the culprit, where it is none.
+    Raises CommandError 3072, with *topic* as the topic in error, where it is not a topic.
     """
     try:
         full = check_topic_string(add_pattern_prefix(prefix, check_topic_string(topic), scheme))
@@ -187,7 +187,7 @@ def full_pattern(prefix: str, topic: str, scheme: WildcardScheme) -> str:
 
 
 def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
-    """*topic* as it lies below *prefix*. Raises CommandError 3072, with *topic* as the culprit, where *check* does."""
+    """*topic* as it lies below *prefix*. Raises CommandError 3072 for *topic* where *check* does."""
     try:
         return check(add_prefix(prefix, check(topic)))
     except CommandError as error:
@@ -195,13 +195,13 @@ def full_topic(prefix: str, topic: str, check: Callable[[str], str]) -> str:
 
 
 def no_correl_id(tag: str) -> CommandError:
-    """The refusal of a CorrelAsId in *tag* where there is no CorrelId."""
+    """The error for CorrelAsId in *tag* without a CorrelId."""
     why = "CorrelAsId is given, but the CorrelId of the message is zero"
     return CommandError(MQRCCF_CORREL_ID_ERROR, why=why, tags=((tag, RegOpt.CORREL_AS_ID.value),))
 
 
 def is_metatopic(topic: str) -> bool:
-    """Whether *topic* is one of those on which version 6 published about the broker; no longer kept (guide 7.5)."""
+    """Whether version 6 published about the broker itself on *topic*; version 7 does not (guide 7.5)."""
     return topic.startswith(_METATOPICS)
 
 
@@ -261,7 +261,7 @@ def _one(request: _Request, named: Subscription | None, context: Context) -> Sub
 
 
 def _owner(destination: Destination, context: Context) -> str | None:
-    """Who keeps others from an identity under version 6; asked once a command, for an identity may have many topics."""
+    """The user to whom an identity belongs under version 6; asked once a command, as there may be many topics."""
     if context.semantics is not Semantics.V6 or not context.space.users_of(destination.key) - {context.user}:
         return None
     others = (s for s in context.space.by_identity(destination.key) if s.user != context.user)
@@ -280,7 +280,7 @@ def _existing(context: Context, wanted: SubscriptionQuery, owner: str | None) ->
 
 
 def _own_first(fitting: list[Subscription], context: Context) -> Subscription | None:
-    # Who registers again means what he registered, whatever others let him change.
+    # A user who registers again means his own subscription, even if VariableUserId lets him change others.
     return next((s for s in fitting if s.user == context.user), next(iter(fitting), None))
 
 
@@ -345,7 +345,7 @@ def _moved(request: _Request, named: Subscription, context: Context) -> Subscrip
     if command.options is not None:
         moved = replace(moved, correl_id=destination.correl_id)
     if moved == named:
-        return named  # version 7 lets another subscription be its twin; registering again has to stay harmless
+        return named  # version 7 allows an equal second subscription; to register again must still cause no error
     for other in context.space.by_identity(moved.traditional_identity, written_topic(moved)):
         same = (other.topic_string, other.selector, other.sub_point) == (
             moved.topic_string,

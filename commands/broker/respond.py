@@ -24,9 +24,9 @@ from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
 
 
 def is_due(mqmd: Mqmd, completion: Completion) -> bool:
-    """Whether a command with this descriptor is to be answered (guide 6.7.8, MsgType).
+    """Whether a command with this descriptor gets a response (guide 6.7.8, MsgType).
 
-    A request always is; anything else as PAN (on success), NAN (on failure), or either (on a warning) ask for it.
+    A request always does. Any other message does with PAN (on success), NAN (on failure) or either (on a warning).
     """
     if mqmd.msg_type == MQMT_REQUEST:
         return True
@@ -95,7 +95,7 @@ def attributes(subscription: Subscription) -> Tags:
 
 
 def _descriptor(command: Mqmd, made: Mqmd, msg_id: bytes, priority: int, persistence: int, origin: Origin) -> Mqmd:
-    """Guide 6.7.10; identity context is passed on, all other fields have their defaults. made: describes the body."""
+    """The descriptor (guide 6.7.10): identity context is passed on, other fields are defaults. made: for the body."""
     return Mqmd(
         msg_type=MQMT_REPLY,
         expiry=command.expiry,

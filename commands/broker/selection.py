@@ -9,10 +9,10 @@ from streams.subscriptions import Subscription
 
 
 class Selection:
-    """Answers for the filters of one topic space, which owns it.
+    """Applies the filters of one topic space, which owns it.
 
-    Of the message that was asked about last the properties are kept: a publication to many topics is asked about once
-    for each, and read once only.
+    It keeps the properties of the last message: a publication to many topics is then read only once, although the topic
+    space asks for each topic.
     """
 
     __slots__ = ("_last",)
@@ -21,12 +21,12 @@ class Selection:
         self._last: tuple[Message, Lookup] | None = None
 
     def __call__(self, subscription: Subscription, publication: Published, _topic_string: str) -> bool:
-        """Whether the selector of *subscription* is true of *publication*; it compiled when it was made."""
+        """Whether *publication* matches the selector of *subscription*, which was checked when it was registered."""
         return compile_selector(subscription.selector or "").matches(self._properties(publication.message))
 
     def _properties(self, message: Message) -> Lookup:
         last = self._last
-        # By identity: comparing the contents of two messages costs as much as reading them.
+        # By identity: to compare the contents of two messages takes as long as to read them.
         if last is not None and last[0] is message:
             return last[1]
         lookup = message_properties(message)

@@ -20,7 +20,7 @@ NAME_SEPARATOR: Final = ":"
 def stream_of(command: QueuedCommand, context: Context) -> str | None:
     """The stream that a subscriber's command means; None for the default one.
 
-    Raises CommandError 3071 for what cannot be a stream's name, 3082 for a stream that there is not.
+    Raises CommandError 3071 for a name that is not valid for a stream, 3082 for a stream that does not exist.
     """
     name = command.stream_name
     if name is None or name == DEFAULT_STREAM:
@@ -33,7 +33,7 @@ def stream_of(command: QueuedCommand, context: Context) -> str | None:
 
 
 def check_stream(command: Publish | DeletePublication, context: Context) -> None:
-    """Raises CommandError 3071 or 3075 where a command names another stream than that of the queue it was put to."""
+    """Raise CommandError 3071 or 3075 where a command names a stream other than that of the queue it was put to."""
     name = command.stream_name
     if name is None:
         return
@@ -46,14 +46,14 @@ def check_stream(command: Publish | DeletePublication, context: Context) -> None
 def name_in_stream(name: str, stream: str) -> str:
     """The name in version 7 of what version 6 called *name* on a stream other than the default one (guide 7.6.1).
 
-    Names were unique in a stream, and are in the queue manager; migration appends the stream's name. What stands
-    between the two the guide does not say.
+    Names were unique in a stream, and are now unique in the queue manager; migration appends the stream's name. The
+    guide does not say which characters stand between the two.
     """
     return f"{name}{NAME_SEPARATOR}{stream}"
 
 
 def name_without_stream(name: str, stream: str | None) -> str:
-    """What a program calls a subscription that migration may have renamed: the inverse of ``name_in_stream``."""
+    """A program's own name for a subscription that migration may have renamed: the inverse of ``name_in_stream``."""
     return name if stream is None else name.removesuffix(f"{NAME_SEPARATOR}{stream}")
 
 

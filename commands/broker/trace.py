@@ -29,7 +29,7 @@ from streams.topic_space import TopicSpace
 
 @dataclass(frozen=True, slots=True)
 class RetainedLook:
-    """A look at what is retained. found: the topics that *pattern* selects and that had something, blocked or not."""
+    """A look-up of retained publications. found: topics with one that *pattern* selects, blocked or not."""
 
     pattern: str
     scheme: WildcardScheme
@@ -40,9 +40,9 @@ class RetainedLook:
 class TracedOperation:
     """One operation that was carried out.
 
-    before: the subscription that it is about, as it was; None where there was none, and for operations on topics.
-    effects: what it did, in order, deliveries among them. look: where it asked for what is retained. passed_over: who
-    or what its topic selects and did not reach, where the trace explains.
+    before: the earlier state of its subscription; None where there was none, and for operations on topics. effects: its
+    effects in order, with deliveries. look: its look-up of retained publications, if it made one. passed_over: the
+    subscriptions or publications that its topic selects but that it did not reach, if the trace explains.
     """
 
     operation: Operation
@@ -58,7 +58,7 @@ class TracedOperation:
 
     @property
     def cleared(self) -> tuple[str, ...]:
-        """The topics whose retained publications it took away."""
+        """The topics whose retained publications it deleted."""
         return tuple(effect.topic_string for effect in self.effects if isinstance(effect, RetainedCleared))
 
 
@@ -66,8 +66,8 @@ class TracedOperation:
 class Trace:
     """The result of one arrival, step by step.
 
-    reached: whether it came as far as the topic space; a message that was passed over or could not be read did not.
-    expired: what ran out before it. operations: in order; those of a command that was refused in the end, too.
+    reached: whether it reached the topic space; a message that was passed over or could not be read did not. expired:
+    what expired before it. operations: in order, also those of a command that was refused later.
     """
 
     reached: bool = False
@@ -82,7 +82,7 @@ class Trace:
 
 @dataclass(slots=True)
 class Tracer:
-    """A trace in the making. explains: whether it says whom and what operations passed over, at some cost."""
+    """Records a trace. explains: whether it also says whom and what operations passed over, which takes some time."""
 
     explains: bool = False
     expired: tuple[Effect, ...] = ()

@@ -67,7 +67,7 @@ from streams.topic_wildcards import check_publication_topic
 
 
 def translate(command: Command, context: Context) -> CommandPlan:
-    """The operations that carry out *command*. Raises CommandError: then nothing is to be done (guide 6.7.6)."""
+    """The operations that carry out *command*. If it raises CommandError, there are none (guide 6.7.6)."""
     wanted = InputQueueKind.CONTROL if command.on_control_queue else InputQueueKind.STREAM
     if context.place is not wanted:
         place = "the control queue" if wanted is InputQueueKind.CONTROL else "a stream queue"
@@ -161,7 +161,7 @@ _PER_TOPIC = (MQRCCF_NOT_REGISTERED, MQRCCF_WRONG_USER, MQRCCF_DUPLICATE_IDENTIT
 
 
 def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
-    """The subscription of that name; topics and filters matter only to say what is wrong with the name."""
+    """The subscription of that name; topics and filters are used only for the error if the name is wrong."""
     wanted = _wanted(command, context)
     name = command.sub_name or ""
     for topic in command.topics or (None,):
@@ -172,9 +172,9 @@ def _named(command: DeregisterSubscriber, context: Context) -> tuple[_Found, lis
 
 
 def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_Found, list[CommandError]]:
-    """What each combination of topic and filter finds, and what was looked for in vain (guide 6.7.7, 3073).
+    """The subscriptions for each combination of topic and filter, and an error for each without (guide 6.7.7, 3073).
 
-    A combination has to find something; under DeregAll it is enough that each topic and each filter does.
+    Each combination must find a subscription; under DeregAll it is enough that each topic and each filter finds one.
     """
     everything = command.has(RegOpt.DEREG_ALL)
     wanted = replace(_wanted(command, context), sub_point=command.sub_point or (None if everything else ""))
@@ -207,17 +207,17 @@ def _by_combination(command: DeregisterSubscriber, context: Context) -> tuple[_F
 
 
 def _check_combinations(topics: Sequence[str | None], selectors: Sequence[str | None]) -> None:
-    """Raises CommandError 3150 where the answer for all combinations of topic and filter could be without measure.
+    """Raise CommandError 3150 where the response for all combinations of topic and filter could be too long.
 
-    Each that finds nothing is named in a response, so that the product counts, not the length of the command. The guide
-    sets no limit; this one is far beyond any program's.
+    The response names each combination that finds nothing. Therefore the product counts, not the length of the command.
+    The guide sets no limit; this one is far more than any program needs.
     """
     if len(topics) * sum(len(selector or "") + _COMBINATION for selector in selectors) > _MOST_COMBINED:
         why = f"{len(topics)} topics with {len(selectors)} filters are more combinations than one command may name"
         raise CommandError(MQRCCF_FILTER_ERROR, why=why)
 
 
-# In characters of the response: what one combination takes beside its filter, and all of them together.
+# In characters of the response: the size of one combination without its filter, and the most for all of them.
 _COMBINATION: Final = 100
 _MOST_COMBINED: Final = 10_000_000
 
@@ -238,7 +238,7 @@ def _not_registered(topic: str | None, selector: str | None, sub_point: str | No
 
 
 def _about(error: CommandError, topic: str | None, selector: str | None) -> CommandError:
-    """*error* with the topic and the filter that it came of."""
+    """*error* with the topic and the filter that caused it."""
     tags = [("Topic", topic)] if topic is not None else []
     if selector:
         tags.append(("Filter", selector))

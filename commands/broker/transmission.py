@@ -16,7 +16,7 @@ from rfh2.mqmd import Mqmd, characters
 
 
 def transmitted(put: Outgoing) -> Outgoing:
-    """*put* as it goes on the transmission queue of its queue manager."""
+    """*put* in the form for the transmission queue of its queue manager."""
     mqmd = put.message.mqmd
     header = MQXQH.fast[mqmd.order].pack(
         "XQH ".encode(mqmd.charset),

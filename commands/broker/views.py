@@ -1,7 +1,7 @@
 """What a broker holds, for programs that embed it: its subscriptions, its topics, its retained publications.
 
-A view changes nothing and copies nothing. It shows what is there when it is asked, so it need not be taken again after
-each message. What has expired by the time of the last message is not shown.
+A view changes nothing and copies nothing. It always shows the current state, so a program can keep it from message to
+message. It does not show what has expired by the time of the last message.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class RetainedView(Mapping[str, Published]):
 class TopicState:
     """What a broker holds at one topic.
 
-    attributes: those that topic objects give to it. subscriptions: those that select it. retained: its retained
-    publication, if it has one.
+    attributes: the attributes that it has from topic objects. subscriptions: the subscriptions that select it.
+    retained: its retained publication, if it has one.
     """
 
     topic_string: str

@@ -20,7 +20,7 @@ _PUB_LEVEL: Final = 9
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication with its properties in an MQRFH2; what it had of such folders itself is replaced."""
+    """The publication with its properties in an MQRFH2; they replace such folders of the publication itself."""
     own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, EXTENSIONS))
     properties = [Element("Top", in_xml(topic)) for topic in form.topics]
     if form.user_data:
@@ -35,7 +35,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
 
 
 def render_bare(content: Content, _form: DeliveryForm) -> RenderedPublication:
-    """The publication without its header of publish/subscribe; other folders and user pairs stay, in an MQRFH2."""
+    """The publication without its publish/subscribe header; an MQRFH2 keeps its other folders and its user pairs."""
     _, lost = user_folder(content.user)
     lost = (*lost, *(tag for tag, _ in content.data))
     bare = replace(content, data=())

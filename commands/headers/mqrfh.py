@@ -50,7 +50,7 @@ _UTF8: Final = 1208
 _REASONS: Final = Reasons(
     unknown=(MQRC_RFH_PARM_ERROR,) * 2, duplicate=(MQRC_RFH_DUPLICATE_PARM,) * 2, missing=MQRC_RFH_PARM_MISSING
 )
-# With these the string itself is in doubt, and is not sent back.
+# With these reasons the string itself is not reliable, so the response does not repeat it.
 _WITHOUT_COMMAND: Final = (MQRC_RFH_ERROR, MQRCCF_MSG_LENGTH_ERROR)
 
 
@@ -143,7 +143,7 @@ def _fitting(text: str, charset: str) -> str:
 
 
 def content(message: Message, at: int, command: Publish | None) -> Content:
-    """The publication whose MQRFH is header number *at*; command: what ``parse`` made of it, if it could."""
+    """The publication whose MQRFH is header number *at*; command: the result of ``parse``, where it succeeded."""
     header = message.headers[at]
     assert isinstance(header, Rfh1)
     try:
@@ -164,7 +164,7 @@ _DATA: Final = (BY_TAG["IntData"].mqps, BY_TAG["StringData"].mqps)
 
 
 def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
-    """Where a publisher takes requests: the queue it names or, with DirectReq, its reply queue; none with Anon."""
+    """The queue for requests to the publisher: the one it names or, with DirectReq, its reply queue; none with Anon."""
     if command.anonymous:
         return ()
     qmgr, queue = command.qmgr_name, command.q_name
@@ -176,8 +176,8 @@ def publisher_of(command: Publish, mqmd: Mqmd) -> Pairs:
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication with an MQRFH: one name for each value, quoted where a value needs it.
 
-    The string is in the code page in force where that has its characters; else the whole header is in UTF-8, and what
-    precedes says so.
+    The string is in the code page in force if that has all its characters. Otherwise the whole header is in UTF-8, and
+    the structure before it says so.
     """
     from_folders, lost = pairs_of_folders(content.folders, _is_free)
     data = (*content.data, *from_folders.data)
@@ -204,7 +204,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         frame.charset,
         string_codec(frame.ccsid, frame.charset),
     )
-    # What came in an MQRFH of an unknown code page goes out in that one, byte for byte.
+    # A publication with an MQRFH in an unknown code page leaves in the same code page, byte for byte.
     known = isinstance(content.header, Rfh1) or text_codec(frame.ccsid, MQENC_NATIVE) is not None
     if known or _is_ascii(pairs):
         try:

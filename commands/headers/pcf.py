@@ -67,8 +67,8 @@ _REASONS: Final = Reasons(
 def parse(message: Message) -> Command:
     """The command in the PCF body of *message*.
 
-    Raises DecodeError where the body is no PCF; CommandError: 3001, 3007 for its header, 3013 to 3015, 3017 to 3019 for
-    parameters, and what ``command_of`` raises.
+    Raises DecodeError where the body is not PCF. Raises CommandError 3001 and 3007 for its header, 3013 to 3015 and
+    3017 to 3019 for parameters, and what ``command_of`` raises.
     """
     pcf = _decoded(message)
     if pcf.type != MQCFT_COMMAND:
@@ -83,7 +83,7 @@ def parse(message: Message) -> Command:
 
 
 def is_command(message: Message) -> bool:
-    """Whether the body is a command of publish/subscribe, well formed or not beyond its header."""
+    """Whether the body is a publish/subscribe command; the parameters after its header may be malformed."""
     try:
         pcf = _decoded(message)
     except DecodeError:
@@ -118,7 +118,7 @@ def _given(parameter: Parameter) -> Given:
 
 
 def reply(command: Message, says: Reply) -> Message:
-    """The response to *command*: one MQCFH of type response. Of several warnings it tells the first."""
+    """The response to *command*: one MQCFH of type response. If there are several warnings, it has the first."""
     order = _order(command)
     number = 0
     try:
@@ -138,7 +138,7 @@ def reply(command: Message, says: Reply) -> Message:
 
 
 def _error_parameters(tags: Tags) -> tuple[Cfin, ...]:
-    """The parameter that tells which parameter of the command was in error, or a further reason; none for neither."""
+    """The parameter that names the command's parameter in error, or gives a further reason; none for neither."""
     told = dict(tags)
     if (parameter := told.get("ParmId")) is not None:
         return (Cfin(BY_TAG["ParmId"].pcf, int(parameter)),)
@@ -149,7 +149,7 @@ def _error_parameters(tags: Tags) -> tuple[Cfin, ...]:
 
 
 def _attributes(tags: Tags, ccsid: int) -> Iterator[Parameter]:
-    """The parameters that say the attributes of a subscription; the options of one tag are one sum."""
+    """The parameters for the attributes of a subscription; the options of one tag are added up in one parameter."""
     sums: dict[str, int] = {}
     for tag, value in tags:
         known = BY_TAG.get(tag)
@@ -167,7 +167,7 @@ def _attributes(tags: Tags, ccsid: int) -> Iterator[Parameter]:
 
 
 def _mask(options: OptionSet, value: str) -> int:
-    """The sum that *value*, a word or what a program gave as a sum, stands for."""
+    """The sum of options that *value* means: an option's word, or the sum that a program gave."""
     return int(value) if _is_long(value) else options.mask(options.read([value]).words)
 
 
@@ -189,7 +189,7 @@ def _order(message: Message) -> ByteOrder:
 
 
 def content(message: Message, command: Publish | None) -> Content:
-    """The publication in the PCF body of *message*. Raises DecodeError where it is none."""
+    """The publication in the PCF body of *message*. Raises DecodeError where the body is not PCF."""
     pcf = _decoded(message)
     data: list[tuple[str, str]] = []
     for parameter in pcf.parameters:
@@ -206,7 +206,7 @@ def content(message: Message, command: Publish | None) -> Content:
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication as PCF: its data is the last parameter, or behind them where a PCF publisher had it there."""
+    """The publication as PCF: its data is the last parameter, or follows the last if a PCF publisher put it there."""
     frame = content.frame
     from_folders, lost = pairs_of_folders(content.folders, lambda _name: True)
     lost_here = [f"user pair {name}" for name, _ in (*content.user, *content.user_tags, *from_folders.user)]
@@ -246,7 +246,7 @@ def _data(frame: Frame) -> Cfst | Cfbs | None:
             return None
         if ccsid not in _WIDE:
             return Cfst(MQCACF_STRING_DATA, frame.body, max(ccsid, MQCCSI_DEFAULT), tail=bytes(-len(frame.body) % 4))
-        # The byte order of these is that of the data, and a parameter has none of its own.
+        # These depend on the byte order of the data, and a parameter has no byte order of its own.
         with suppress(LookupError, UnicodeDecodeError):
             text = frame.body.decode(text_codec(ccsid, frame.encoding) or "")
             return Cfst.of(MQCACF_STRING_DATA, text, _UTF8)

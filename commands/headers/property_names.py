@@ -17,8 +17,8 @@ from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 class Property:
     """A property of a command, a publication or a response.
 
-    tag: by psc. mqps: its name in an MQRFH. pcf: its parameter. integer: whether PCF has it as an MQCFIN. options: the
-    set of its options, where it holds those. padded: whether blanks at its end are no part of it.
+    tag: its name in psc. mqps: its name in an MQRFH. pcf: its parameter. integer: whether PCF has it as an MQCFIN.
+    options: the set of its options, if it holds options. padded: whether blanks at its end are ignored.
     """
 
     tag: str
@@ -55,7 +55,7 @@ BY_TAG: Final = {known.tag: known for known in PROPERTIES}
 BY_MQPS: Final = {known.mqps: known for known in PROPERTIES}
 BY_PCF: Final = {known.pcf: known for known in PROPERTIES}
 
-# The command words, and what PCF has for them in the Command field of its MQCFH.
+# The command words, and their values in the Command field of the MQCFH.
 COMMAND_IDS: Final = {
     mqps.MQPS_DELETE_PUBLICATION: pcf_names.MQCMD_DELETE_PUBLICATION,
     mqps.MQPS_DEREGISTER_PUBLISHER: pcf_names.MQCMD_DEREGISTER_PUBLISHER,

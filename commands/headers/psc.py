@@ -108,7 +108,7 @@ def _header_for(command: Mqmd) -> Rfh2:
 
 
 def content(message: Message, at: int, command: Publish | None) -> Content:
-    """The publication whose MQRFH2 is header number *at*; command: what ``parse`` made of it, if it could."""
+    """The publication whose MQRFH2 is header number *at*; command: the result of ``parse``, where it succeeded."""
     header = message.headers[at]
     assert isinstance(header, Rfh2)
     return Content(
@@ -123,9 +123,9 @@ def content(message: Message, at: int, command: Publish | None) -> Content:
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
-    """The publication with an MQRFH2 whose first folder is psc; folders that it had otherwise stay, byte for byte.
+    """The publication with an MQRFH2 whose first folder is psc; its other folders stay, byte for byte.
 
-    Tags that are the program's own stand last: noLocal of a JMS client looks for one of them.
+    The program's own tags stand last: noLocal of a JMS client looks for one of them.
     """
     pairs = [("Command", Publish.word)]
     if form.is_retained:
@@ -145,7 +145,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
 def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pairs = ()) -> RenderedPublication:
     """The publication with an MQRFH2 of these folders and its own; the data of an MQRFH or of PCF goes into mqpse.
 
-    time_and_number: PubTime and SeqNum, where they are to go there too.
+    time_and_number: PubTime and SeqNum, if mqpse shall have them too.
     """
     user, lost_user = user_folder(content.user)
     data, lost_data = data_text(content.data)

@@ -1,7 +1,7 @@
 """From a psc folder to a command (guide 6.7; wire formats 4.1 and 4.2).
 
-What each command takes is one table, ``RULES``; the rest of the module applies it. The first rule that a folder breaks
-ends it with the reason that a broker would give: 2336 to 2339 for tags, 3083, 3084 and 3087 for options.
+One table, ``RULES``, says what each command takes; the rest of the module applies it. At the first rule that a folder
+breaks, reading ends with the reason that a broker would give: 2336 to 2339 for tags, 3083, 3084 and 3087 for options.
 
 IBM's JMS clients give the options of a tag as one decimal sum (guide 7.2: "an integer constant"), and put a tag of
 their own into Publish, which their subscribers look for.
@@ -46,9 +46,10 @@ from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
 @dataclass(frozen=True, slots=True)
 class OptionWords:
-    """One option tag as one command takes it: its words, and the reason that answers any other.
+    """One option tag as one command takes it: its words, and the reason code for any other word.
 
-    bits: the set of the constants that a decimal sum is made of. in_sums: what sums may hold that has no word in psc.
+    bits: the constants that a decimal sum may contain. in_sums: options that a sum may contain although psc has no word
+    for them.
     """
 
     words: Mapping[str, StrEnum]
@@ -57,7 +58,7 @@ class OptionWords:
     in_sums: Mapping[str, StrEnum]
 
     def of_sum(self, text: str) -> list[StrEnum] | None:
-        """The options of the decimal sum *text*, in the order of their bits; None where it is none of this tag's."""
+        """The options of the decimal sum *text*, in the order of their bits; None where this tag has no such sum."""
         if not text.isdecimal():
             return None
         given = self.bits.read([text])
@@ -82,7 +83,7 @@ _BITS = {
 class Rules:
     """What one command takes.
 
-    make: the model of its fields. once, repeated: tag to the field that it fills. options: option tags, which repeat.
+    make: the model of its fields. once, repeated: the field that each tag fills. options: option tags, which repeat.
     passes_tags_on: whether tags that are not IBM's belong to the message, as such names of an MQRFH do.
     """
 
@@ -94,7 +95,7 @@ class Rules:
 
 
 def _model(model: type[BaseModel]) -> Callable[[Mapping[str, Any]], Any]:
-    # At two thirds of the price of calling the class.
+    # This takes two thirds of the time of a call of the class.
     return TypeAdapter(model).validator.validate_python
 
 
@@ -132,7 +133,7 @@ RULES: dict[str, Rules] = {
                 RegOpt.PERS_AS_QUEUE,
                 RegOpt.PUB_ON_REQ_ONLY,
                 RegOpt.VARIABLE_USER_ID,
-                # As a word, Anon is MQRFH's alone. JMS clients have one sum of their options for both headers.
+                # Only MQRFH has the word Anon. JMS clients use the same sum of options for both headers.
                 in_sums=(RegOpt.ANON,),
             )
         },
@@ -244,7 +245,7 @@ def parse_psc(pairs: Sequence[tuple[str, str]]) -> Command:
 def distinct(options: Sequence[StrEnum]) -> tuple[StrEnum, ...]:
     """Each of *options* once, at its last place: of the persistence options the last one counts.
 
-    A message has room for many thousands of one option and of topics, and options are looked up for each topic.
+    One message can hold many thousands of topics and repeat one option as often, and each topic looks up the options.
     """
     return tuple(options) if len(options) < 2 else tuple(dict.fromkeys(reversed(options)))[::-1]
 
@@ -306,5 +307,5 @@ _NOT_FREE = frozenset(tag.lower() for tag in ALL_TAGS | {"Completion", "Response
 
 
 def is_user_tag(tag: str) -> bool:
-    """Whether *tag* is a program's own: no tag of psc or pscr, and not one of IBM's names, which begin with MQ."""
+    """Whether *tag* is a program's own: it is no tag of psc or pscr, and does not begin with MQ as IBM's names do."""
     return tag.lower() not in _NOT_FREE and not tag.startswith("MQ")

@@ -15,9 +15,9 @@ _MARK = b"<psc"
 
 
 def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
-    """(tag, text) of the one psc folder of *header*, where it is plain that there is one and that it holds leaves.
+    """(tag, text) of the psc folder of *header*, if a quick look shows exactly one that holds only leaves.
 
-    None where that takes a closer look. Raises DecodeError for bytes that are no text.
+    None where a quick look is not enough. Raises DecodeError for bytes that are not text.
     """
     if header.name_value_ccsid != _UTF8:
         return None
@@ -34,9 +34,9 @@ def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
 def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
     """The psc folders of *header*, and all its other folders, each in order.
 
-    A NameValueData that holds a psc folder among others is taken apart; every other one stays as it is, byte for byte.
-    Where none is sound, one with text or a declaration in front of ``<psc>`` is taken for it: reading it gives the
-    fault.
+    A NameValueData that holds a psc folder among others is split; every other one stays as it is, byte for byte. If no
+    psc folder is sound, a NameValueData with text or a declaration in front of ``<psc>`` counts as one: the error then
+    comes from reading it.
     """
     commands: list[Folder] = []
     others: list[Folder] = []
@@ -63,7 +63,7 @@ def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
 
 
 def _is_psc_alone(folder: Folder) -> bool:
-    """The usual case, found without reading the text."""
+    """The result in the usual case, without parsing the text."""
     data = folder.data
     return data.startswith(_BEGIN) and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
 

@@ -35,7 +35,7 @@ Pairs = tuple[tuple[str, str], ...]
 @quick
 @dataclass(frozen=True, slots=True)
 class DeliveryForm:
-    """How one subscriber gets a publication: the format, and what stands in it beside the publication itself.
+    """How one subscriber gets a publication: the format, and what the header says besides the publication itself.
 
     topics: without the prefix of a stream or subscription point; several under version 6's semantics only. stream: its
     name, for subscribers that asked for it. is_retained: for subscribers that asked for it. keep_pcf: PSPROP(COMPAT),
@@ -54,10 +54,10 @@ class DeliveryForm:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A message with a gap where the header of publish/subscribe stands, or would stand.
+    """A message with a gap at the place of the publish/subscribe header, whether or not it had one.
 
-    order, charset, ccsid: of the numbers and characters in the gap. encoding, coded_char_set_id, format, flags: what
-    the header in the gap says of the bytes behind it.
+    order, charset, ccsid: of the numbers and characters in the gap. encoding, coded_char_set_id, format, flags: those
+    fields of the header in the gap, which describe the bytes behind it.
     """
 
     mqmd: Mqmd
@@ -74,12 +74,12 @@ class Frame:
 
     @property
     def ccsid_behind(self) -> int:
-        """CodedCharSetId of what stands behind the gap, inherited or not."""
+        """CodedCharSetId of the bytes behind the gap; where it is inherited, that of the gap."""
         own = self.coded_char_set_id
         return self.ccsid if own in (MQCCSI_INHERIT, MQCCSI_DEFAULT) else own
 
     def with_header(self, header: Header, ccsid: int | None = None) -> Message:
-        """The message with *header* in the gap. ccsid: of the header's characters, where it is not that of the gap."""
+        """The message with *header* in the gap. ccsid: of the header's characters, if it differs from the gap's."""
         announced = self._announced({"format": header.own_format, **({} if ccsid is None else _ccsid(ccsid))})
         return Message(announced.mqmd, (*announced.headers, header, *self.after), self.body)
 
@@ -92,15 +92,15 @@ class Frame:
         return Message(announced.mqmd, (*announced.headers, *self.after), self.body)
 
     def with_body(self, data: bytes, fmt: str) -> Message:
-        """The message with *data* from the gap on; what stood behind it follows."""
+        """The message with *data* in the gap; the bytes that stood behind the gap follow it."""
         behind = b"".join([*(header.encode() for header in self.after), self.body])
         return replace(self._announced({"format": fmt}), body=data + behind)
 
     def _announced(self, described: dict[str, Any]) -> Message:
-        """What stands before the gap, the last of it describing what stands in it."""
+        """The descriptor and the headers before the gap; the last of them describes the contents of the gap."""
         if not self.before:
             mqmd = self.mqmd
-            # Mostly it describes it already, and replacing one of its many fields is dear.
+            # The descriptor is usually right already, and replacing one of its many fields is expensive.
             same = all(getattr(mqmd, name) == value for name, value in described.items())
             return Message(mqmd if same else replace(mqmd, **described))
         *first, last = self.before
@@ -113,12 +113,12 @@ def _ccsid(ccsid: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A publication as any header may say it.
+    """The content of a publication, independent of its header.
 
-    form: the header that it came in, None for none at all. header: that header. publisher: QMgrName and QName, where
-    subscribers may put requests. data: IntData and StringData, in order. user: pairs of names outside publish/subscribe
-    in an MQRFH. user_tags: of a psc folder, those that are the program's own. folders: those of an MQRFH2 other than
-    psc. put_options: MQPMO_* that are equal to the publisher's options.
+    form: the kind of header that it arrived in, None for none. header: that header. publisher: QMgrName and QName,
+    where subscribers may put requests. data: IntData and StringData, in order. user: the pairs of an MQRFH whose names
+    do not belong to publish/subscribe. user_tags: the program's own tags in a psc folder. folders: the folders of an
+    MQRFH2 other than psc. put_options: the MQPMO_* that are equal to the publisher's options.
     """
 
     form: PublicationFormat | None
@@ -142,9 +142,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPublication:
-    """A publication in a subscriber's format. Of the descriptor only what describes the body counts.
+    """A publication in a subscriber's format. Only those fields of its descriptor count that describe the body.
 
-    lost: what had no place in the format, for people.
+    lost: the parts that the format cannot hold, in words for people.
     """
 
     message: Message
@@ -163,7 +163,7 @@ def frame_around(message: Message, at: int) -> Frame:
 
 
 def frame_before(message: Message) -> Frame:
-    """The frame of a message without such a header: the gap is in front of all it has."""
+    """The frame of a message without such a header: the gap is before its first header and its body."""
     mqmd = message.mqmd
     ccsid = mqmd.coded_char_set_id
     return Frame(
@@ -174,7 +174,7 @@ def frame_before(message: Message) -> Frame:
 
 
 def frame_of_body(message: Message, rest: bytes) -> Frame:
-    """The frame of a message whose body begins with a PCF message, and then *rest*, of which nothing is known."""
+    """The frame of a message whose body is a PCF message and then *rest*, of which nothing is known."""
     ccsid = message.body_ccsid
     order = byte_order(message.body_encoding) or "little"
     charset = field_codec(ccsid, is_ebcdic(ccsid))

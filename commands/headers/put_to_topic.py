@@ -1,8 +1,9 @@
-"""From a message that a program puts on a topic to the Publish command that says the same (guide 7.7).
+"""From a message that a program puts on a topic to the equivalent Publish command (guide 7.7).
 
-The command is an MQRFH2 before the message. Where the message begins with an MQRFH2 itself, as those of JMS do, psc
-becomes its first folder, so that subscribers find the other folders where they would be; a psc or pscr that it brings
-is left out, for the topic is the queue's. The message is a datagram from then on: who put it was not asking the broker.
+The command is an MQRFH2 before the message. If the message itself begins with an MQRFH2, as those of JMS do, psc
+becomes its first folder, so that subscribers find the other folders at the usual place. Its own psc or pscr folder is
+removed, because the queue determines the topic. The message becomes a datagram, because its program did not ask the
+broker for a response.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def publish_command(topic: str, mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
 
 
 def _first_header(mqmd: Mqmd, body: bytes) -> Rfh2 | None:
-    """The MQRFH2 that *body* begins with, where a folder in UTF-8 can be put into it."""
+    """The MQRFH2 at the start of *body*, if a folder in UTF-8 can be added to it."""
     try:
         headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
     except DecodeError:

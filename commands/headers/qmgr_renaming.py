@@ -22,7 +22,7 @@ from rfh2.rfh2 import Rfh2
 
 
 def other_qmgr(message: CapturedMessage, qmgr: str) -> str | None:
-    """The queue manager other than *qmgr* that *message* names, where its answers go to before where it came from."""
+    """The queue manager other than *qmgr* that *message* names: first for its replies, then where it was captured."""
     descriptor = message.descriptor()
     reply_to = "" if descriptor is None else name_of(descriptor.reply_to_qmgr)
     return next((name for name in (reply_to, message.qmgr) if name and name != qmgr), None)

@@ -51,7 +51,7 @@ RENDERERS: Final[dict[PublicationFormat, Callable[[Content, DeliveryForm], Rende
 
 
 def header_format_of(message: Message) -> PublicationFormat:
-    """The header that holds the command of *message*: of several the first that has one; MQRFH2 where there is none.
+    """The header that holds the command of *message*: the first that has one, or MQRFH2 where there is none.
 
     A message that could not be decoded belongs to the family that its Format announces.
     """
@@ -75,7 +75,7 @@ def header_format_of(message: Message) -> PublicationFormat:
 
 
 def is_command(message: Message) -> bool:
-    """Whether *message* is meant for a broker, sound or not: it bears a command's mark."""
+    """Whether *message* is meant for a broker: it has the signs of a command, though it may be malformed."""
     family = header_format_of(message)
     if family is _PCF:
         return pcf.is_command(message)
@@ -87,9 +87,9 @@ def is_command(message: Message) -> bool:
 
 
 def content_of(message: Message, command: Command | None = None) -> Content:
-    """What *message*, a publication, says; of one without a header of publish/subscribe, nothing but its body.
+    """The content of *message*, a publication; without a publish/subscribe header it is the body alone.
 
-    command: what ``parse`` made of it, where that is known.
+    command: the result of ``parse``, where that is known.
     """
     family = header_format_of(message)
     if command is None:
@@ -136,8 +136,8 @@ def _put_options(command: Publish) -> int:
 def parse(message: Message) -> Command:
     """The command that *message* carries in an MQRFH2, an MQRFH or PCF.
 
-    Raises DecodeError where it carries none or what carries it is broken; CommandError where it breaks a rule of its
-    command (guide 6.7; wire formats 2.5).
+    Raises DecodeError where it carries no command or the header with the command is malformed. Raises CommandError
+    where it breaks a rule of its command (guide 6.7; wire formats 2.5).
 
     >>> from commands import parse
     >>> from rfh2 import CommandError, Folder, Message, Mqmd, Rfh2
@@ -150,8 +150,8 @@ def parse(message: Message) -> Command:
     ...     error.reason
     3083
     """
-    # The usual message by the shortest way: an MQRFH2 in front whose psc folder takes no closer look is the command,
-    # whatever stands behind it.
+    # A short cut for the usual message: if it begins with an MQRFH2 whose psc folder a quick look can read, that is the
+    # command, whatever follows it.
     if message.headers and isinstance(first := message.headers[0], Rfh2):
         leaves = psc_leaves(first)
         if leaves is not None:

@@ -22,7 +22,7 @@ class Completion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """One topic of a command that was not done; the rest was (guide 6.7.6)."""
+    """One topic for which a command was not carried out; for the others it was (guide 6.7.6)."""
 
     reason: int
     tags: Tags = ()
@@ -42,7 +42,7 @@ class Reply:
 
     @property
     def groups(self) -> tuple[Warned, ...]:
-        """The answers of the older headers, which say so too where nothing is wrong; the first has FullResp's."""
+        """The answers of the older headers, which also report success; the first has the attributes for FullResp."""
         first, *others = self.answers or (Warned(MQRC_NONE),)
         attributes = tuple(tag for tag in self.attributes if tag not in first.tags)
         return (Warned(first.reason, (*first.tags, *attributes)), *others)

@@ -1,7 +1,7 @@
-"""What the commands of MQRFH and PCF take: one table for the two, which spell the same things (wire formats 2.5).
+"""What the commands of MQRFH and PCF take: one table, because both say the same things (wire formats 2.5).
 
-The headers' own modules turn names or parameters into ``Given`` values; ``command_of`` makes the command of them. The
-first rule that is broken ends it, with the reasons of the header's ``Reasons`` and the culprit's place.
+The headers' own modules turn names or parameters into ``Given`` values; ``command_of`` makes the command from them. It
+ends at the first broken rule, with a reason of the header's ``Reasons`` and the place of the property in error.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from streams.subscriptions import PublicationFormat
 class Given:
     """One property as a program gave it.
 
-    text: as in the header, decimal for integers. options: what an option property says. where: tags that tell the
-    program where it stands, should it be the culprit. integer: whether the header has it as a number.
+    text: as in the header, decimal for integers. options: the options of an option property. where: tags that tell the
+    program where the property stands, if it is in error. integer: whether the header has it as a number.
     """
 
     tag: str
@@ -49,9 +49,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """With which reason a header refuses a property: one that the command does not take, a second one, none.
+    """The reasons with which a header refuses a property: not taken by the command, given twice, or missing.
 
-    The first two are of a string and of an integer; missing: tells the tag, as ``where`` of a Given does.
+    unknown, duplicate: for a string and for an integer. missing: gives the tag, as ``where`` of a Given does.
     """
 
     unknown: tuple[int, int]
@@ -61,9 +61,9 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What one command takes: single properties to their fields in the model, and the options of each option property.
+    """What one command takes: the field of each single property, and the options of each option property.
 
-    one_topic: it takes no more. ignored: what it takes, but has no use for.
+    one_topic: whether it takes one topic only. ignored: properties that it takes but does not use.
     """
 
     model: type[Any]
@@ -126,7 +126,7 @@ _OPTION_REASONS: Final = {
     "PubOpt": MQRCCF_PUB_OPTIONS_ERROR,
     "DelOpt": MQRCCF_DEL_OPTIONS_ERROR,
 }
-# What Publish says among registration options means the same as these publication options (wire formats 2.5).
+# In a Publish command, these registration options mean the same as these publication options (wire formats 2.5).
 _AS_PUBLICATION_OPTION: Final[dict[StrEnum, PubOpt]] = {
     RegOpt.CORREL_AS_ID: PubOpt.CORREL_AS_ID,
     RegOpt.LOCAL: PubOpt.LOCAL,

@@ -1,7 +1,7 @@
 """User-defined properties between an MQRFH, where they are pairs, and an MQRFH2, where they are a usr folder.
 
-An MQRFH2 has no tags for IntData and StringData. They are in the property MQPubStrIntData, ``<mqpse><Sid>`` (guide 4.4,
-table 1), as their part of the NameValueString, so that nothing is lost when they are read back.
+An MQRFH2 has no tags for IntData and StringData. The property MQPubStrIntData, ``<mqpse><Sid>`` (guide 4.4, table 1),
+holds their part of the NameValueString, so that nothing is lost when they are read back.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _INT32: Final = re.compile("-?[0-9]{1,9}")
 
 
 class FromFolders(NamedTuple):
-    """What folders give to an MQRFH or to PCF."""
+    """The parts of folders that an MQRFH or PCF takes."""
 
     user: Pairs = ()
     data: Pairs = ()
 
 
 def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -> tuple[FromFolders, tuple[str, ...]]:
-    """The user pairs and the data in *folders*, and what of them has no place outside an MQRFH2.
+    """The user pairs and the data in *folders*, and the parts that only an MQRFH2 can hold.
 
     fits: whether a name may be that of a user pair. A typed property (``dt``) becomes its text.
     """
@@ -62,7 +62,7 @@ def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -
 
 
 def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
-    """The text of the usr folder of these pairs, "" for none, and the names of those that XML has no room for."""
+    """The text of the usr folder of these pairs, "" for none, and the names of the pairs that XML cannot hold."""
     fitting: list[tuple[str, str]] = []
     lost: list[str] = []
     for name, value in pairs:
@@ -74,7 +74,7 @@ def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
 
 
 def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
-    """The value of MQPubStrIntData, "" for none, and what of *data* XML has no room for."""
+    """The value of MQPubStrIntData, "" for none, and the parts of *data* that XML cannot hold."""
     if not data:
         return "", ()
     fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if has_room_for(value)]

@@ -15,5 +15,5 @@ def has_room_for(text: str) -> bool:
 
 
 def in_xml(text: str) -> str:
-    """*text* with U+FFFD for each character that XML has no room for."""
+    """*text* with U+FFFD for each character that XML cannot hold."""
     return _FORBIDDEN.sub(_REPLACEMENT, text)

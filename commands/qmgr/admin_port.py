@@ -1,4 +1,4 @@
-"""The port: who carries out what programs put on the command queue of the queue manager (``commands.mqsc.pcf``)."""
+"""The port to the server of the queue manager's administration commands (``commands.mqsc.pcf``)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from commands.qmgr.store.port import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Administered:
-    """What an administration command came to; its changes are in memory and saved.
+    """The result of an administration command, whose changes are in memory and saved.
 
-    puts: the responses, or a dead letter; each is made when it is asked for, and all have to be put before anything is
-    changed. redefined: whether definitions have changed. resubscribed: whether subscriptions have. reason, why: of a
-    command that failed.
+    puts: the responses, or a dead letter; the iterator makes each one when it is needed, and all must be put before
+    anything else changes. redefined: whether definitions have changed. resubscribed: whether subscriptions have
+    changed. reason, why: of a command that failed.
     """
 
     puts: Iterator[Outgoing]
@@ -30,11 +30,11 @@ class Administered:
 
 
 class CommandServer(Protocol):
-    """Carries out administration commands in the unit of work in which they were got."""
+    """Carries out administration commands in the unit of work that got them."""
 
     @property
     def queue(self) -> str:
-        """The queue that holds them."""
+        """The queue that holds the commands."""
 
     def carry_out(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival) -> Administered:
-        """Do what the message asks for. Raises StoreError where it cannot be kept, and UndeliverableError."""
+        """Carry out the command. Raises StoreError where the store cannot keep the changes, and UndeliverableError."""

@@ -1,11 +1,12 @@
-"""What is owed to subscribers whose queue refuses, where the dead-letter queue refuses too: nobody else waits for them.
+"""Publications that neither their queue nor the dead-letter queue takes: kept, so that other subscribers need not wait.
 
     put refused ── dead letter refused ── owed, in the unit of work of the command ── tried again, ever more slowly
                                             │ what comes later for the same queue is owed behind it
                                             └─> its queue, the dead-letter queue, or expired
 
-What is owed is bounded. Beyond, the command waits, and all behind it, until something can be delivered. A publication
-that is not persistent is given up after PSRTYCNT tries where PSNPMSG is DISCARD (guide 6.5.1).
+The number and size of what is owed are bounded. Beyond the bound, the command and all commands behind it wait until a
+message can be delivered. If PSNPMSG is DISCARD, a non-persistent publication is discarded after PSRTYCNT tries (guide
+6.5.1).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _log = logging.getLogger("qpubsub.processor")
 
 MOST_MESSAGES: Final = 100_000
 MOST_BYTES: Final = 1_000_000_000
-# The lane of messages that are dead letters already.
+# The lane of messages that already are dead letters.
 DEAD_LETTERS: Final = ""
 _PAGE: Final = 500
 _FIRST_PAUSE_S: Final = 0.1
 
 
 def lane_of(queue: str, qmgr: str = "") -> str:
-    """The name under which something is owed to *queue* at *qmgr*, "" for this queue manager."""
+    """The name of the lane for messages owed to *queue* at *qmgr*; *qmgr* is "" for this queue manager."""
     return f"{queue}@{qmgr}" if qmgr else queue  # no name of an object has an @
 
 
@@ -45,16 +46,17 @@ def destination(lane: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What one try came to. count: how many are owed no more. more: whether more could be delivered at once."""
+    """The result of one try. count: how many are no longer owed. more: whether more could be delivered at once."""
 
     count: int = 0
     more: bool = False
 
 
 class Backlog:
-    """What one processor owes.
+    """The messages that one processor owes.
 
-    clock: UTC now. longest_pause_s: between two tries. most_messages, most_bytes: that may be owed in all.
+    clock: UTC now. longest_pause_s: the longest pause between two tries. most_messages, most_bytes: the most that may
+    be owed in all.
     """
 
     def __init__(
@@ -69,9 +71,9 @@ class Backlog:
         self._messages = self._bytes = 0
         self._is_counted = False
         self._pause_s, self._page = _FIRST_PAUSE_S, _PAGE
-        self._trying = 0  # how many were tried in a unit of work that may fail as a whole
+        self._trying = 0  # number tried in a unit of work that may fail as a whole
         self._tried: datetime | None = None
-        self._may_owe = True  # the last processor may have left something
+        self._may_owe = True  # an earlier processor may have left messages
         self._logged: set[str] = set()
 
     @property
@@ -79,16 +81,16 @@ class Backlog:
         """Whether it should be tried now."""
         if not self._may_owe or self._tried is None:
             return self._may_owe
-        # The clock may be set back.
+        # Someone may have set the clock back.
         return abs((self._clock() - self._tried).total_seconds()) >= self._pause_s
 
     @property
     def messages(self) -> int:
-        """How many are owed, as of the last try and what was added since."""
+        """How many are owed: as of the last try, with those added since."""
         return self._messages
 
     def doubt(self) -> None:
-        """A unit of work was backed out, or another process has worked: what is known of it may not be so."""
+        """Forget the counts: a unit of work was backed out, or another process has changed what is owed."""
         self._may_owe, self._is_counted = True, False
         if self._trying:
             self._page, self._trying = max(1, self._trying // 2), 0
@@ -123,8 +125,8 @@ class Backlog:
     def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> Payment:
         """Deliver what can be delivered, up to a page for each queue.
 
-        Where a unit of work has no savepoints it may not grow without limit either (MAXUMSGS): a page for all queues
-        then. One that fails makes those that come next half as large, as long as there is more.
+        A unit of work without savepoints also has a limit of size (MAXUMSGS): it delivers one page for all queues. If
+        one fails, the next pages are half as large, as long as there are more messages.
         """
         if not self._may_owe or not isinstance(unit, Owes):
             self._may_owe = False
@@ -167,7 +169,7 @@ class Backlog:
     def _pay_one(
         self, unit: UnitOfWork, owing: Owing, queue: str, most: int, qmgr: QueueManager
     ) -> tuple[int, QueueError | None]:
-        """How many of the first *most* owed to *queue* are owed no more, and what refused the next one."""
+        """How many of the first *most* owed to *queue* are no longer owed, and the error that refused the next one."""
         paid, now = 0, self._clock()
         messages = iter(owing.first(queue, most, now))
         while True:
@@ -189,9 +191,9 @@ class Backlog:
 def _delivered(
     unit: UnitOfWork, owing: Owing, lane: str, message: StoredMessage, qmgr: QueueManager, now: datetime
 ) -> QueueError | None:
-    """Put *message* on the queue of *lane* or on the dead-letter queue; what the latter said where neither takes it.
+    """Put *message* on the queue of *lane* or the dead-letter queue; the latter's error if neither takes it.
 
-    What a temporary dynamic queue that is gone did not take goes with it (guide 6.7.2).
+    If the temporary dynamic queue of a message no longer exists, the message is dropped (guide 6.7.2).
     """
     mqmd, body = replace(Mqmd.decode(message.md), backout_count=0), message.body
 

@@ -1,8 +1,9 @@
-"""Counting what commands come to: per subscription what it was sent, and what its filter kept away; per topic what was
-published.
+"""Counts the effects of commands: publications sent to each subscription and excluded by its filter, and published on
+each topic.
 
-A command counts once all of it is put, and with the commit of its unit of work. Publications that the publication cache
-knew are counted by their entry, of which there are few, and looked into when the unit of work ends.
+A command counts when all its messages are put, and with the commit of its unit of work. Publications that the
+publication cache answered are counted by cache entry, since these are few; subscriptions and topics are counted from
+the entries when the unit of work ends.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from streams.operations import PublishToTopic
 
 
 class _Repeated:
-    """How often an entry of the publication cache was used; a plain class, for one is made for each entry."""
+    """How often an entry of the publication cache was used; a plain class, because there is one for each entry."""
 
     __slots__ = ("entry", "last", "times")
 
@@ -37,11 +38,11 @@ class CommandCounter:
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # By identity, since an entry is as large as its puts: the entry, how often, and when the last time.
+        # By identity, because an entry is as large as its puts: the entry, how often, and the last time.
         self._repeated: dict[int, _Repeated] = {}
 
     def processed(self, outcome: Outcome, done: Sequence[Outgoing | None], now: datetime) -> None:
-        """A command that went the whole way. done: what was put in place of each of its puts."""
+        """Count a command that the broker processed itself. done: what was put in place of each of its puts."""
         counts = self._counts
         for operation in outcome.operations:
             if type(operation) is PublishToTopic:
@@ -56,7 +57,7 @@ class CommandCounter:
             counts.add_filtered(subscription.sub_id)
 
     def repeated(self, entry: CacheEntry, now: datetime) -> None:
-        """One more publication like one before; all of its puts were taken."""
+        """Count one more publication like an earlier one; all of its puts succeeded."""
         found = self._repeated.get(id(entry))
         if found is None:
             found = self._repeated[id(entry)] = _Repeated(entry)
@@ -64,11 +65,11 @@ class CommandCounter:
         found.last = now
 
     def repeated_in_part(self, entry: CacheEntry, refused: Container[int], now: datetime) -> None:
-        """The same, where the puts with the numbers *refused* became dead letters."""
+        """Count it where the puts with the numbers *refused* became dead letters."""
         self._published(entry, 1, now, refused)
 
     def total(self) -> Counts:
-        """What was counted; nothing is counted after that."""
+        """The counts of the unit of work; after this call it counts nothing more."""
         for each in self._repeated.values():
             self._published(each.entry, each.times, each.last)
         self._repeated.clear()
@@ -88,9 +89,10 @@ class CommandCounter:
 
 
 def forget_unused_topics(unit: UnitOfWork, broker: BrokerCore, now: datetime) -> int:
-    """Forget what was counted of topics that have left the tree; how many (guide 2.5.3.1).
+    """Forget the counts of topics that have left the topic tree; how many (guide 2.5.3.1).
 
-    As in IBM MQ they leave it when nothing is at them, and nobody has published on them for TREELIFE seconds.
+    As in IBM MQ, a topic leaves the tree when nothing exists at it and no program has published on it
+    for TREELIFE seconds.
     """
     if not isinstance(unit, CountsMessages):
         return 0

@@ -1,4 +1,4 @@
-"""Putting what a command causes, and what becomes of it where its queue refuses (guide 6.5.1, 6.7.6).
+"""Puts the messages that a command causes, and handles those that their queue refuses (guide 6.5.1, 6.7.6).
 
 refused                              then
 publication, temporary queue gone    the subscription goes too, and the publication is dropped (guide 6.7.2)
@@ -36,18 +36,18 @@ _STRANDED: Final = (
     " ReplyToQMgr, QMgrName and DESTQMGR"
 )
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
-"""What a person is told of such a queue."""
+"""The warning about such a queue, for people."""
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
 
 def is_stranding(queue: LocalQueue) -> bool:
-    """Whether *queue* is a transmission queue that nobody defined: no channel takes its messages."""
+    """Whether *queue* is a transmission queue that was never defined, so that no channel takes its messages."""
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a put is made for. now: UTC. md: the descriptor of the command message; None where no message asked."""
+    """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it."""
 
     now: datetime
     md: bytes | None = None
@@ -59,9 +59,9 @@ class Cause:
 
 
 class Deliverer:
-    """Puts for one unit of work, with what *objects* know of the queue manager.
+    """Puts for one unit of work, by the definitions in *objects*.
 
-    warned: names of transmission queues of which a warning was given. backlog: None where nothing can be owed.
+    warned: names of transmission queues for which a warning was logged. backlog: None where nothing can be owed.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Deliverer:
         self._unit, self._objects, self._backlog = unit, objects, backlog
         self._warned = set() if warned is None else warned
         self._qmgr = objects.qmgr.name
-        # Asked once: looking at a protocol costs as much as a put.
+        # Asked only once, because a check against a protocol takes as long as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
         self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
 
     def take_ended(self) -> list[bytes]:
-        """The sub_ids of subscriptions whose temporary dynamic queue was found gone since this was asked last."""
+        """The sub_ids of subscriptions whose temporary dynamic queue was found deleted since the last call."""
         ended, self._ended = self._ended, []
         return ended
 
@@ -90,9 +90,9 @@ class Deliverer:
         return self._unit is unit and self._objects is objects
 
     def deliver(self, put: Outgoing, cause: Cause) -> Outgoing | None:
-        """Put *put*, or what stands in for it, and return that; None where it is dropped.
+        """Put *put*, or a dead letter in its place, and return what was put; None where it is dropped.
 
-        That is a response, as PSNPRES says, or a publication whose subscriptions went with their queue. Raises
+        A response is dropped as PSNPRES says, a publication if its subscriptions ended with their queue. Raises
         UndeliverableError.
         """
         if self._is_behind and self._is_owed_behind(put, cause):
@@ -104,7 +104,7 @@ class Deliverer:
         return put
 
     def deliver_again(self, again: CachedPuts, cause: Cause) -> list[tuple[int, Outgoing | None]]:
-        """Put the publications of *again*, all for this queue manager; the number and stand-in of those refused."""
+        """Put the publications of *again*, all for this queue manager; number and substitute of each refused one."""
         put, now = self._unit.put, cause.now
         refused: list[tuple[int, Outgoing | None]] = []
         for n, (queue, md, body) in enumerate(zip(again.kept.queues, again.mds, again.bodies, strict=True)):
@@ -124,7 +124,7 @@ class Deliverer:
         return Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
 
     def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
-        """Keep *put* behind what is owed to its queue already; False where nothing is."""
+        """Keep *put* behind the messages that are already owed to its queue; False where there are none."""
         assert self._owing is not None
         lane = self._lane(put)
         if put.kind is not PutKind.PUBLICATION or lane not in self._owing.queues():
@@ -133,13 +133,13 @@ class Deliverer:
         return True
 
     def _lane(self, put: Outgoing) -> str:
-        """To what *put* is owed: its queue, or its queue manager's transmission queue where that is ours to know."""
+        """The queue to which *put* is owed: its own, or the transmission queue if this queue manager has that."""
         if put.qmgr == self._qmgr:
             return put.queue
         return put.qmgr if self._routes is None else lane_of(put.queue, put.qmgr)
 
     def _owe(self, put: Outgoing, cause: Cause, why: str) -> None:
-        """Keep *put*, a publication, until its queue takes it. Raises UndeliverableError where that cannot be."""
+        """Keep *put*, a publication, until its queue takes it. Raises UndeliverableError where it cannot be kept."""
         backlog, owing = self._backlog, self._owing
         if backlog is None or owing is None:
             raise UndeliverableError(why)
@@ -172,7 +172,7 @@ class Deliverer:
         )
 
     def _have_transmission_queue(self, name: str) -> None:
-        """Make the queue where there is none; warn, once, of one that nobody defined. Raises QueueError."""
+        """Make the queue if it does not exist; warn once of one that was never defined. Raises QueueError."""
         queue = self._unit.find_queue(name)
         if queue is None:
             made = self._unit.ensure_queue(name)
@@ -204,7 +204,7 @@ class Deliverer:
                 return None
             why = f"{refusal}; the dead-letter queue does not take it: {second}"
             if put.kind is PutKind.PUBLICATION:
-                # A message that its queue can never take keeps none behind it from that queue.
+                # If the queue can never take a message, that message must not delay those behind it.
                 never = isinstance(refusal, MessageRefusedError)
                 self._owe(replace(instead, queue=DEAD_LETTERS) if never else put, cause, why)
                 return put

@@ -1,4 +1,4 @@
-"""One command carried out in a unit of work: worked out by the broker, its effects saved, its puts delivered."""
+"""Carries out one command in a unit of work: the broker processes it, its effects are saved, its puts delivered."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _arrival = maker(Arrival)
 
 @dataclass(slots=True)
 class Batch:
-    """What one unit of work has done so far; it counts once that is committed. size_bytes: got and put.
+    """The work of one unit of work so far, which counts when it is committed. size_bytes: of messages got and put.
 
-    suspect: a message, now done, that ended a processor or took long to read; nothing comes after it. redefined:
-    whether definitions have changed, after which nothing comes either: other queues may be read from now on.
+    suspect: a message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
+    redefined: whether definitions have changed; that command too is the last one, because the processor may now have to
+    read other queues.
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
@@ -68,11 +69,11 @@ class Execution:
         self._deliverer: Deliverer | None = None
 
     def arrival(self, message: StoredMessage) -> Arrival:
-        """*message* as the broker takes it, now."""
+        """*message* as an arrival for the broker at the present time."""
         return _arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
 
     def carry_out(self, unit: UnitOfWork, message: StoredMessage, batch: Batch) -> None:
-        """Do all that *message*, just got, asks for. Raises UndeliverableError, ApartError, StoreError."""
+        """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
         if self._server is not None and message.queue == self._server.queue:
@@ -100,11 +101,11 @@ class Execution:
     def _administer(
         self, server: CommandServer, unit: UnitOfWork, message: StoredMessage, reading: Reading | None, batch: Batch
     ) -> None:
-        """Carry out an administration command, and put its responses one by one as they are made."""
+        """Carry out an administration command, and put each of its responses as soon as it is made."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
 
         def work() -> Administered:
-            self._guard.meter.understood(0)  # there is nothing to read apart
+            self._guard.meter.understood(0)  # such a command is never read outside the unit of work
             return server.carry_out(unit, broker, arrival)
 
         done = self._guard.work_out(message, reading, work)
@@ -157,20 +158,20 @@ class Execution:
         error: UndeliverableError,
         batch: Batch,
     ) -> None:
-        """Get *message* once more and give it up, as PSNPMSG allows."""
+        """Get *message* once more and discard it, as PSNPMSG allows."""
         _take_again(unit, queues, message)
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
 
     def end_subscriptions(self, unit: UnitOfWork) -> None:
-        """Take off the subscriptions whose temporary dynamic queue was deleted before *unit* began (guide 6.7.2)."""
+        """Remove the subscriptions whose temporary dynamic queue was deleted before *unit* began (guide 6.7.2)."""
         sub_ids = unit.take_ended_subscriptions()
         if sub_ids:
             self._end(unit, self._loaded.of(unit), sub_ids)
 
     def end_without_queue(self, unit: UnitOfWork) -> None:
-        """The same for those whose queue is found not to be there: what a restart of the queue manager does."""
+        """Remove those whose queue no longer exists, as a restart of the queue manager does."""
         broker = self._loaded.of(unit)
         temporary = (s for s in broker.space.subscriptions() if s.temporary and s.dest_qmgr == broker.qmgr)
         self._end(unit, broker, [s.sub_id for s in temporary if unit.find_queue(s.dest_queue) is None])
@@ -221,7 +222,7 @@ class Execution:
         batch: Batch,
         is_logged: bool = False,
     ) -> None:
-        """Put what came of one command; it counts once all of it is put. is_logged: the failure was logged before."""
+        """Put the messages of one command; it counts when all are put. is_logged: the failure was logged before."""
         deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
         ended = deliverer.take_ended()
@@ -254,7 +255,7 @@ class Execution:
 
     @staticmethod
     def _for_tree(tree: LinkedTree, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
-        """What has to go into the linked topic tree; nothing of what came from there."""
+        """The messages for the linked topic tree; none for a publication that came from there."""
         if outcome.trace is None:
             return ()
         outgoing = tree.after(outcome.trace)

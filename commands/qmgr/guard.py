@@ -1,10 +1,11 @@
-"""What keeps the processor going whatever a message is: its budget, reading it apart, setting it aside.
+"""Protects the processor from any message: a budget, reading outside the unit of work, and dead letters.
 
     got ── read and worked out in the unit of work ── put
             │ takes long to read, or ended a processor before
             └─> backed out ── read while others can work ── got again, the first of a unit of work ── put
 
-A message that ended two processors is not touched again: it is a dead letter with MQRC_BACKOUT_THRESHOLD_REACHED.
+A message that ended two processors is not processed again: it becomes a dead letter with reason
+MQRC_BACKOUT_THRESHOLD_REACHED.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 class ApartError(Exception):
-    """This message has to be read outside the unit of work, or has to be the first of one."""
+    """This message must be read outside the unit of work, or must be the first one in it."""
 
     def __init__(self, message: StoredMessage) -> None:
         super().__init__(message)
@@ -52,7 +53,7 @@ def reason_of(fault: Exception) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Apart:
-    """A message that was read outside a unit of work, and what it was read as, or why it could not be."""
+    """A message that was read outside a unit of work, with the result or the error of reading it."""
 
     message: StoredMessage
     reading: Reading | Exception
@@ -70,14 +71,14 @@ class Guard:
         self._apart: _Apart | None = None
 
     def reading_of(self, message: StoredMessage, is_first: bool) -> Reading | None:
-        """What *message* was read as outside; None for a message that has no need of that.
+        """The result of reading *message* outside the unit of work; None for a message that needs no such reading.
 
-        is_first: whether nothing was done in the unit of work. Raises ApartError where it has yet to be read, or is not
-        the first one; PoisonError; what reading it raised.
+        is_first: whether the unit of work has done nothing yet. Raises ApartError where the message must still be read,
+        or is not the first one; PoisonError; and the error of reading it.
         """
         blame, apart = self._watch.blame(message), self._apart
         if blame is None and apart is None:
-            return None  # as nearly always
+            return None  # the usual case
         if apart is not None and not apart.is_of(message):
             apart = None
         if blame is None and apart is None:
@@ -115,7 +116,7 @@ class Guard:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """What *work*, called with the arguments that follow it, makes of *message*.
+        """The result of *work* for *message*, called with the arguments that follow it.
 
         Raises ApartError where reading it takes long, OverBudgetError.
         """
@@ -133,15 +134,15 @@ class Guard:
             raise self._too_long() from None
 
     def idle(self) -> None:
-        """No message is being worked on."""
+        """Tell the watch that no message is in progress."""
         self._watch.idle()
 
     def must_end(self) -> bool:
-        """Whether the processor was asked to end at once."""
+        """Whether the processor was told to end at once."""
         return self._watch.must_end()
 
     def done(self, message: StoredMessage) -> None:
-        """What became of *message*, which needed more care than others, is committed."""
+        """Note that the result of *message*, which was treated with special care, is committed."""
         self._apart = None
         self._watch.absolve(message)
 

@@ -1,8 +1,8 @@
-"""Carrying a cleanup out on the embedded queue manager: subscriptions first, then queue by queue.
+"""Carries out a cleanup on the embedded queue manager: subscriptions first, then queue by queue.
 
-A unit of work removes at most ``_MOST_MESSAGES`` messages, so that programs get their turn in between, and each begins
-by looking at the subscriptions again: one that was registered meanwhile keeps its messages. Killed at any moment, what
-was committed is gone and the rest is as it was; the next run goes on there.
+A unit of work removes at most ``_MOST_MESSAGES`` messages, so that other programs can work in between. Each unit of
+work begins by reading the subscriptions again, so that a subscription registered meanwhile keeps its messages. If the
+run is killed, committed removals stay and the rest is unchanged; the next run continues there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Identify = Callable[[StoredMessage], MessageKind]
 
 
 class JmsCleaner:
-    """One run. identify: what a message is. rehearse: nothing is changed, and the report is the same."""
+    """One run. identify: tells what a message is. rehearse: change nothing, but give the same report."""
 
     def __init__(self, store: QueueManagerStore, level: Level, identify: Identify, rehearse: bool = False) -> None:
         self._store, self._level, self._identify, self._rehearse = store, level, identify, rehearse
@@ -48,7 +48,7 @@ class JmsCleaner:
         self._known: tuple[int, Objects, list[Subscription]] | None = None
 
     def clean(self) -> tuple[list[CleanupItem], Records]:
-        """Do it: what was removed and what was left, and what the records of SUBSTORE(QUEUE) say. Raises StoreError."""
+        """Run: what was removed and what was left, and what the records of SUBSTORE(QUEUE) say. Raises StoreError."""
         found: list[CleanupItem] = []
         with self._store.unit_of_work() as unit:
             records = self._records(unit)
@@ -87,7 +87,7 @@ class JmsCleaner:
     def _queue(
         self, unit: SqliteUnitOfWork, queue: str, situation: Situation, before: list[CleanupItem]
     ) -> tuple[list[CleanupItem], bool]:
-        """What one unit of work does on one queue, and whether it is the last one there."""
+        """The removals of one unit of work on one queue, and whether the queue is then finished."""
         cleaning = QueueCleaning(queue, situation)
         going: list[int] = []
         counts: Counter[tuple[Verdict, bytes]] = Counter()
@@ -104,7 +104,7 @@ class JmsCleaner:
                 continue
             going.append(message.seq)
             if len(going) == _MOST_MESSAGES and not self._rehearse:
-                # What is left is met again, and counted then.
+                # The next unit of work finds what is left, and counts it then.
                 unit.discard(queue, going)
                 return [item for item in _items(queue, counts) if item.goes], False
         if going and not self._rehearse:

@@ -1,7 +1,7 @@
-"""What JMS subscribers that ended without closing have left behind, and what of it may go: IBM's Cleanup utility.
+"""What JMS subscribers left behind when they ended without closing, and what may be removed: IBM's Cleanup utility.
 
-Decided from the broker's own subscriptions, the queues SYSTEM.JMS.* and the records of SUBSTORE(QUEUE), level by level;
-each level does what the ones before it do:
+The decision uses the broker's own subscriptions, the queues SYSTEM.JMS.* and the records of SUBSTORE(QUEUE). Each level
+includes the levels before it:
 
 * SAFE: beside programs that run. Subscriptions whose own queue is gone. On queues for non-durable subscribers the
   publications that no subscription there can be for; their own dynamic queue with them.
@@ -36,7 +36,7 @@ _DYNAMIC: Final = re.compile(r"SYSTEM\.JMS\.N?D\.(?:\S*\.)?[0-9A-F]{16}")
 
 
 class Level(IntEnum):
-    """How much goes. The names are those of IBM's utility."""
+    """How much is removed. The names are those of IBM's utility."""
 
     SAFE = 1
     STRONG = 2
@@ -55,7 +55,7 @@ class MessageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether something goes, and why, in words."""
+    """Whether something is removed, and why, in words."""
 
     goes: bool
     why: str
@@ -71,7 +71,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class QueueOwners:
-    """Whose the messages of one queue are. whole: a subscription takes all of them, whatever their CorrelId."""
+    """The owners of the messages of one queue. whole: one subscription takes all of them, whatever their CorrelId."""
 
     correl_ids: frozenset[bytes] = frozenset()
     whole: bool = False
@@ -84,7 +84,7 @@ class QueueOwners:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One queue manager as it is, and what is wanted.
+    """The state of one queue manager, and the requested cleanup.
 
     subscriptions: those for its own queues, without those that are removed. queues: the local queue behind each name
     that they have, None for none.
@@ -96,19 +96,19 @@ class Situation:
     records: Records = field(default_factory=Records)
 
     def owners(self, queue: str) -> QueueOwners:
-        """Whose the messages on local queue *queue* are."""
+        """The owners of the messages on local queue *queue*."""
         mine = [each for each in self.subscriptions if self.queues.get(each.dest_queue) == queue]
         whole = any(each.correl_id == MQCI_NONE or each.keep_correl_id for each in mine)
         return QueueOwners(frozenset(each.correl_id for each in mine), whole)
 
 
 def is_jms(queue: str) -> bool:
-    """Whether *queue* is a subscriber's or the report queue: those that are looked at."""
+    """Whether the cleanup looks at *queue*: a subscriber's queue or the report queue."""
     return queue == REPORT_QUEUE or queue.startswith((NONDURABLE_PREFIX, DURABLE_PREFIX))
 
 
 def is_dynamic(queue: str) -> bool:
-    """Whether *queue* has the name of a dynamic queue of one subscriber: such a one is deleted with what is on it."""
+    """Whether *queue* has the name of one subscriber's dynamic queue, which is deleted with its messages."""
     return queue not in SHARED_QUEUES and _DYNAMIC.fullmatch(queue) is not None
 
 
@@ -119,7 +119,7 @@ def is_durable(subscription: Subscription) -> bool:
 
 
 def subscription_verdict(subscription: Subscription, situation: Situation) -> Verdict | None:
-    """Of one subscription for a queue of non-durable subscribers; None for one that stays and is no case."""
+    """The verdict on a subscription for a queue of non-durable subscribers; None if the cleanup leaves it out."""
     s = subscription
     if not is_for_nondurable(s.dest_queue):
         return None
@@ -164,7 +164,7 @@ def _message_verdict(
 
 
 class QueueCleaning:
-    """Decides message by message of one queue, and then of the queue."""
+    """Decides about each message of one queue, and then about the queue."""
 
     def __init__(self, queue: str, situation: Situation) -> None:
         self._queue, self._situation = queue, situation
@@ -176,16 +176,16 @@ class QueueCleaning:
         return self._owners.whole or correl_id in self._owners.correl_ids
 
     def message(self, correl_id: bytes, kind: MessageKind) -> Verdict | None:
-        """Of one message; None for one that is somebody's."""
+        """The verdict on one message; None for one that belongs to a subscription."""
         key = (correl_id, kind)
         if key not in self._answers:
             self._answers[key] = _message_verdict(self._queue, correl_id, kind, self._situation, self._owners)
         return self._answers[key]
 
     def queue(self, had_messages: bool, is_owed_to: bool) -> Verdict | None:
-        """Of the queue itself, once nothing is on it. had_messages: whether some were just removed.
+        """The verdict on the queue itself, once it is empty. had_messages: whether some were just removed.
 
-        A dynamic queue that is empty and was so may be one whose program is about to register: it waits for FORCE.
+        The program of a dynamic queue that was empty before may be about to register, so only FORCE deletes it.
         """
         if not is_dynamic(self._queue) or not self._owners.is_empty:
             return None
@@ -217,7 +217,7 @@ class CleanupItem:
 
 
 def merged(items: Iterable[CleanupItem]) -> list[CleanupItem]:
-    """*items* in their order, those that differ in nothing but their count together."""
+    """*items* in their order; those that differ only in their count are combined."""
     found: dict[tuple[object, ...], CleanupItem] = {}
     for item in items:
         key = (item.what, item.goes, item.queue, item.why, item.subscription, item.correl_id)
@@ -228,5 +228,5 @@ def merged(items: Iterable[CleanupItem]) -> list[CleanupItem]:
 
 
 def jms_queues(names: Collection[str]) -> list[str]:
-    """Those of *names* that are looked at, in alphabetical order."""
+    """Those of *names* that the cleanup looks at, in alphabetical order."""
     return sorted(name for name in names if is_jms(name))

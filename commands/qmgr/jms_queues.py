@@ -1,7 +1,7 @@
 """The queues of IBM MQ classes for JMS in publish/subscribe (MQJMS_PSQ.mqsc), by name.
 
-A subscriber shares a queue with others, which tell their messages apart by CorrelId, or has one of its own: a dynamic
-queue, or one that an administrator defined.
+A subscriber has its own queue (a dynamic one, or one that an administrator defined), or shares one with others. Those
+that share a queue find their messages by CorrelId.
 """
 
 from __future__ import annotations

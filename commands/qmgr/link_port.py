@@ -8,18 +8,18 @@ both directions, and keeps the two sides' retained publications alike:
                                    └─> the outgoing queue ─> the tree ─> native subscribers
     native publisher ─> the tree ─> a Publish command on the default stream's queue ─> processor ─> subscriber queues
 
-What goes out waits on a queue, put there in the unit of work of the command that published it, and is taken off once
-the tree has it. What comes in is a command like any other, put before it is acknowledged to the tree. So nothing
-is lost when either side, or the bridge, dies in between. A publication that came in never goes out again: it bears a
-mark (``NATIVE_MARK``).
+An outgoing publication waits on a queue. The unit of work of its command puts it there, and the link removes it when
+the tree has it. An incoming publication is a command like any other; the link puts it before it acknowledges it to the
+tree. So nothing is lost if either side, or the bridge, ends in between. An incoming publication never goes out again,
+because it has a mark (``NATIVE_MARK``).
 
-The tree is never waited for inside a unit of work, which would keep all other programs waiting too. A command that
-needs something of it first is left on its queue, the tree is asked once the unit of work is over, and then the command
-is processed with the answer, or with the knowledge that there is none:
+The processor never waits for the tree inside a unit of work, because all other programs would wait too. If a command
+needs something from the tree first, it stays on its queue, and the link asks the tree after the unit of work. Then the
+processor processes the command with the answer, or knows that there is none:
 
     before() raises TreeNotAskedError ── the command is backed out, the rest commits ── fetch() ── the command again
 
-Each link says with ``Capability`` what it does, what the bridge does in its stead, and what is not carried.
+Each link says with ``Capability`` what it does itself, what the bridge does instead, and what it does not carry.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_native(md: bytes) -> bool:
 
 
 class Feature(StrEnum):
-    """What the queued interface can ask of a topic tree; each link says how it is done there."""
+    """A feature that the queued interface needs from a topic tree; each link says how it provides it."""
 
     SUBSCRIBE = "subscribe, unsubscribe"
     ALTER = "alter a subscription"
@@ -111,38 +111,38 @@ class TopicLink(Protocol):
         """Where messages for the tree wait."""
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        """What the topic space has to learn first: retained publications of the tree that are not known here.
+        """The retained publications of the tree that the topic space does not know and needs for *operation*.
 
-        When this returns the tree already sends what a Subscribe selects, so that nothing published after the response
-        is missed; where the tree cannot be reached it will once it can, and the command goes on. Does not wait for the
-        tree: raises TreeNotAskedError where it has to be asked before.
+        When this returns, the tree already sends what a Subscribe selects, so that nothing published after the response
+        is missed. If the tree cannot be reached, the command continues, and the tree sends later. Does not wait for the
+        tree: raises TreeNotAskedError where the tree must be asked first.
         """
 
     def prefetch(self, operation: Operation) -> None:
-        """*operation* is about to come: what ``before`` will need for it is fetched along with the rest."""
+        """Announce *operation*, so that the next ``fetch`` also gets what ``before`` will need for it."""
 
     def fetch(self) -> bool:
-        """Ask the tree what ``before`` wanted to know, outside of any unit of work; whether there was anything.
+        """Ask the tree for what ``before`` needed, outside any unit of work; whether there was anything to ask.
 
-        The answers hold for the unit of work that comes next. Raises nothing: no answer is an answer.
+        The answers are valid for the next unit of work. Raises nothing: that the tree did not answer is also a result.
         """
 
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
-        """What *operation*, which had these effects, means for the tree: messages for the outgoing queue."""
+        """The messages for the outgoing queue that *operation*, which had these effects, causes for the tree."""
 
     def expired(self, effects: Sequence[Effect]) -> None:
-        """These happened too, by the passing of time."""
+        """Note effects that have no operation: items that expired."""
 
     def committed(self) -> None:
-        """All operations and effects since the last commit hold."""
+        """Note that all operations and effects since the last commit are committed."""
 
     def load(self, subscriptions: Iterable[Subscription]) -> None:
-        """These are the subscriptions now, whatever came before: the state was loaded anew."""
+        """Replace all subscriptions that the link knows by these: the state was loaded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What a link says of itself. trouble: why it cannot go on, "" where it does. next_try_s: seconds, None unknown."""
+    """The status of a link. trouble: why it cannot continue, "" where it can. next_try_s: seconds, None if unknown."""
 
     connected: bool
     trouble: str = ""
@@ -154,26 +154,26 @@ class LinkState:
 
 
 class ManagedLink(TopicLink, Protocol):
-    """A link with its life, for whoever runs a processor with it."""
+    """A link that can be started and stopped, for the caller that runs a processor with it."""
 
     def start(self, ended: Callable[[], None] = lambda: None) -> None:
-        """Connect, and begin to carry publications. ended: called when that cannot go on; ``fault`` says why."""
+        """Connect, and begin to carry publications. ended: called when the link must end; ``fault`` says why."""
 
     def stop(self) -> None:
-        """Finish what is at hand, and disconnect; what the tree keeps for the bridge stays."""
+        """Finish the work in progress, and disconnect; the tree keeps what it holds for the bridge."""
 
     def wait_up(self, timeout_s: float) -> bool:
-        """Wait for a connection; whether there is one. True at once where connections are made when they are needed."""
+        """Wait for a connection; whether there is one. True at once if the link connects only when needed."""
 
     def settle(self, stop: threading.Event) -> bool:
-        """Wait until both sides have all that there was for them; False where *stop* or an unreachable tree ends it.
+        """Wait until both sides have all publications for them; False if *stop* or an unreachable tree ends the wait.
 
-        Raises nothing: what is left waits where it is safe.
+        Raises nothing: the rest stays on the outgoing queue or in the tree.
         """
 
     @property
     def trouble(self) -> str:
-        """Why there is no connection, or what went wrong last in one of the threads; "" where all is well."""
+        """Why there is no connection, or the last error in one of the threads; "" where there is none."""
 
     @property
     def fault(self) -> str:

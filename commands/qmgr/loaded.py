@@ -1,7 +1,7 @@
-"""The broker of a queue manager in memory, as of what the store says, with all that is derived from it.
+"""The broker of a queue manager in memory, loaded from the store, with everything derived from it.
 
-``forget`` it where it may know of something that was backed out: the next unit of work loads it again. So does a state
-version that another process has changed.
+Call ``forget`` where it may contain changes that were backed out: the next unit of work loads it again. It is also
+loaded again if another process has changed the state version.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _log = logging.getLogger("qpubsub.processor")
 
 
 class LiveQueues(dict[str, LocalQueue]):
-    """The local queues of a queue manager, where those that come and go without a new state version are looked up.
+    """The local queues of a queue manager; dynamic queues, which change no state version, are looked up each time.
 
-    find: the queue of a name now. To go through it gives those that do not come and go so.
+    find: the present queue of a name. Iteration gives all queues but these.
     """
 
     def __init__(self, queues: Mapping[str, LocalQueue], find: Callable[[str], LocalQueue | None]) -> None:
@@ -55,11 +55,11 @@ class _LookedError(Exception):
 
 
 class LoadedBroker:
-    """One processor's broker. meter: of what each command takes. link: to a topic tree elsewhere.
+    """One processor's broker. meter: counts what each command uses. link: to a topic tree elsewhere.
 
-    repeats: whether a publication may be known by one like it. doubt: called where another process may have worked.
-    logged: what was logged once, and is not again. space: None before the first unit of work. tree: of the link.
-    publications: None where each publication is worked out anew.
+    repeats: whether to use the publication cache. doubt: called where another process may have changed the state.
+    logged: what was logged once, and is not logged again. space: None before the first unit of work. tree: of the link.
+    publications: the publication cache, None where there is none.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class LoadedBroker:
 
     @property
     def changes(self) -> int:
-        """A number that is another one when the topic space was changed."""
+        """A number that changes when the topic space changes."""
         return 0 if self.space is None else self.space.changes
 
     def forget(self) -> None:
-        """What is in memory may not be what the store has."""
+        """Load again before the next use: the memory may differ from the store."""
         self._broker = None
 
     def is_at(self, version: int) -> None:
-        """What is in memory is the state of *version*, as the unit of work that changed both says."""
+        """Note that the memory has the state of *version*: one unit of work changed both."""
         self._version = version
 
     def of(self, unit: UnitOfWork) -> BrokerCore:
@@ -110,7 +110,7 @@ class LoadedBroker:
         space = TopicSpace(objects.topics, Selection())
         self.tree = None
         if self._link is not None:
-            # Where the queues are elsewhere no program waits for this unit of work, and parts cannot be backed out.
+            # If the queues are elsewhere, no program waits for this unit of work, and parts cannot be backed out.
             self.tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
             self._link.load(subscriptions)
         space.restore(subscriptions, retained, self.space)
@@ -118,9 +118,9 @@ class LoadedBroker:
         return self._derive(unit, objects, space)
 
     def redefined(self, unit: UnitOfWork) -> None:
-        """Definitions were changed in memory and in *unit* alike: make anew what was made of them.
+        """Definitions were changed both in memory and in *unit*: make again what depends on them.
 
-        Where there is a link it has to know which subscriptions there are: everything is loaded again.
+        With a link, everything is loaded again, because the link must know which subscriptions there are.
         """
         if self._broker is None or self.space is None or self._link is not None:
             self.forget()
@@ -132,8 +132,8 @@ class LoadedBroker:
         authority = RecordedAuthority(objects, self._groups_of)
         before = None if self.tree is None else self.tree.before
         broker = BrokerCore(objects, space, authority=authority, meter=self._meter, before=before)
-        # Not where each put is recorded, or goes into a tree elsewhere; nor where rights are checked: a user's groups
-        # change.
+        # There is no cache if each put is recorded or goes into a tree elsewhere, or if authority is checked, because a
+        # user's groups can change.
         may_repeat = self._may_repeat and not objects.authorities and not isinstance(unit, PutsRemotely)
         self.publications = PublicationCache(broker, effects=True) if may_repeat else None
         return broker
@@ -147,17 +147,17 @@ class LoadedBroker:
         return self._unit.is_gone(name)
 
     def look_ahead(self, unit: UnitOfWork, most: int, arrival: Callable[[StoredMessage], Arrival]) -> None:
-        """Have the tree asked for up to *most* commands that wait on the control queue at once, not one by one."""
+        """Announce up to *most* commands on the control queue to the link, so that it asks the tree only once."""
         broker, tree = self.of(unit), self.tree
         assert tree is not None
         with suppress(_LookedError), unit.savepoint():
             for message in _waiting(unit, most):
                 for operation in broker.foreseen(arrival(message)):
                     tree.prefetch(operation)
-            raise _LookedError  # all of them stay
+            raise _LookedError  # all of them stay on the queue
 
     def _log_collisions(self, objects: Objects) -> None:
-        """Log, once each, where streams and subscription points are not what they should be (guide 6.1)."""
+        """Log each error in the definitions of streams and subscription points once (guide 6.1)."""
         lists = objects.namelists
         for finding in collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics):
             if finding.text not in self._logged:
@@ -166,7 +166,7 @@ class LoadedBroker:
 
 
 def input_queues(broker: BrokerCore) -> tuple[str, ...]:
-    """The queues that the queued interface reads now: none where PSMODE keeps it from running (guide 6.3)."""
+    """The queues that the queued interface reads now: none where PSMODE disables it (guide 6.3)."""
     if broker.objects.qmgr.psmode != "ENABLED":
         return ()
     namelist = broker.objects.namelists.get(QUEUE_NAMELIST)

@@ -2,16 +2,16 @@
 
     begin ── get ── Broker.process ── save effects, put puts ── ... up to a batch ── commit
 
-What the broker has in memory and what the store has on disk are one: a unit of work that fails is backed out, and the
-broker is loaded again from the store. One message never waits for a batch to fill: a batch ends where the queues do,
-and early where another process waits to put or to get.
+The broker's memory and the store always agree: if a unit of work fails, it is backed out, and the broker is loaded
+again from the store. A message never waits for a batch to fill: a batch ends when the queues are empty, and earlier if
+another process waits to put or to get.
 
-Where something can be put nowhere (``commands.qmgr.delivery``) the command is backed out and tried again, ever more
-slowly; what was done before it stands, and what comes after it waits. Where a queue manager has no savepoints, what was
-done before it is backed out too, and done again without it. Only a non-persistent command is ever given up, after
-PSRTYCNT tries, with PSNPMSG(DISCARD). A command that we ourselves fail on is set aside as a dead letter, and so is one
-that takes more than its budget, or that ended the processor before (``commands.qmgr.guard``). Every command is
-processed under syncpoint, whatever PSSYNCPT says: that is what YES asks for, and more than IFPER does.
+If a message of a command can be put nowhere (``commands.qmgr.delivery``), the command is backed out and tried again,
+with ever longer pauses. Earlier commands of the unit of work are kept, and later ones wait. If the queue manager has no
+savepoints, the earlier commands are backed out too, and processed again without this one. Only a non-persistent command
+is ever discarded, after PSRTYCNT tries, with PSNPMSG(DISCARD). A command becomes a dead letter if the bridge itself
+fails on it, if it exceeds its budget, or if it ended the processor before (``commands.qmgr.guard``). Every command is
+processed under syncpoint, whatever PSSYNCPT says: this is what YES asks for, and more than IFPER does.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from rfh2.errors import StoreError
 
 _log = logging.getLogger("qpubsub.processor")
 
-# Commands to a commit; to a commit that another process waits for; and what they may come to, got and put: the log of
-# the database grows by as much.
+# The most commands in a unit of work; the most if another process waits for its commit; and the most bytes got and put
+# in one, because the log of the database grows by as much.
 BATCH = 1000
 SHARED_BATCH = 100
 BATCH_BYTES = 16 * 1024 * 1024
@@ -57,9 +57,9 @@ class Stop(Protocol):
 
 
 class _StuckError(StoreError):
-    """A unit of work without savepoints came to a command that cannot be carried out: all of it is backed out.
+    """A command cannot be carried out in a unit of work without savepoints, so all of that is backed out.
 
-    before: how many commands it had carried out by then.
+    before: how many commands it had carried out before.
     """
 
     def __init__(self, before: int, message: StoredMessage, cause: Exception) -> None:
@@ -70,12 +70,13 @@ class _StuckError(StoreError):
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: told each put, once it is committed, and again where it raised StoreError. batch: commands
-    to a commit at most. groups_of: the groups of a user, for authority records. committed: told what was done so far,
-    after each commit and again while there is nothing to do. link: to a topic tree elsewhere; the embedded one is all
-    there is where None. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one command.
-    watch: who looks after the processor, and knows on which messages it ended before. backlog: of what can be put
-    nowhere. command_server: makes the server of administration commands; without one they stay on their queue.
+    clock: UTC now. record: called with each put when it is committed, and again if it raised StoreError. batch: the
+    most commands in a unit of work. groups_of: the groups of a user, for authority records. committed: called with the
+    totals so far, after each commit and repeatedly while there is nothing to do. link: to a topic tree elsewhere; None
+    for the embedded one alone. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one
+    command. watch: looks after the processor, and knows on which messages it ended before. backlog: of messages that
+    can be put nowhere. command_server: makes the server of administration commands; without one they stay on their
+    queue.
     """
 
     def __init__(
@@ -110,10 +111,10 @@ class Processor:
         self.tally = ProcessorTally()
 
     def start(self) -> None:
-        """What a queue manager's start does.
+        """Do what the start of a queue manager does.
 
-        Non-persistent retained publications are gone (guide 8.5), and so are temporary dynamic queues, with their
-        subscriptions (guide 6.7.2), unless the program that made one still runs: it is connected to the database.
+        It deletes non-persistent retained publications (guide 8.5), and temporary dynamic queues with their
+        subscriptions (guide 6.7.2). A queue stays if the program that made it is still connected to the database.
         """
         self._end_lost_connections()
         with self._store.unit_of_work() as unit:
@@ -130,9 +131,9 @@ class Processor:
         self._discard_expired()
 
     def drain(self, stop: Stop | None = None) -> int:
-        """Process until the input queues are empty or *stop* says so; returns how many commands there were.
+        """Process until the input queues are empty or *stop* is set; returns how many commands there were.
 
-        What is owed to subscribers is tried first.
+        It first tries to deliver what is owed to subscribers.
         """
         self._pays = True
         return self._drain(stop)
@@ -147,9 +148,9 @@ class Processor:
         return done
 
     def run(self, stop: Stop, idle_s: float = 0.5) -> None:
-        """Process, and wait for more, until *stop* is set. A failing store is tried again, ever more slowly.
+        """Process, and wait for more, until *stop* is set. If the store fails, try again with ever longer pauses.
 
-        What has expired on queues that nobody gets from is taken off them now and then.
+        From time to time it removes expired messages, also from queues from which no program gets.
         """
         patience = 0.1
         looked = self._clock()
@@ -228,7 +229,7 @@ class Processor:
                 asks = False
                 if self._pays:
                     payment = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
-                    # Without savepoints a command that fails would undo it, for ever: the commands come next.
+                    # Without savepoints a command that always fails would undo this each time, so commit it first.
                     is_alone = payment.count > 0 and not unit.has_savepoints
                     self._pays = payment.more or is_alone
                     queues = () if is_alone else queues
@@ -286,9 +287,9 @@ class Processor:
     def _given_up(
         self, unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage, error: Exception, batch: Batch
     ) -> UndeliverableError | None:
-        """Take *message*, which cannot be carried out, off its queue after all: what it waits for, where it may not be.
+        """Remove *message*, which cannot be carried out, from its queue; the error it waits for, if it must stay.
 
-        A fault of ours must not stop the queue: the message is set aside.
+        A fault of the bridge must not stop the queue: the message becomes a dead letter.
         """
         try:
             with unit.savepoint():
@@ -304,7 +305,7 @@ class Processor:
         return None
 
     def _given_up_alone(self, stuck: _StuckError) -> bool:
-        """The same in a unit of work of its own, after the one that met the command was backed out."""
+        """The same in a unit of work of its own, after the one with the command was backed out."""
         batch = Batch()
         try:
             with self._store.unit_of_work() as unit:
@@ -321,7 +322,7 @@ class Processor:
         return True
 
     def _may_discard(self, unit: UnitOfWork, message: StoredMessage, error: UndeliverableError) -> bool:
-        """Whether its sender and PSNPMSG allow for that (guide 6.5.1)."""
+        """Whether its sender and PSNPMSG allow that the message is discarded (guide 6.5.1)."""
         qmgr = self._loaded.of(unit).objects.qmgr
         if message.persistent or error.for_ever or qmgr.psnpmsg != "DISCARD":
             return False
@@ -339,7 +340,7 @@ class Processor:
             self._report_progress()
 
     def _record_puts(self) -> None:
-        """Record what is committed; where that fails, no command is processed before it works."""
+        """Record what is committed; if that fails, no command is processed until it succeeds."""
         while self._unrecorded and self._record is not None:
             self._record(self._unrecorded[0])
             self._unrecorded.popleft()
@@ -350,5 +351,5 @@ class Processor:
 
 
 def _is_the_stores(error: Exception) -> bool:
-    """Whether it is no matter of the message: the store failed, and will for others too."""
+    """Whether the error is not due to the message: the store failed, and will fail for other messages too."""
     return isinstance(error, StoreError) and not isinstance(error, UndeliverableError)

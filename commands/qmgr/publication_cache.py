@@ -1,4 +1,4 @@
-"""Publications like one before: what they come to is known but for what belongs to each put alone.
+"""A cache of publications: one that is like an earlier one has the same puts, except for the fields of each put.
 
 Programs publish with the same header again and again. What a broker makes of a publication on a stream queue depends on
 
@@ -6,13 +6,14 @@ Programs publish with the same header again and again. What a broker makes of a 
 - the subscriptions that its topics match;
 - objects of the queue manager, which no message changes; where a person changes them, a new broker is made.
 
-It does not depend on the data, on ``seq`` or on the time; these are put in where they belong. So a publication like one
-before costs a look-up, one match a topic and the copying of its bytes: a small part of the way through the broker.
-Nothing is kept that was not seen to be so in the puts of the broker itself, and only publications are kept that were
-done without a warning, an answer or a loss. Where subscriptions filter by one of the three fields, nothing is kept.
+It does not depend on the data, on ``seq`` or on the time; the cache fills these in. So a publication like an earlier
+one takes a look-up, one match for each topic and a copy of its bytes: a small part of the broker's time. The
+cache checks in the broker's own puts that an entry is valid. It keeps only publications without a warning, a response
+or a loss. If subscriptions filter by one of the three fields, it keeps nothing.
 
-Retained publications leave nothing retained on this way: it is for replays that find what is retained elsewhere. A
-broker at work asks for ``effects`` to be heeded: nothing is kept then that has any, nor while something has expired.
+Without ``effects``, the cache stores no retained publication: this is for replays that find retained publications in
+another way. A running broker sets ``effects``: the cache then keeps no publication with effects, and is not used while
+something has expired.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class CachedPuts(NamedTuple):
 class PublicationCache:
     """The publications that one broker has seen more than once.
 
-    effects: whether what the broker changes counts, and not the puts alone.
+    effects: whether the broker's changes count, and not only its puts.
     """
 
     def __init__(self, broker: BrokerCore, effects: bool = False) -> None:
@@ -126,7 +127,7 @@ class PublicationCache:
         return self._room
 
     def process(self, arrival: Arrival) -> Outcome | CachedPuts:
-        """What a message comes to that does not look at what is retained: as ``Broker.process``, or the puts alone."""
+        """The result for a message that needs no retained publication: as ``Broker.process``, or only the puts."""
         key = cache_key(arrival)
         if key is None or (self._effects and self._space.is_due(arrival.now)):
             return self._broker.process(arrival)
@@ -166,7 +167,7 @@ class PublicationCache:
         return stamp
 
     def _process(self, arrival: Arrival, key: CacheKey) -> Outcome:
-        """The whole way, and what it came to is kept where it will serve again."""
+        """Process a message in the broker, and keep the result if it can be used again."""
         outcome = self._broker.trace(arrival)
         kept = self._known(arrival, outcome, key)
         if kept is not None and (cost := _cost(kept)) <= _ROOM:
@@ -179,7 +180,7 @@ class PublicationCache:
         return outcome
 
     def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> CacheEntry | None:
-        """What can be kept of a publication, or None; each thing is looked for in the puts, and not taken for given."""
+        """The entry for a publication, or None; every assumption is checked in the puts."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
@@ -214,7 +215,7 @@ class PublicationCache:
 
 
 def cache_key(arrival: Arrival) -> CacheKey | None:
-    """What a message has in common with those that are like it; None where it is no command, at first sight."""
+    """The key that like messages share; None if the message plainly is no command."""
     md, body = arrival.md, arrival.body
     order = _ORDERS.get(body[4:8])
     if md is None or len(md) < _STAMP.stop or order is None or body[:4] != _STRUC_ID:
@@ -242,7 +243,7 @@ def is_all_header(arrival: Arrival, length: int) -> bool:
 
 
 def _is_plain(subscription: Subscription) -> bool:
-    """Whether what a subscriber gets has the data as they are, and is the same whatever the three fields are."""
+    """Whether a subscriber's message has the data unchanged, and does not depend on the three fields."""
     if subscription.format not in _IN_HEADERS:
         return False
     return subscription.selector is None or _OF_EACH_PUT.search(subscription.selector) is None

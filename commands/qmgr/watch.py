@@ -1,8 +1,8 @@
-"""Who looks after the processor while it works: the port to whatever ends it, and starts it again, when it hangs.
+"""The port to the supervisor of the processor, which ends the processor when it hangs, and starts it again.
 
-No limit inside a program holds for everything: a call into C that does not return keeps the interpreter, and with it
-every thread and every signal handler. So somebody outside has to know on which message the processor is, and on which
-messages it died before (``commands.running.supervisor``).
+No limit inside a program is always effective: a call into C that does not return blocks the interpreter, and with it
+every thread and every signal handler. So another process must know which message the processor works on, and on which
+messages it ended before (``commands.running.supervisor``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Blame:
 
 
 class Watch(Protocol):
-    """Called as the processor goes on. Between ``begin`` and ``worked_out`` OverdueError may come out of anything."""
+    """The processor calls this as it works. Between ``begin`` and ``worked_out`` any call may raise OverdueError."""
 
     def begin(self, message: StoredMessage, held: bool) -> None:
         """Work on *message* begins; held: in a unit of work, for which other programs wait."""
@@ -38,23 +38,23 @@ class Watch(Protocol):
         """The message was read; now what it causes is worked out."""
 
     def worked_out(self) -> None:
-        """From now on nothing may be interrupted."""
+        """From now on the processor must not be interrupted."""
 
     def idle(self) -> None:
-        """No message is to blame for what happens now."""
+        """From now on no message is the cause of what happens."""
 
     def must_end(self) -> bool:
         """Whether the processor is to end after the command that it works on."""
 
     def blame(self, message: StoredMessage) -> Blame | None:
-        """What is known against *message*."""
+        """How many processors ended on *message*, and why; None where there were none."""
 
     def absolve(self, message: StoredMessage) -> None:
-        """What became of *message* is committed."""
+        """The result of *message* is committed."""
 
 
 class Unwatched:
-    """Nobody looks."""
+    """A watch that does nothing."""
 
     def begin(self, message: StoredMessage, held: bool) -> None: ...
     def understood(self) -> None: ...

@@ -31,8 +31,8 @@ _SUFFIXES = {
 def detect(head: bytes, name: str = "") -> str:
     """The name of the format of a file that begins with *head* and is called *name*.
 
-    Content decides; the name does where there is no content, or none that any format claims. What nothing claims is
-    ``raw``: one message's bytes; an empty file without a telling name is an empty ``jsonl``.
+    The content decides; the name decides if there is no content, or no format recognizes it. Content that no format
+    recognizes is ``raw``: one message's bytes. An empty file whose name gives no format is an empty ``jsonl``.
     """
     if is_pcap(head):
         return "pcap"

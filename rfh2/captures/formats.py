@@ -1,4 +1,4 @@
-"""The table of capture formats: which there are, who reads and writes each, what each keeps."""
+"""The table of capture formats: the reader and the writer of each, and the fields that each keeps."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from rfh2.terminal_escape import visible
 
 
 class TextRole(StrEnum):
-    """What a piece of the view is, so that the caller can colour it."""
+    """The kind of a piece of the view, so that the caller can colour it."""
 
     TITLE = "title"
     OFFSET = "offset"

@@ -1,4 +1,4 @@
-"""What is wrong with the body of a message: whether it is what its last header says."""
+"""The problems of the body of a message: whether it agrees with its last header."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UTF16 = ("utf-16-be", "utf-16-le")
 
 
 def body_problems(partial: PartialMessage) -> Iterator[Problem]:
-    """What is wrong with a body that has all its headers decoded."""
+    """The problems of the body of a message whose headers were all decoded."""
     message, at = partial.message, partial.rest_offset
     if not message.body:
         return

@@ -26,7 +26,7 @@ def describe(
     command: Json | None = None,
     problems: Iterable[Problem] = (),
 ) -> DecodedMessage:
-    """The JSON form of one message. command: the parsed command as JSON; problems: what there is to report."""
+    """The JSON form of one message. command: the parsed command as JSON; problems: those to report."""
     return DecodedMessage.model_validate(described(partial, source, index, command, problems))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the fields of descriptors and headers."""
+"""The problems of the fields of descriptors and headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
 
 
 def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
-    """What is wrong with the fields of the MQMD; nothing where there is none."""
+    """The problems of the fields of the MQMD; none where there is no MQMD."""
     mqmd, md = partial.mqmd, partial.captured.md
     if mqmd is None or md is None:
         return
@@ -54,7 +54,7 @@ def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
 
 
 def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
-    """What is wrong with the fixed part of a header, and between it and what stands before it."""
+    """The problems of the fixed part of a header, and the contradictions between it and the structure before it."""
     header, offset = located.header, located.offset
     yield from _contradictions(located, partial)
     layout = layout_of(header.kind)
@@ -100,7 +100,7 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
 
 
 def _description(speaker: Mqmd | Header, layout: Layout, base: int, part: Part) -> Iterator[Problem]:
-    """What a descriptor or a header, at *base*, says of the bytes behind it, taken by itself."""
+    """The problems of the fields of a descriptor or a header, at *base*, that describe the bytes behind it."""
     encoding, ccsid, fmt = speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)
     at = offsets_of(layout)
     if fmt and byte_order(encoding) is None:
@@ -125,7 +125,7 @@ def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Pro
 
 
 def _contradictions(located: Located, partial: PartialMessage) -> Iterator[Problem]:
-    """Between what the preceding header says and what the bytes of this one show."""
+    """The contradictions between the fields of the preceding header and the bytes of this one."""
     header, at = located.header, located.offset
     speaker: Mqmd | Header
     if at > 0:

@@ -114,7 +114,7 @@ def write_fields(
     return layout.pack(order, *values)
 
 
-# Names are few and come again and again.
+# There are few names, and they are used often.
 @lru_cache(maxsize=4096)
 def _shown(name: str, value: bytes, charset: str) -> str:
     text = value.decode(charset)

@@ -1,4 +1,4 @@
-"""A folder's text, written again with other values: what was not edited keeps its place, its attributes and its type.
+"""Writes a folder's text again with other values: unedited elements keep their place, attributes and type.
 
 ``values`` is the JSON form (``describe.describe_folder``): tag to value, to a list of values where the tag repeats, to
 an object where it is a group. Tags that stay come in the order in which they stood, new ones behind them. A number, a

@@ -1,4 +1,4 @@
-"""What bytes look like that are not an MQ message: for a user who saved a message in another form, or a part of it.
+"""Recognizes bytes that are not an MQ message: for a user who saved a message in another form, or a part of it.
 
 Only the beginning is examined, so that the cost does not depend on the length. Each form has one test. The first match
 is reported, with what to do.
@@ -42,13 +42,13 @@ _STRUCTURE: Final = re.compile(
 
 
 def look_alike(data: bytes) -> str | None:
-    """What *data*, which is neither an MQMD nor a header, looks like, in words; None for nothing that is known."""
+    """The form of *data*, which is neither an MQMD nor a header, in words; None for a form that is not known."""
     seen = data[:_SEEN_BYTES]
     return next((found for test in _TESTS if (found := test(seen)) is not None), None)
 
 
 def lost_header(data: bytes) -> str | None:
-    """The same, of data that once stood behind a header, or in one."""
+    """The same, for data that stood behind a header or in one."""
     return next((found for test in _OF_A_HEADER if (found := test(data[:_SEEN_BYTES])) is not None), None)
 
 

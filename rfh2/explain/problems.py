@@ -1,4 +1,4 @@
-"""What is wrong with a message on the wire: everything that can be seen without knowing what a command means."""
+"""The problems of a message on the wire: all that can be found without knowing what a command means."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def wire_problems(partial: PartialMessage) -> list[Problem]:
 
 
 def of_error(error: DecodeError) -> Problem:
-    """The problem that a decoding error is."""
+    """The problem for a decoding error."""
     code = error.code if error.code in CODES else "malformed-header"
     part: Part = "mqmd" if error.header == "MQMD" else "body"
     return problem(code, error.offset, f"{error.header}: {error.why}", part, error.reason)
 
 
 def of_record(position: int, error: CaptureError) -> Problem:
-    """The problem that a record of a capture is of which no message can be made; position: where it begins."""
+    """The problem for a record of a capture that cannot become a message; position: where the record begins."""
     return problem("unreadable-record", position, str(error))
 
 

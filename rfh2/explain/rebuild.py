@@ -1,14 +1,14 @@
 """From the JSON form of a message back to the captured message: byte for byte where nothing was edited.
 
-The form says most things twice: a folder as text and as values, the body as text and as hex, a length beside what has
-it. ``captured`` has the message as it was, so that what was edited can be distinguished from what was left alone: each
-part is compared with the same part of the message that ``captured`` decodes to. A part that equals it gives its bytes;
-one that does not gives what was edited. Both edited, and differently, is an error. Without ``captured`` everything
-counts as edited, and the values, or the text, are what counts.
+The form says most things twice: a folder as text and as values, the body as text and as hex, a length beside the part
+that has it. ``captured`` has the original message, which shows the edited parts: each part is compared with the same
+part of the message that ``captured`` decodes to. A part that equals it keeps its bytes; a part that differs was edited.
+If both forms of a part were edited differently, this is an error. Without ``captured`` everything counts as edited, and
+the values, or the text, are used.
 
-Parts are found again by their ``offset``; one without an offset, or with one that nothing had, is new. Lengths and
-offsets are computed, never taken. Where headers came or went, each Format is made to announce the header behind it; and
-what ``body`` says of its format, encoding and ccsid goes to the last header, or to the MQMD.
+A part is matched with the original by its ``offset``; a part without an offset, or with an unknown one, is new. Lengths
+and offsets are computed, never taken from the form. If headers were added or removed, each Format is set to announce
+the header behind it. The format, encoding and ccsid in ``body`` are written to the last header, or to the MQMD.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def rebuild(form: DecodedMessage) -> CapturedMessage:
 
 @dataclass(slots=True)
 class _Descriptor:
-    """The MQMD on its way to bytes; data is None where the message has none. edited: the fields that were."""
+    """The MQMD while it is rebuilt; data is None where the message has none. edited: the edited fields."""
 
     data: bytes | None
     edited: set[str]
@@ -167,7 +167,7 @@ class _Rebuilding:
                 speaker.describe_next({"Format": wanted})
 
     def _describe_body(self, descriptor: _Descriptor, headers: Sequence[Rebuilt], moved: bool) -> None:
-        """Give the last header, or the MQMD, what ``body`` says of its format, encoding and ccsid."""
+        """Write the format, encoding and ccsid in ``body`` to the last header, or to the MQMD."""
         form = self.form.body
         if form is None:
             return

@@ -47,7 +47,7 @@ class Before:
 
 @dataclass(slots=True)
 class Rebuilt:
-    """One header on its way to bytes. fixed: its fixed part; tail: all behind it. edited: the fields that were."""
+    """One header while it is rebuilt. fixed: its fixed part; tail: all bytes behind it. edited: the edited fields."""
 
     kind: str
     layout: Layout | None
@@ -65,7 +65,7 @@ class Rebuilt:
         return self.fixed + self.tail
 
     def describe_next(self, changes: Mapping[str, FieldValue]) -> None:
-        """Say something else (Format, Encoding, CodedCharSetId) of what follows."""
+        """Change the fields that describe what follows (Format, Encoding, CodedCharSetId)."""
         if self.kind == "MQXQH":
             own, size = decode_mqmd(self.tail)
             self.tail = write_fields(MQMD1, self.tail, own.order, own.charset, changes) + self.tail[size:]

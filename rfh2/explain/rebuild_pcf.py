@@ -1,7 +1,7 @@
 """PCF, rebuilt from its JSON form: the edited parts, and everything else unchanged.
 
-A parameter is found again by its Type and its number, the first of them first; one whose value was not edited keeps its
-bytes. One that is new is what its Type says, or, where it has none, what its value looks like.
+A parameter is matched with the original by its Type and its number, in order; one whose value was not edited keeps its
+bytes. The kind of a new one is given by its Type or, without a Type, by its value.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _parameters(forms: Sequence[Mapping[str, Any]], were: Sequence[Parameter]) -
 
 
 class _Left:
-    """The parameters that no form was found for yet: by what they say, and by Type and number."""
+    """The original parameters not yet matched with a form: by their content, and by Type and number."""
 
     def __init__(self, were: Sequence[Parameter]) -> None:
         self._were = were
@@ -81,7 +81,7 @@ class _Left:
         self._gone: set[int] = set()
 
     def taken(self, form: Mapping[str, Any]) -> Parameter | None:
-        """The parameter that *form* was: the first that says the same, else the first of its Type and number."""
+        """The original of *form*: the first parameter with the same content, else the first of its Type and number."""
         for found in (self._same.get(_hashable(form)), self._alike.get(_kind(form))):
             while found:
                 at = found.popleft()

@@ -1,7 +1,7 @@
 """From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
 
 This module refuses what is wrong for every message. A comparison of a number with a string, for example, is true for no
-message; without the refusal, the subscription would receive nothing and nobody would notice.
+message; without the refusal, the subscription would receive nothing and its user would not notice.
 """
 
 from __future__ import annotations
@@ -225,10 +225,10 @@ _MODES: Final = {"NON_PERSISTENT": 1, "PERSISTENT": 2}
 
 
 def _as_clients_write(operand: OperandT, beside: Operand) -> OperandT:
-    """*operand* as what it means beside *beside*: a JMS client passes on the literals that a JMS program wrote.
+    """The meaning of *operand* beside *beside*: a JMS client passes on the literals that a JMS program wrote.
 
-    'ID:' and hex digits stand for an identifier of the MQMD, which shorter ones fill up with nulls; the words of
-    JMSDeliveryMode for jms.Dlv.
+    'ID:' and hex digits mean an identifier of the MQMD; shorter ones are filled with nulls. The words of
+    JMSDeliveryMode mean values of jms.Dlv.
     """
     if not (isinstance(operand, Literal) and isinstance(operand.value, str) and isinstance(beside, Name)):
         return operand

@@ -1,4 +1,4 @@
-"""Selection strings as closures, for the many times that one subscription's is asked (guide 2.4.3).
+"""Selection strings as closures, because each one is applied to many messages (guide 2.4.3).
 
 Only a condition that is TRUE selects a message, so UNKNOWN can be compiled away. Each condition is compiled for the
 outcome that is *wanted*: "is it TRUE?" or, under a NOT, "is it FALSE?", and each answer is a plain bool:

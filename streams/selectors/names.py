@@ -12,8 +12,8 @@ written                     means                                     canonical
 ``JMSPriority``             the JMS header field                      ``Root.MQMD.Priority``
 ==========================  ========================================  =======================
 
-A name that can mean nothing is refused and not taken for a property that no message has: such a filter would let
-nothing through, without notice.
+A name that can mean nothing is refused. If it counted as a property that no message has, the filter would select
+nothing, and the subscriber would not notice.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ DERIVED: Final = MappingProxyType(
     }
 )
 
-# Elements whose type goes without saying: clients write them without dt (wire formats 3.2).
+# Elements whose type is fixed: clients write them without dt (wire formats 3.2).
 FOLDER_KINDS: Final = MappingProxyType(
     dict.fromkeys(
         (

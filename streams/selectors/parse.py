@@ -1,7 +1,8 @@
 """Reading a selection string: one pass over its tokens, linear in its length (guide 6.7.4).
 
-The guide warns that nested parentheses cost exponentially in filter expressions. Not here: an LALR(1) parser never goes
-back. A bound on nesting remains, because the tree is walked by recursion, and one on the length, which is MQ's own.
+The guide warns that the time for nested parentheses in filter expressions grows exponentially. Here it does not,
+because an LALR(1) parser never goes back. There is still a limit of nesting, because the tree is walked by recursion,
+and MQ's own limit of length.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The properties of a message, looked up by the names that selection strings use (guide 2.4.3; wire formats 3.2, 3.3).
 
-A property is an MQMD field or an element of a folder of the first MQRFH2, as the publisher sent it. Nothing is read
-before it is asked for, and a folder only once. What cannot be read is NULL: a group of elements, a folder whose text is
-damaged. Of an element that repeats, or a folder that is there twice, the first counts.
+A property is an MQMD field or an element of a folder of the first MQRFH2, as the publisher sent it. A property is read
+only when a selector asks for it, and a folder only once. A property that cannot be read is NULL: a group of elements,
+or an element of a folder whose text is damaged. If an element or a folder occurs twice, the first one counts.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def message_properties(message: Message) -> Lookup:
         return _typed(value, FOLDER_KINDS.get(name))
 
     def get(name: str) -> Value | None:
-        # One message is held against many selectors, and they ask for the same few names
+        # Many selectors are applied to one message, and they ask for the same few names
         if name not in resolved:
             resolved[name] = resolve(name)
         return resolved[name]

@@ -16,7 +16,7 @@ from streams.selectors.values import Lookup
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What compile_selector makes. Two are equal where their texts are; one survives pickling by being compiled again.
+    """The result of compile_selector. Two are equal where their texts are; unpickling compiles the text again.
 
     text: the selection string as it was given. names: every property it can ask for, by canonical name (see names).
     matches: says whether a message with these properties is selected, that is, whether the condition is TRUE. It asks

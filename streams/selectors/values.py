@@ -1,4 +1,4 @@
-"""What a property can be worth in a selection string, and the three truth values (guide 2.4.3).
+"""The values that a property can have in a selection string, and the three truth values (guide 2.4.3).
 
 ``None`` plays both parts that SQL gives to NULL: a property without a value, and the truth value UNKNOWN.
 """

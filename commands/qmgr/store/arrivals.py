@@ -46,8 +46,8 @@ class Arrivals:
     ) -> MessageRow:
         """Message number *seq*, put on *queue* of queue manager *qmgr*; the rest is as for ``Queues.put``.
 
-        Raises MessageRefusedError for a descriptor that no queue takes, and for a persistent message where *queue* goes
-        with a program (2048).
+        Raises MessageRefusedError for a descriptor that no queue takes, and for a persistent message to a *queue* that
+        is deleted with its program (2048).
         """
         arrived = arrive(
             default_descriptor(body) if md is None else md,

@@ -5,8 +5,8 @@
         ...
         connection.close(reply)                                                # a temporary dynamic queue goes with it
 
-Opening and closing are in no unit of work of the program: each has its own, so none may be open. Who dies without
-ending its connection is found out by the lock that it held (``QueueManagerStore.end_lost_connections``).
+To open or close a queue is not part of a unit of work of the program: each has its own, so none may be open. The lock
+of a connection shows whether its program ended without closing it (``QueueManagerStore.end_lost_connections``).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ProgramConnection:
                     name = queue
         except BaseException:
             if held is None:
-                self._let_go()  # the number was backed out, and may be another connection's
+                self._let_go()  # the number was backed out, and may now belong to another connection
             raise
         self._handles += 1
         opened = self._open[self._handles] = OpenQueue(self._handles, name, model is not None)
@@ -124,7 +124,7 @@ class ProgramConnection:
             self._lock = None
 
     def _hold(self, number: int) -> int:
-        # Locked before anyone can read of the number: what is not locked is lost.
+        # Lock before another process can read the number: a number without a lock counts as lost.
         path = lock_path(self._store.directory, number)
         try:
             self._lock = private(str(path), os.O_RDWR | os.O_CREAT)
@@ -141,7 +141,7 @@ def lock_path(directory: Path, number: int) -> Path:
 
 
 def is_lost(directory: Path, number: int) -> bool:
-    """Whether nobody holds connection *number*."""
+    """Whether no process holds connection *number*."""
     try:
         descriptor = os.open(lock_path(directory, number), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

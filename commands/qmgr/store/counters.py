@@ -1,8 +1,9 @@
-"""The tables of counts: what a unit of work has counted is added to them when it commits, and is not there otherwise.
+"""The tables of counts: a unit of work adds its counts to them when it commits.
 
-One row a subscription, topic and queue that a unit of work touched, however many messages it moved. Until then it is in
-memory, where a part that is backed out takes back its own (``back_to``); who reads sees both. What is counted of a
-subscription or a queue goes with it. Of topics at which nothing is, ``forget_topics`` forgets what is old.
+It writes one row for each subscription, topic and queue that it touched, however many messages it moved. Until then its
+counts are in memory, and a part that is backed out removes its own (``back_to``); a reader sees the sum of both. The
+counts of a subscription or a queue are deleted with it. ``forget_topics`` deletes old counts of topics at which nothing
+exists.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _OLDEST_TOPICS: Final = """SELECT topic FROM topic_counts
     WHERE NOT EXISTS (SELECT 1 FROM retained WHERE retained.topic = topic_counts.topic) ORDER BY last"""
 _FORGET_TOPIC: Final = "DELETE FROM topic_counts WHERE topic = ?"
 
-# Topics that are counted, whatever TREELIFE says: what is beyond goes, at which nothing is and which rested longest.
+# The most topics with counts, whatever TREELIFE says. Beyond it, those at which nothing exists are forgotten, oldest
+# first.
 MOST_TOPICS: Final = 200_000
 
 
@@ -77,19 +79,19 @@ class Counters:
     # Counting
 
     def add(self, counts: Counts) -> None:
-        """Count what commands of this unit of work came to; *counts* is not changed any more."""
+        """Count the effects of commands of this unit of work; *counts* must not change afterwards."""
         self.added.append(counts)
 
     def removed(self, sub_id: bytes) -> None:
-        """A subscription is gone, and what was counted of it."""
+        """A subscription ended: delete its counts."""
         self._removed.append(sub_id)
 
     def deleted_queue(self, name: str) -> None:
-        """A local queue is gone, and what was counted of it."""
+        """A local queue was deleted: delete its counts."""
         self._deleted_queues.append(name)
 
     def back_to(self, mark: Mark) -> None:
-        """Forget what was counted since there were so many messages put, got, and ``added``."""
+        """Forget the counts made since the numbers of messages put, messages got, and ``added`` were these."""
         put, got, added = mark
         del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self.added[added:]
 
@@ -156,10 +158,10 @@ class Counters:
     def forget_topics(
         self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = MOST_TOPICS
     ) -> int:
-        """Forget topics at which nothing is and that nobody has published on since *before*; how many went.
+        """Forget topics at which nothing exists and without a publication since *before*; how many were forgotten.
 
-        before: None for ever. in_use: the topic strings of topic objects and subscriptions; asked only where there is
-        something to forget. most: topics that are left, however short a time ago they were published on.
+        before: None for no limit of time. in_use: the topic strings of topic objects and subscriptions; called only if
+        there is something to forget. most: the most topics to leave, however recent their last publication.
         """
         execute = self._connection.execute
         gone: list[tuple[str]] = [] if before is None else execute(_OLD_TOPICS, (to_microseconds(before),)).fetchall()

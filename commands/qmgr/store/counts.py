@@ -63,10 +63,10 @@ class QueueCounts:
 
 @dataclass(slots=True)
 class Counts:
-    """What the commands of one unit of work add.
+    """The counts that the commands of one unit of work add.
 
     delivered, filtered, dead_letters: publications by sub_id. published: publications by topic string. The other two:
-    when the last of these was.
+    the time of the last of these.
     """
 
     delivered: dict[bytes, int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Counts:
     def add_delivered(self, sub_id: bytes, now: datetime, times: int = 1) -> None:
         """Publications for one subscription."""
         self.delivered[sub_id] = self.delivered.get(sub_id, 0) + times
-        # What is counted together may be counted in another order than it happened.
+        # Publications that are counted together may be counted in an order other than that of the events.
         last = self.delivered_at.get(sub_id)
         if last is None or last < now:
             self.delivered_at[sub_id] = now

@@ -78,7 +78,7 @@ class Database:
             self._turn.give()
 
     def _begin(self, deadline: float) -> None:
-        # SQLite's own waiting looks again ever more rarely; the database would lie idle in between.
+        # SQLite's own wait tries again after ever longer pauses, in which the database would be idle.
         execute = self.connection.execute
         execute("PRAGMA busy_timeout = 0").fetchall()
         try:

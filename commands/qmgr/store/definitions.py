@@ -20,7 +20,7 @@ class DefinitionCache:
     def __init__(self) -> None:
         self.qmgr: QueueManager | None = None
         self.queues: dict[str, Queue] = {}
-        self._dynamic: set[str] = set()  # those of queues that come and go without a new state version
+        self._dynamic: set[str] = set()  # those of dynamic queues, which change no state version
         self.state_version = -1
 
     def at(self, state_version: int) -> None:

@@ -87,8 +87,8 @@ class Arrived:
 
 _arrived = maker(Arrived)
 
-# The same descriptor comes again and again, but for its MsgId, CorrelId, PutDate and PutTime. What one comes to that
-# needs no edit is remembered by all the rest of it, by the user and by the application.
+# The same descriptor arrives many times, except for MsgId, CorrelId, PutDate and PutTime. The result for a descriptor
+# that needs no edit is cached; the key is the rest of it, the user and the application.
 _Key = tuple[bytes, bytes, bytes, str | None, str]
 _Fields = tuple[int, bool, str | None, int | None]
 _ENTRY_BYTES: Final = 800
@@ -186,7 +186,7 @@ def _normalised(
         edits.append(("PutApplName", _field(application, 28, charset)))
         if put_appl_type == 0:
             edits.append(("PutApplType", long.pack(MQAT_UNIX)))
-    # A date from the program with a time of day from this clock would be a moment that never was.
+    # The program's date together with this clock's time of day would be a wrong time.
     if _is_blank(put_date, blank) or _is_blank(put_time, blank):
         edits.append(("PutDate", _field(f"{time:%Y%m%d}", 8, charset)))
         edits.append(("PutTime", _field(f"{time:%H%M%S}{time.microsecond // 10_000:02}", 8, charset)))

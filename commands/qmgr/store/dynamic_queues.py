@@ -1,8 +1,8 @@
 """Dynamic queues: made when a program opens a model queue, deleted when it closes them or is gone (guide 6.7.2).
 
-A temporary one goes with the connection that made it, and its subscriptions go with it, whatever queue of that name
-there is later: they are noted as ended, and the command processor takes them off before its next command. To come and
-to go changes no state version, so that nobody loads everything again for it.
+A temporary one is deleted with the connection that made it. Its subscriptions end with it, even if there is a queue of
+that name later: they are noted as ended, and the command processor removes them before its next command. To make or
+delete a dynamic queue changes no state version, so that no process loads everything again because of it.
 
     name          AMQ.*  ->  AMQ.6921F3A500000007: seconds since 1970, then a number never given twice
     close         NONE          DELETE                      PURGE
@@ -95,7 +95,7 @@ class DynamicQueues:
         return made
 
     def close(self, name: str, maker: bool, option: Close) -> bool:
-        """Do to the queue *name* what closing it does; whether it is gone. maker: whether who made it closes it.
+        """Close the queue *name*; whether it was deleted. maker: whether the connection that made it closes it.
 
         Raises UnknownQueueError (2085), QueueError 2045, 2055.
         """
@@ -144,14 +144,14 @@ class DynamicQueues:
         return 0 < int(made[1], 16) <= reading.highest(self._database, _TABLE)
 
     def deleted(self, name: str) -> None:
-        """The definition of local queue *name* is deleted by other means: what goes with it goes too."""
+        """The definition of local queue *name* is deleted by other means: delete also what depends on it."""
         self._settle()
         self._connection.execute("DELETE FROM dynamic_queues WHERE name = ?", (name,))
         for statement in _END_SUBSCRIPTIONS:
             self._connection.execute(statement, (name,))
 
     def take_ended(self) -> list[bytes]:
-        """The subscriptions that ended with their queues since this was asked last."""
+        """The subscriptions that ended with their queues since the last call."""
         ended = [sub_id for (sub_id,) in self._connection.execute("SELECT sub_id FROM ended_subscriptions").fetchall()]
         if ended:
             self._settle()
@@ -160,7 +160,7 @@ class DynamicQueues:
 
     def _delete(self, queue: LocalQueue) -> None:
         self._settle()
-        # What was kept for it goes with it, too: ``store.owed`` names its lanes so.
+        # Messages that were kept for it are deleted too: ``store.owed`` names its lanes like this.
         for lane in (queue.name, f"owed {queue.name}") if queue.is_temporary else (queue.name,):
             self._connection.execute("DELETE FROM messages WHERE queue = ?", (lane,))
         self._emptied(queue.name)

@@ -1,4 +1,4 @@
-"""What the topic space changed, brought into the tables that a restart reads."""
+"""Writes the changes of the topic space to the tables that a restart reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GOES_WITH_QUEUE: Final = "INSERT OR REPLACE INTO temporary_subscriptions (sub_i
 _GOES_WITH_NONE: Final = "DELETE FROM temporary_subscriptions WHERE sub_id = ?"
 _SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
 _FORGET_SUBSCRIPTION: Final = "DELETE FROM subscriptions WHERE sub_id = ?"
-# Not REPLACE: that would not have the table's triggers look after the publication that was there.
+# Not REPLACE: with it, the table's triggers would not delete the earlier publication.
 _RETAIN: Final = """INSERT INTO retained (topic, publication) VALUES (?, ?)
     ON CONFLICT (topic) DO UPDATE SET publication = excluded.publication"""
 _FORGET_RETAINED: Final = "DELETE FROM retained WHERE topic = ?"
@@ -59,7 +59,7 @@ class EffectKeeper:
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
     def keep(self, effects: Iterable[Effect]) -> list[RetainedPublication]:
-        """Have *effects* kept; the retained publications that are there now because of them, as the database has them.
+        """Keep *effects*; the retained publications that now exist because of them, as the database has them.
 
         Effects that follow one another and store one publication share its row. Deliveries are passed over. Raises
         EncodeError for a message that has no bytes.
@@ -102,7 +102,7 @@ class EffectKeeper:
         return list(retained.values())
 
     def discard_nonpersistent(self) -> int:
-        """Forget the retained publications that do not outlive a restart; how many topics kept one."""
+        """Delete the retained publications that do not survive a restart; how many topics had one."""
         self._settle()
         return self._database.connection.execute(_FORGET_NONPERSISTENT).rowcount
 

@@ -1,4 +1,4 @@
-"""What a queue or a queue manager's directory can refuse, under MQ's reason codes where MQ has one."""
+"""The errors of queues and of queue managers' directories, with MQ's reason codes where MQ has one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MQRC_Q_TYPE_ERROR: Final = 2057
 MQRC_OBJECT_ALREADY_EXISTS: Final = 2100
 MQRC_TOPIC_STRING_ERROR: Final = 2425
 
-# What a put says of a queue that is not there, or no more.
+# The reasons for a put to a queue that does not exist, or was deleted.
 GONE: Final = frozenset({MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED})
 
 DAMAGED: Final = (
@@ -78,7 +78,7 @@ class UndeliverableError(StoreError):
 
 
 class UnitOfWorkFullError(UndeliverableError):
-    """At its commit a unit of work has no room for all that belongs to it: it is backed out, and a smaller one fits."""
+    """A unit of work is too large to commit: it is backed out, and a smaller one must be tried."""
 
 
 class SystemUnsuitableError(StoreError):
@@ -147,7 +147,7 @@ class StoreBusyError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """There is no room to write; the unit of work is backed out and nothing that was there is lost."""
+    """There is no space to write; the unit of work is backed out, and no committed data is lost."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -175,7 +175,7 @@ class StoreDamagedError(StoreError):
 
 @contextmanager
 def readable(path: str, what: str) -> Iterator[None]:
-    """Where *what*, a row of the database at *path*, becomes a value: what fails there is StoreDamagedError."""
+    """Convert *what*, a row of the database at *path*, inside this block: an error becomes StoreDamagedError."""
     try:
         yield
     except StoreError:

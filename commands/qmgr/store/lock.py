@@ -1,9 +1,10 @@
-"""Locks between processes, which the operating system gives back however their holder ends.
+"""Locks between processes, which the operating system releases however their holder ends.
 
-``exclusive`` keeps a queue manager to one command processor. ``WriteTurn`` is for those who wait to write: SQLite lets
-whoever asks first after a commit have the database, and that is nearly always the process that has just committed; the
-others, which look again every tenth of a second, could wait for as long as it is busy. So who wants to write takes the
-turn first, and gives it on when it has the database: who comes back at once finds the turn with the one who waited.
+``exclusive`` limits a queue manager to one command processor. ``WriteTurn`` orders the processes that wait to write.
+After a commit, SQLite gives the database to the process that asks first, nearly always the one that has just committed.
+The others, which try again every tenth of a second, could wait as long as that process is busy. So a process that wants
+to write takes the turn first, and releases it when it has the database. A process that comes back at once then finds
+that a waiting process has the turn.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _LOOKED_AT_S: Final = 0.3
 
 
 def require_locks(what: str) -> None:
-    """Refuse *what* where the operating system lacks the locks that keep it whole.
+    """Refuse *what* where the operating system lacks the locks that it needs.
 
-    A second processor is made impossible by a lock on the directory itself, which ``flock`` alone gives: no portable
-    lock library has it. Raises SystemUnsuitableError.
+    A lock on the directory itself prevents a second processor. Only ``flock`` can lock a directory; no portable lock
+    library can. Raises SystemUnsuitableError.
     """
     if not CAN_LOCK:
         raise SystemUnsuitableError(what)
@@ -49,7 +50,7 @@ class WriteTurn:
         self._descriptor: int | None = None
 
     def take(self, deadline: float) -> bool:
-        """Have the turn, or give up at *deadline* (``time.monotonic``); whether it was had."""
+        """Take the turn, or give up at *deadline* (``time.monotonic``); whether it was taken."""
         if self._descriptor is None:
             self._descriptor = private(str(self._path), os.O_RDWR | os.O_CREAT)
         while True:
@@ -70,7 +71,7 @@ class WriteTurn:
         return not free
 
     def give(self) -> None:
-        """Let the next one have it."""
+        """Release the turn for the next process."""
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
@@ -85,10 +86,10 @@ class WriteTurn:
 def exclusive(path: Path, name: str) -> Iterator[None]:
     """Hold the directory of *path* and the lock file *path* for queue manager *name* while inside.
 
-    A file may be removed while it is locked, and the next one of that name is another file: so what counts is the lock
-    on the directory, without which there is no database either. The file, which stays behind, has the process id of its
-    last holder; it is locked too, since earlier versions look at it alone. Both locks end with the process, by whatever
-    signal. Raises QueueManagerInUseError where another process has either for longer than who only looks
+    A file can be removed while it is locked, and the next one of that name is a different file. So the lock on the
+    directory decides, without which there is no database either. The file stays, and has the process id of its last
+    holder; it is locked too, because earlier versions look only at it. Both locks end with the process, whatever the
+    signal. Raises QueueManagerInUseError where another process has either for longer than a mere check takes
     (``is_held``); SystemUnsuitableError; OSError.
     """
     require_locks(f"queue manager {name}" if name else "a checkpoint")

@@ -1,4 +1,4 @@
-"""What a queue manager holds, counted and not read: for whoever looks at it while it works."""
+"""The contents of a queue manager as counts, without reading the messages: to show its status while it works."""
 
 from __future__ import annotations
 

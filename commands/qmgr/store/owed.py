@@ -1,8 +1,8 @@
 """Publications that neither their queue nor the dead-letter queue took: kept until one of them does.
 
-They are messages like others, in the database's own table, on lanes that no program can name: the name of the queue
-behind ``owed ``; no name for dead letters, whose queue may change. A lane is in the order of arrival, and nothing is
-put on its queue past it. They expire as messages do.
+They are ordinary messages in the database's own table, on lanes that no program can name: ``owed `` and the name of the
+queue, or no name for dead letters, whose queue may change. A lane is in the order of arrival, and no later message is
+put on its queue before those in the lane. They expire as messages do.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class OwedMessages:
         return [reading.message_of(self._database, row, now_us) for row in rows]
 
     def is_temporary(self, queue: str) -> bool:
-        """Never: what is owed to a temporary dynamic queue is deleted with it (``dynamic_queues``)."""
+        """False: messages owed to a temporary dynamic queue are deleted with it (``dynamic_queues``)."""
         del queue
         return False
 
@@ -101,7 +101,7 @@ class OwedMessages:
         self._lanes = None
 
     def tried(self, queue: str, most: int | None) -> int:
-        """It was tried in vain; returns how many are given up, not persistent and tried *most* times (None: none)."""
+        """A try failed; returns how many are discarded: not persistent and tried *most* times (None: none)."""
         self._settle()
         self._connection.execute(_TRIED, (_LANE + queue,))
         if most is None:
@@ -135,8 +135,7 @@ def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
 def note_owed_elsewhere(database: Database, rows: Iterable[tuple[str, int, datetime]]) -> None:
     """Note, for ``status``, what is owed where the queues are another queue manager's: queue, how many, since when.
 
-    In the transaction that is open. Nobody but a reader goes by it: the messages themselves say what is owed. Raises
-    StoreError.
+    In the open transaction. The note is only for display: the messages themselves say what is owed. Raises StoreError.
     """
     connection = database.connection
     noted = [(queue, count, to_microseconds(since)) for queue, count, since in rows]

@@ -1,11 +1,11 @@
-"""The port: what the command processor asks of a queue manager, whichever it is.
+"""The port: what the command processor needs from any queue manager.
 
 ``commands.qmgr.store.sqlite`` is the embedded one. An adapter to another queue manager (``commands.links.ibmmq``)
 implements ``Queues`` with that one's own units of work, and may keep ``Knowledge`` elsewhere as long as both commit
 together; one that has no savepoints says so (``has_savepoints``).
 
-Order on a queue: priority descending, then arrival. What one unit of work got is on no queue for anyone else, what it
-put is seen by nobody, until it commits; it sees both itself.
+Order on a queue: priority descending, then arrival. Until a unit of work commits, other programs see neither the
+messages that it got nor those that it put; the unit of work itself sees its own changes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Queues(Protocol):
         """
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
-        """What gets would give, one after the other, and stays. Raises UnknownQueueError."""
+        """The messages that gets would return, in order; they stay on the queue. Raises UnknownQueueError."""
 
     def depth(self, queue: str) -> int:
         """How many messages have not expired. Raises UnknownQueueError."""
@@ -115,7 +115,7 @@ class Queues(Protocol):
         """
 
     def is_gone(self, name: str) -> bool:
-        """Whether *name* is known to have been a dynamic queue's that was deleted: no queue is made by naming it."""
+        """Whether *name* is known as that of a deleted dynamic queue, for which a put makes no new queue."""
 
     def discard_expired(self) -> int:
         """Remove every expired message of every queue; returns how many there were."""
@@ -126,7 +126,7 @@ class Knowledge(Protocol):
 
     @property
     def state_version(self) -> int:
-        """Compare it with what it was at the end of your last unit of work: another value means load again."""
+        """The version of the state; if it differs from that at the end of your last unit of work, load again."""
 
     def load_state(self) -> LoadedState:
         """Everything, subscriptions in the order of their sub_id. Raises StoreDamagedError.
@@ -142,9 +142,9 @@ class Knowledge(Protocol):
         """
 
     def take_ended_subscriptions(self) -> list[bytes]:
-        """The sub_ids of those whose temporary dynamic queue was deleted since this was asked last.
+        """The sub_ids of subscriptions whose temporary dynamic queue was deleted since the last call.
 
-        They are still among the subscriptions: who asks takes them off, in this unit of work.
+        They are still among the subscriptions: the caller must remove them in this unit of work.
         """
 
     def save_definition(self, definition: Definition) -> None:
@@ -154,12 +154,12 @@ class Knowledge(Protocol):
         """Forget a definition; none is no error. Raises QueueError 2055 where a queue holds messages."""
 
     def discard_nonpersistent_retained(self) -> int:
-        """What a restart of the queue manager does to retained publications (guide 8.5); returns how many went."""
+        """Delete the retained publications that do not survive a restart (guide 8.5); returns how many."""
 
 
 @runtime_checkable
 class PutsRemotely(Protocol):
-    """What a unit of work can do besides where the queue manager itself knows the way to others."""
+    """A unit of work of a queue manager that can itself route messages to other queue managers."""
 
     def put_remote(
         self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
@@ -169,7 +169,7 @@ class PutsRemotely(Protocol):
 
 @runtime_checkable
 class ListsQueues(Protocol):
-    """A unit of work that can tell which local queues there are, those too that came into being by being named."""
+    """A unit of work that can list the local queues, also those that were created because a put named them."""
 
     def local_queues(self) -> list[LocalQueue]:
         """Their definitions. Raises StoreDamagedError."""
@@ -207,13 +207,13 @@ class Owing(Protocol):
         """
 
     def is_temporary(self, queue: str) -> bool:
-        """Whether what is owed goes when the queue does: a temporary dynamic one, whose end nobody announces."""
+        """Whether owed messages must be dropped with the queue: a temporary dynamic one, deleted without notice."""
 
     def paid(self, message: StoredMessage) -> None:
         """It is owed no more."""
 
     def tried(self, queue: str, most: int | None) -> int:
-        """It was tried in vain; returns how many are given up, not persistent and tried *most* times (None: none)."""
+        """A try failed; returns how many are discarded: not persistent and tried *most* times (None: none)."""
 
     def total(self) -> tuple[int, int]:
         """How many messages, and how many bytes, are owed in all."""
@@ -233,7 +233,7 @@ class Counting(Protocol):
     """
 
     def add(self, counts: Counts) -> None:
-        """Count what commands came to; it counts with the commit."""
+        """Count the effects of commands; the counts become valid with the commit."""
 
     def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
         """Those of all subscriptions of which there are any, by sub_id."""
@@ -248,9 +248,10 @@ class Counting(Protocol):
         """When the message on a local queue that has waited longest arrived; None where there is none."""
 
     def forget_topics(self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = ...) -> int:
-        """Forget topics at which nothing is and that nobody has published on since *before*; how many went.
+        """Forget topics at which nothing exists and without a publication since *before*; how many were forgotten.
 
-        before: None for ever. in_use: the topic strings of topic objects and subscriptions. most: that are left.
+        before: None for no limit of time. in_use: the topic strings of topic objects and subscriptions. most: the most
+        topics to leave.
         """
 
 
@@ -277,13 +278,13 @@ class UnitOfWork(Queues, Knowledge, Protocol):
         """Whether another process waits for this one to end before it can begin its own."""
 
     def commit(self) -> None:
-        """Make it so, durably; the unit of work is over. Raises StoreError: then it is backed out."""
+        """Commit durably; the unit of work ends. If it raises StoreError, the unit of work is backed out."""
 
     def backout(self) -> None:
-        """As if it had not been, but that each message got has its backout count raised by one."""
+        """Undo everything, except that the backout count of each message got is increased by one."""
 
     def savepoint(self) -> AbstractContextManager[None]:
-        """A part that is backed out alone, where that can be, when an exception leaves it; the exception goes on."""
+        """A part that an exception backs out alone, if that is possible; the exception is raised again."""
 
     def __enter__(self) -> Self: ...
 

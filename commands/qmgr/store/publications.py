@@ -1,7 +1,7 @@
-"""Retained publications without their messages, which stay in the database until somebody asks for one.
+"""Retained publications without their messages, which stay in the database until they are needed.
 
-However many topics retain a publication, it is one row and one object. What has been read last is kept, up to a number
-of bytes, so that memory grows with the number of topics and not with what is retained on them.
+However many topics retain a publication, it is one row and one object. A cache of limited size keeps the messages read
+last, so that memory grows with the number of topics and not with the size of their publications.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class KeptMessages:
         )
 
     def keep(self, number: int, message: Message, size_bytes: int) -> None:
-        """Have *message* at hand: it was read, or is about to be written."""
+        """Put *message* into the cache: it was read, or is about to be written."""
         size_bytes += _OVERHEAD_BYTES
         self._cache[number] = message, size_bytes
         self._size_bytes += size_bytes
@@ -74,7 +74,7 @@ class KeptMessages:
             self._size_bytes -= gone_bytes
 
     def forget(self) -> None:
-        """What was about to be written was not: its numbers will be given again."""
+        """Messages were not written, so their numbers will be used again: remove them from the cache."""
         self._cache.clear()
         self._size_bytes = 0
 

@@ -1,8 +1,8 @@
-"""What stands first on each queue, for one unit of work, which alone takes and puts while it lasts.
+"""The first messages of each queue, for one unit of work; no other process gets or puts while it is open.
 
-The second look at a queue brings the next messages in order, so that taking a deep queue's messages one after the other
-costs one statement for many; the first look brings one, for who wants no more. Long bodies stay where they are until
-they are taken. A put to the queue may come before them all: then they are looked up again.
+The first look at a queue reads one message, for a caller that needs no more. The second look reads the next messages in
+order, so that a deep queue needs one statement for many messages. Long bodies are read only when their message is
+taken. A put to the queue may have to come before all of these: then they are read again.
 """
 
 from __future__ import annotations

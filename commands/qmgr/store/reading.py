@@ -1,7 +1,7 @@
 """Reading a queue manager's database: messages in queue order, and the state that the command processor starts with.
 
-Nothing here changes anything. Pages are read by key, so that no statement stays open between them: a browse that waits
-for its reader keeps no snapshot, and lets the write-ahead log be taken in.
+Nothing here changes the database. Pages are read by key, so that no statement stays open between them: a browse that
+waits for its reader holds no snapshot, and does not prevent a checkpoint of the write-ahead log.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ _AS_MADE = {
 
 
 def _retained_once(connection: sqlite3.Connection) -> None:
-    """What several topics retain of one publication, told by its being the same in all respects, becomes one row."""
+    """Combine equal retained publications of several topics in one row; they are equal if all their columns are."""
     numbers: dict[tuple[object, ...], int | None] = {}
     columns = "topic, published_at, expires_at, local, persistent, md, body"
     for topic, *row in connection.execute(f"SELECT {columns} FROM retained_before ORDER BY rowid"):
@@ -169,7 +169,7 @@ def _retained_once(connection: sqlite3.Connection) -> None:
 
 
 def _streams_persistent(connection: sqlite3.Connection) -> None:
-    """The default and the admin stream get DEFPSIST(YES), as in IBM MQ, where nobody has changed their definition."""
+    """Give the default and the admin stream DEFPSIST(YES), as in IBM MQ, if their definitions are unchanged."""
     for name in _BROKER_STREAMS:
         where = "kind = 'qlocal' AND name = ?"
         found = connection.execute(f"SELECT state FROM definitions WHERE {where}", (name,)).fetchone()
@@ -186,13 +186,14 @@ def _second(connection: sqlite3.Connection) -> None:
 
 
 def _default_objects(connection: sqlite3.Connection) -> None:
-    """What a new queue manager has by now is defined in an older one too, but for names in use.
+    """Define in an older queue manager the objects that a new one has, except where a name is in use.
 
     A new database has no queue manager yet, and gets all of these when it is made.
     """
     if connection.execute("SELECT 1 FROM definitions").fetchone() is None:
         return
-    topics = (made for made in DEFAULT_TOPIC_OBJECTS if made.name != BASE_TOPIC)  # who deleted that one meant it
+    # If the base topic is missing, someone has deleted it deliberately.
+    topics = (made for made in DEFAULT_TOPIC_OBJECTS if made.name != BASE_TOPIC)
     defaults: tuple[Definition, ...] = (*DEFAULT_MODELS, *DEFAULT_QUEUES, *topics)
     for made in defaults:
         is_topic = isinstance(made, TopicObject)

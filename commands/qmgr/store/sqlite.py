@@ -47,7 +47,7 @@ _FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.01
 
 
 def utc_now() -> datetime:
-    """The clock of a queue manager that was given no other."""
+    """The default clock of a queue manager."""
     return datetime.now(UTC)
 
 
@@ -162,7 +162,7 @@ class QueueManagerStore:
 
     @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
-        """What is on *queue*, in queue order, without holding anyone up. Raises UnknownQueueError."""
+        """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
         self._settle()
         return reading.browse(self.database, self._local(queue), self._now_us())
 
@@ -191,7 +191,7 @@ class QueueManagerStore:
 
     @translate_sqlite_errors
     def overview(self) -> Overview:
-        """What there is, counted: quick however much it is. Raises StoreDamagedError."""
+        """Counts of the contents, fast however many messages there are. Raises StoreDamagedError."""
         log = self.directory / f"{DATABASE}-wal"
         with self.one_moment():
             return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
@@ -204,9 +204,9 @@ class QueueManagerStore:
 
     @contextmanager
     def one_moment(self) -> Iterator[sqlite3.Connection]:
-        """Where what is read is as of one moment, messages of retained publications too.
+        """A block in which all reads show the state of one moment, also messages of retained publications.
 
-        It is the transaction that is open, or one to read in, which keeps others from nothing.
+        It is the open transaction, or a read transaction, which does not block other processes.
         """
         self._settle()
         connection = self.database.connection
@@ -247,8 +247,8 @@ class QueueManagerStore:
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until another connection has committed since the last unit of work here began; whether one has.
 
-        Nothing is missed between looking at a queue and waiting: what came in between ends the wait at once. Costs less
-        than a hundredth of a core while it lasts.
+        No commit is missed between a look at a queue and the wait: a commit in between ends the wait at once. The wait
+        takes less than a hundredth of a core.
         """
         end = time.monotonic() + timeout_s
         nap_s = _FIRST_NAP_S
@@ -327,7 +327,7 @@ def _require_new(database: Database, name: str, home: Path) -> None:
 
 
 def _write_ahead(database: Database) -> None:
-    # Not done before the file is known to be ours: it changes the file.
+    # Only when the file is known to be ours, because this changes it.
     try:
         database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
     except FAILURES as error:

@@ -1,9 +1,9 @@
 """The embedded queue manager's unit of work: one SQLite write transaction.
 
-Only one is open at a time in all processes, so what it reads stays true until it ends: queue depths, sequence numbers
-and definitions are read once and then counted in memory, and what it writes waits in memory for company
-(``commands.qmgr.store.write_buffer``). A part is an SQLite savepoint only from its first statement on: most parts have
-none.
+Only one is open at a time in all processes, so what it reads stays true until it ends. It reads queue depths, sequence
+numbers and definitions once and then counts in memory. Its writes wait in memory, to be made many at a time
+(``commands.qmgr.store.write_buffer``). A part becomes an SQLite savepoint only with its first statement, and most parts
+have none.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class SqliteUnitOfWork:
         )
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
-        self._part: Mark | None = None  # what was pending when the part began that is open
+        self._part: Mark | None = None  # what was pending when the open part began
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
         self._version = reading.state_version(database)
@@ -330,7 +330,7 @@ class SqliteUnitOfWork:
 
     @translate_sqlite_errors
     def settle(self) -> None:
-        """Have the database know all that was done here: before a table is read, or written by other means."""
+        """Write all pending changes to the database: before a table is read, or written by other means."""
         try:
             if self._part is not None and not self._savepoint:
                 self._pending.flush(self._part)
@@ -448,7 +448,7 @@ class SqliteUnitOfWork:
         raise StoreError("this unit of work is over; begin another one")
 
     def _is_given(self, row: MessageRow, now_us: int) -> bool:
-        """Whether the message in *row*, just removed, goes to who asked: it does unless it has expired."""
+        """Whether the caller gets the message in *row*, just removed: it does unless the message has expired."""
         seq, queue, _, _, _, _, expires_at, _, _, _ = row
         self._pending.take(seq)
         if expires_at is not None and expires_at <= now_us:

@@ -1,10 +1,10 @@
-"""What a unit of work has done and the database does not know yet: written many rows at a time, which costs a third.
+"""The pending writes of a unit of work: written many rows at a time, which takes a third of the time.
 
-Nothing is read from the tables before what is pending for them was written (``flush``): whoever reads does not see the
-difference. A part that is backed out takes back what it added (``mark``, ``back_to``) and touches no table for it.
+The unit of work writes what is pending for a table (``flush``) before it reads the table, so a reader sees no
+difference. A part that is backed out removes what it added (``mark``, ``back_to``) without touching a table.
 
-What the database could not take is refused at once, while it is known whose fault it is: UnicodeEncodeError for text
-with half a character in it.
+A value that the database cannot hold is refused at once, while its cause is known: UnicodeEncodeError for text with
+half a character in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOTHING: Final[Mark] = (0, 0, 0, 0)
 _PUBLISH: Final = """INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 
-# Memory for what is pending; and a message that gains nothing from company, which shows at once whether there is room.
+# The most memory for pending writes; and the size from which a message is written at once, to show if there is space.
 _MOST_BYTES: Final = 4 * 1024 * 1024
 _MOST_ROWS: Final = 2_000
 _LONG_BYTES: Final = 64 * 1024
