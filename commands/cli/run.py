@@ -99,7 +99,7 @@ _DEFAULT: Final = Budget()
     type=click.IntRange(min=0),
     default=_DEFAULT.size_bytes // _MEGABYTE,
     show_default=True,
-    help="Size of all publications together that one command may cause. 0: no limit.",
+    help="Megabytes of all publications together that one command may cause. 0: no limit.",
 )
 @click.option(
     "--queues",
