@@ -69,7 +69,7 @@ class MqAdapter:
         """None: IBM MQ can have all topic strings."""
 
     def why_not_carried(self, topic_string: str) -> str | None:
-        """Nothing is not."""
+        """None: IBM MQ can have all topic strings."""
 
     # Its life
 
@@ -110,7 +110,7 @@ class MqAdapter:
         """Write nothing: the adapter finds durable subscriptions again by their names."""
 
     def save(self) -> None:
-        """Nothing is."""
+        """Write nothing."""
 
     # Calls
 
