@@ -67,7 +67,7 @@ _MOST_ROWS: Final = 1000
     "--html",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE|-",
-    help="Write the report as one HTML page. With - the page is all that is printed.",
+    help="Write the report as one HTML page. With - only the page is printed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj

@@ -36,22 +36,23 @@ from rfh2.terminal_escape import visible
     type=click.Choice([level.name for level in Level], case_sensitive=False),
     default=Level.SAFE.name,
     show_default=True,
-    help="How much goes; see above.",
+    help="How much cleanup removes; see above.",
 )
-@click.option("--rehearse", is_flag=True, help="Change nothing; the report says what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@click.option("--rehearse", is_flag=True, help="Change nothing. Report what cleanup would do.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool, as_json: bool) -> ExitCode:
     """Remove what JMS publish/subscribe programs left on SYSTEM.JMS.* queues when they ended without closing.
 
-    SAFE may run beside JMS programs: subscriptions whose dynamic queue is gone, and publications on SYSTEM.JMS.ND.*
-    queues that no subscription can be for. STRONG also removes other messages there, and messages on
-    SYSTEM.JMS.REPORT.QUEUE that are no responses. FORCE, with no JMS program active: everything on the report queue,
-    and messages and dynamic queues, SYSTEM.JMS.D.* too, that no subscription and no record names. NONDUR: all
-    non-durable subscriptions with their messages and dynamic queues, as before SUBSTORE is changed.
+    SAFE removes subscriptions whose dynamic queue no longer exists, and publications on SYSTEM.JMS.ND.* queues that
+    cannot belong to a subscription. You can use it while JMS programs run. STRONG also removes other messages on these
+    queues, and messages on SYSTEM.JMS.REPORT.QUEUE that are not responses. Use FORCE and NONDUR only when no JMS
+    program is active. FORCE also removes all messages on the report queue, and the messages and dynamic queues,
+    SYSTEM.JMS.D.* too, that no subscription and no record names. NONDUR removes all non-durable subscriptions with
+    their messages and dynamic queues. Use it before you change SUBSTORE.
 
-    Durable subscriptions and their messages stay at every level. What is removed is committed as it goes; after an
-    interruption run it again.
+    cleanup keeps durable subscriptions and their messages at every level. It commits each step. If it is interrupted,
+    run it again.
     """
     with QueueManagerStore.open(home, qmgr) as store:
         items, records = JmsCleaner(store, Level[level.upper()], identifier(store.name), rehearse).clean()

@@ -61,14 +61,14 @@ class _Sink(Protocol):
     "--html",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE|-",
-    help="Write the report as one HTML page. With - the page is all that is printed.",
+    help="Write the report as one HTML page. With - only the page is printed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.option(
     "--fail-on",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="End with 1 where there is more than FILE accepts: lines of a rule and a number, such as D01 12.",
+    help="End with 1 if there is more than FILE accepts. Each line of FILE is a rule and a number: D01 12.",
 )
 @click.pass_obj
 def command(

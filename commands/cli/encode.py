@@ -43,7 +43,7 @@ _PERSISTENCES: Final = {"no": 0, "yes": 1, "queue": 2}
 def _message_options(function: F) -> F:
     options = (
         click.option("--command", "word", type=click.Choice(COMMANDS), help="Make this command from options."),
-        click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="A Topic; may be repeated."),
+        click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="A Topic; you can repeat it."),
         click.option("--option", "options", multiple=True, metavar="WORD", help="A RegOpt, PubOpt or DelOpt."),
         click.option("--q-name", metavar="QUEUE", help="QName: the subscriber queue."),
         click.option("--qmgr-name", metavar="QMGR", help="QMgrName: the queue manager of the subscriber queue."),
@@ -55,25 +55,37 @@ def _message_options(function: F) -> F:
         click.option("--sub-user-data", metavar="TEXT", help="SubUserData."),
         click.option("--pub-time", metavar="YYYYMMDDHHMMSSTH", help="PubTime."),
         click.option("--seq-num", metavar="N", help="SeqNum."),
-        click.option("--usr", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property; TYPE int, float, boolean."),
-        click.option("--jms", multiple=True, metavar="NAME[:TYPE]=VALUE", help="The same, in the jms folder."),
-        click.option("--mcd", multiple=True, metavar="NAME=VALUE", help="The same, in the mcd folder: Msd=jms_text."),
-        click.option("--data", default="", metavar="TEXT", help="The data, as MQSTR in UTF-8."),
+        click.option(
+            "--usr",
+            multiple=True,
+            metavar="NAME[:TYPE]=VALUE",
+            help="A property in the usr folder. TYPE is int, float or boolean.",
+        ),
+        click.option("--jms", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property in the jms folder."),
+        click.option("--mcd", multiple=True, metavar="NAME=VALUE", help="A property in the mcd folder: Msd=jms_text."),
+        click.option("--data", default="", metavar="TEXT", help="The data of the message: text, with format MQSTR."),
         click.option("--ccsid", default=1208, show_default=True, metavar="N", help="CCSID of the data."),
-        click.option("--rfh1", is_flag=True, help="An MQRFH instead of an MQRFH2."),
-        click.option("--pcf", is_flag=True, help="PCF instead of an MQRFH2."),
-        click.option("--big-endian", is_flag=True, help="Integers as on AIX and z/OS."),
+        click.option("--rfh1", is_flag=True, help="Make an MQRFH header, not an MQRFH2."),
+        click.option("--pcf", is_flag=True, help="Make a PCF message, not an MQRFH2."),
+        click.option("--big-endian", is_flag=True, help="Write integers in big-endian byte order, as on AIX and z/OS."),
         click.option(
             "--queue",
             default="",
             metavar="QUEUE",
-            help="The queue on which it is put.",
+            help="The queue on which the message is put.",
         ),
         click.option("--qmgr", metavar="QMGR", help="The queue manager on which the message is put."),
-        click.option("--user", metavar="USER", help="Who puts it."),
-        click.option("--time", type=click.DateTime(), metavar="TIME", help="When it is put, UTC: 2009-01-28T11:43:54."),
+        click.option("--user", metavar="USER", help="The user who puts the message."),
         click.option(
-            "--seq", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Its number."
+            "--time", type=click.DateTime(), metavar="TIME", help="The time of the put, UTC: 2009-01-28T11:43:54."
+        ),
+        click.option(
+            "--seq",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="The number of the message.",
         ),
         click.option("--reply-to-q", default="", metavar="QUEUE", help="MQMD ReplyToQ."),
         click.option("--reply-to-qmgr", default="", metavar="QMGR", help="MQMD ReplyToQMgr."),
@@ -85,9 +97,9 @@ def _message_options(function: F) -> F:
             help="MQMD MsgType.",
         ),
         click.option(
-            "--report", multiple=True, type=click.Choice(list(_REPORTS)), help="MQMD Report; may be repeated."
+            "--report", multiple=True, type=click.Choice(list(_REPORTS)), help="MQMD Report; you can repeat it."
         ),
-        click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, tenths of a second."),
+        click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, in tenths of a second."),
         click.option("--priority", type=click.IntRange(-1, 9), default=-1, metavar="N", help="MQMD Priority."),
         click.option(
             "--persistent",
@@ -96,8 +108,8 @@ def _message_options(function: F) -> F:
             show_default=True,
             help="MQMD Persistence.",
         ),
-        click.option("--msg-id", default="", metavar="HEX", help="MQMD MsgId, filled up with zeros."),
-        click.option("--correl-id", default="", metavar="HEX", help="MQMD CorrelId, filled up with zeros."),
+        click.option("--msg-id", default="", metavar="HEX", help="MQMD MsgId. encode adds zeros up to 24 bytes."),
+        click.option("--correl-id", default="", metavar="HEX", help="MQMD CorrelId. encode adds zeros up to 24 bytes."),
     )
     for option in reversed(options):
         function = option(function)

@@ -23,7 +23,7 @@ from rfh2.errors import CaptureError
 
 _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer is not None)
 _HELP: Final = {
-    "seed": "Another seed, another workload.",
+    "seed": "The seed. Another seed gives another workload.",
     "messages": "How many messages in all.",
     "start": "Time of the first message, ISO 8601.",
     "per_second": "Messages a second of captured time.",
@@ -77,8 +77,8 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
     metavar="FILE|-",
     help="The capture. The end of its name is the format; with --files it is a directory.",
 )
-@click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"Its format: {', '.join(_WRITTEN)}.")
-@click.option("--files", type=click.IntRange(min=1), help="Write so many files to the directory of --output.")
+@click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"The format: {', '.join(_WRITTEN)}.")
+@click.option("--files", type=click.IntRange(min=1), help="Write this number of files to the directory of --output.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
 @click.option(
     "--write-setup",

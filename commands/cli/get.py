@@ -21,7 +21,7 @@ _BATCH: Final = 100
 _LOOK_S: Final = 0.5
 """So often it looks whether Ctrl-C was pressed, and whether a message has expired."""
 
-_WAIT: Final = "Wait so long for another message when the queue is empty."
+_WAIT: Final = "When the queue is empty, wait this long for another message."
 _DYNAMIC: Final = (
     "The name of the dynamic queue, if QUEUE is a model queue; a * at its end becomes unique. The default is AMQ.*"
 )

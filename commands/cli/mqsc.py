@@ -45,7 +45,7 @@ def command(console: Console, qmgr: str | None, home: Path, script: Path, as_jso
     """Run the MQSC commands in SCRIPT, or on standard input, on queue manager QMGR.
 
     The output is that of runmqsc. After a command that fails, the next one runs; the last lines say how many failed.
-    A change is committed before its answer is printed. -m may be left out where the home has only one queue manager
+    A change is committed before its answer is printed. You can omit -m if the home has only one queue manager
     and SCRIPT has only DISPLAY commands.
     """
     lines, batch = _lines(console, script)

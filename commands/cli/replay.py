@@ -74,23 +74,23 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="With Spark: replay only what is new in FILE since the last time. This directory keeps the position.",
+    help="With Spark: replay only the messages that are new in FILE. DIR keeps the position of the last run.",
 )
-@click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more.")
+@click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more files.")
 @click.option(
     "--hold",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
     metavar="N",
-    help="With --checkpoint: process a message when one whose seq is higher by N has arrived.",
+    help="With --checkpoint: process a message after a message has arrived whose seq is higher by N.",
 )
 @click.option(
     "--idle",
     "idle_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="With --hold and --follow: or when nothing has arrived for so long.",
+    help="With --hold and --follow: also process held messages when nothing has arrived for this time.",
 )
 @click.pass_obj
 def command(

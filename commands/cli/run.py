@@ -53,32 +53,32 @@ _DEFAULT: Final = Budget()
     },
 )
 @queue_manager
-@click.option("--once", is_flag=True, help="Process what is on the queues, then end.")
+@click.option("--once", is_flag=True, help="Process the messages that are on the queues, then end.")
 @click.option(
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Append every put to this file, as JSON Lines, once it is committed.",
+    help="Append every put to this file as JSON Lines, after its commit.",
 )
 @click.option(
     "--log",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Append what happens to this file: a JSON object a line.",
+    help="Append a log to this file: one JSON object on each line.",
 )
 @click.option(
     "--durability",
     type=click.Choice([level.name.lower() for level in Durability]),
     default=Durability.FULL.name.lower(),
     show_default=True,
-    help="When a commit is safe: from a power failure, or (normal) only from a crash of this program.",
+    help="What a commit survives: a power failure (full), or only a crash of this program (normal).",
 )
 @click.option(
     "--command-seconds",
     type=click.FloatRange(min=0),
     default=_DEFAULT.time_s,
     show_default=True,
-    help="Time for one command; one that takes longer is a dead letter. 0: no limit.",
+    help="Seconds for one command. A command that takes longer becomes a dead letter. 0: no limit.",
 )
 @click.option(
     "--command-topics",
@@ -92,22 +92,26 @@ _DEFAULT: Final = Budget()
     type=click.IntRange(min=0),
     default=_DEFAULT.changes,
     show_default=True,
-    help="Publications, and changes of state, that one command may cause. 0: no limit.",
+    help="Publications and changes of state that one command may cause. 0: no limit.",
 )
 @click.option(
     "--command-megabytes",
     type=click.IntRange(min=0),
     default=_DEFAULT.size_bytes // _MEGABYTE,
     show_default=True,
-    help="What all publications that one command causes may have in all. 0: no limit.",
+    help="Megabytes of all publications together that one command may cause. 0: no limit.",
 )
-@click.option("--queues", metavar="URL", help="Where the queues are, when not embedded: ibmmq://host:1414/QMGR.")
+@click.option(
+    "--queues",
+    metavar="URL",
+    help="The queue manager that has the queues, if it is not the embedded one: ibmmq://host:1414/QMGR.",
+)
 @click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="TOML: passwords, TLS, and what else the URLs do not say.",
+    help="A TOML file with passwords, TLS and the settings that the URLs do not have.",
 )
 @json_option
 @click.pass_obj

@@ -40,7 +40,7 @@ _FAREWELL_S: Final = 5
     "wait_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End when no publication has arrived for so long. The default is to wait until Ctrl-C.",
+    help="End when no publication has arrived for this time. The default is to wait until Ctrl-C.",
 )
 @click.option("--filter", "selector", metavar="SELECTOR", help="Receive only publications that match: Colour = 'red'.")
 @click.option("--new-only", is_flag=True, help="Do not receive the retained publications at the beginning.")

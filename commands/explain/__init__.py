@@ -1,1 +1,1 @@
-"""What a queue manager makes of a message: its command, what is wrong with it, and what it would lead to."""
+"""Explains a message as a queue manager reads it: its command, its problems, and its effects."""

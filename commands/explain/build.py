@@ -34,7 +34,7 @@ _RFH1_ONLY: Final = ("StreamName",)
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """What a person asks for.
+    """The parts of the message that a person asks for.
 
     word: the command. topics, options: in order. tags: further tags of psc by name (``QName``, ``SubName``); those
     without a value are left out. mcd, jms, usr: properties in those folders, typed by their Python type. data: text, in
@@ -71,7 +71,7 @@ class CommandSpec:
 def command_message(wanted: CommandSpec) -> CapturedMessage:
     """The captured message with the command that *wanted* asks for.
 
-    Nothing is checked but what has no bytes: a message that a queue manager refuses can be made, to see it refused.
+    It refuses only values that have no bytes: you can make a message that a queue manager refuses, to test that.
     Raises EncodeError.
     """
     mqmd = replace(wanted.mqmd, encoding=_ENCODINGS[wanted.order], order=wanted.order)

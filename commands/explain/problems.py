@@ -187,7 +187,7 @@ def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -
 
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
-    """What translating finds, on a queue manager on which nothing was done yet. message: *partial* less its faults."""
+    """The faults that translation for a new queue manager finds. message: *partial* without its faults."""
     if isinstance(command, Publish) and command.user_tags:
         yield from _doubtful_tags(partial)
     captured = partial.captured

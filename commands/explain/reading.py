@@ -1,4 +1,4 @@
-"""A captured message, decoded as far as it goes, with the command in it and everything wrong with either."""
+"""A captured message, decoded as far as possible, with its command and the problems of both."""
 
 from __future__ import annotations
 

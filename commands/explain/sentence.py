@@ -31,7 +31,7 @@ _COMPLETIONS: Final = {"0": "ok", "1": "warning", "2": "error"}
 
 
 def sentence(command: Command, message: Message) -> str:
-    """What *command* asks for, for a person; the descriptor fills in what the command leaves to it."""
+    """What *command* asks for, for a person; the descriptor gives the values that the command omits."""
     describe = _SENTENCES.get(type(command), _publisher)
     parts = [describe(command, message)]
     if command.options:

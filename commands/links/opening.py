@@ -1,4 +1,4 @@
-"""From the options and the configuration of ``run`` to the queue manager and the link that it works with."""
+"""Opens the queue manager and the link that the options and the configuration of ``run`` name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Places:
         topics: str | None,
         durability: Durability = Durability.FULL,
     ) -> Places:
-        """As the options *queues* and *topics* say, else the configuration. Raises ConfigError."""
+        """The places that the options *queues* and *topics* give, else the configuration. Raises ConfigError."""
         queues, topics = queues or config.queues.url, topics or config.topics.url
         at = None if queues is None else parse_address(queues, "--queues")
         if at is not None and at.scheme != "ibmmq":
@@ -73,7 +73,7 @@ class Places:
         return self.queues is not None and self.topics is not None and self.queues.qmgr == self.topics.qmgr
 
     def link(self, dead_letter_queue: str) -> ManagedLink | None:
-        """The link to the topic tree; None where the embedded one is all. Raises ConfigError."""
+        """The link to the topic tree; None if there is only the embedded one. Raises ConfigError."""
         topics, config = self.topics, self.config.topics
         if topics is None:
             return None
@@ -90,7 +90,7 @@ class Places:
             return MqttAdapter(topics, config, self.qmgr, known.directory)
 
     def prepare(self) -> None:
-        """Have the embedded queue on which publications wait for the tree, also in a strict queue manager."""
+        """Make the embedded queue on which publications wait for the tree, also in a strict queue manager."""
         outgoing = self.config.topics.outgoing_queue
         if self.topics is None or self.queues is not None:
             return
@@ -100,7 +100,7 @@ class Places:
                     unit.save_definition(LocalQueue(outgoing, def_persistent=True))
 
     def stores(self, dead_letter_queue: str) -> LinkStores:
-        """What a link works with on the queue manager's side."""
+        """The stores of a link at the queue manager."""
         queues, config, outgoing = self.queues, self.config.queues, self.config.topics.outgoing_queue
         putter = CommandPutter(self.qmgr, self.config.topics.native_user, dead_letter_queue)
         if queues is None:
@@ -124,7 +124,7 @@ class Places:
             yield reading.load_state()[2]
 
     def tree_config(self) -> QueuesConfig:
-        """How to connect to the tree's queue manager: as to the queues', but for who the bridge is there."""
+        """How to connect to the tree's queue manager: as to that of the queues, but with its own user and password."""
         topics = self.config.topics
         if self.topics is not None and self.topics.user is not None:
             topics = topics.model_copy(update={"user": self.topics.user})

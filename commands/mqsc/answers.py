@@ -76,7 +76,7 @@ Change = DefinitionStored | DefinitionDeleted | Effect
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one command came to.
+    """The result of one command.
 
     amq: the message number, None where no message has one. text: the message. objects: what DISPLAY shows, one mapping
     an object, keyword to value; found: the same where it is worked out as it is gone through, once. changes: what has
@@ -98,7 +98,7 @@ class Answer:
 
     @property
     def is_syntax_error(self) -> bool:
-        """Whether the statement was no command of MQSC, rather than one that could not be done."""
+        """Whether the statement was not an MQSC command; False for a command that failed."""
         return not self.ok and self.amq in SYNTAX_ERRORS
 
     @property
@@ -179,7 +179,7 @@ def missing_keyword(keyword: str) -> MqscError:
 
 
 def failed(why: str, reason: int | None = None) -> MqscError:
-    """AMQ8404: a command that is right and cannot be done; *why* in words, *reason* where one is known."""
+    """AMQ8404: a correct command that cannot be done; *why* in words, *reason* if one is known."""
     return MqscError("AMQ8404", "Command failed.", (why,), reason)
 
 

@@ -69,7 +69,7 @@ def delete_record(command: Command, administration: Administration) -> Answer:
 
 
 def notes_after_deletion(objects: Objects) -> tuple[str, ...]:
-    """What to say once a record is gone: without any record nothing is checked."""
+    """The note after a record was deleted: without any record, nothing is checked."""
     return () if objects.authorities else ("that was the last authority record: authority is no longer checked",)
 
 

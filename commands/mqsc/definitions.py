@@ -230,7 +230,7 @@ def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> 
 
 
 def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str) -> Any:
-    """What the attributes that DEFINE does not give are taken from. A topic string is never taken from LIKE."""
+    """The source of attributes that DEFINE does not give. A topic string never comes from LIKE."""
     like = command.keyword("LIKE")
     if like is None:
         default = objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None

@@ -1,4 +1,4 @@
-"""From an answer to a unit of work: what a command has changed is saved, what it delivers is put.
+"""Saves the changes of a command in a unit of work, and puts the messages that it delivers.
 
 Retained publications for a new subscription go the way of those that were just published (``commands.qmgr.delivery``).
 """
@@ -40,7 +40,7 @@ class UnitQueues:
 
 
 class Keeper:
-    """Keeps the changes of answers. backlog: of what can be put nowhere; None where nothing can be owed."""
+    """Keeps the changes of answers. backlog: of messages that no queue takes; None if nothing can be owed."""
 
     def __init__(self, backlog: Backlog | None = None) -> None:
         self._backlog = backlog

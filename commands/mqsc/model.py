@@ -1,4 +1,4 @@
-"""What a parsed MQSC command is: a verb, an object and keywords with their values, nothing looked up yet."""
+"""A parsed MQSC command: a verb, an object and keywords with their values; no name is looked up yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OBJECT_SYNONYMS: Final = {
 
 
 class MqscError(QPubSubError):
-    """A command that is not done.
+    """An MQSC command that failed.
 
     amq: the message number; text: the message; detail: further lines for a person. reason: MQRC_* or MQRCCF_*, where
     one is known; PCF tells it.

@@ -1,4 +1,4 @@
-"""From a script to statements: grammar.lark does the reading, this module says where it failed.
+"""Parses a script into statements: grammar.lark is the grammar, and this module says where it failed.
 
 A statement that does not parse is an item like the others, with its error; the rest of the script is still parsed. What
 keywords a command takes is looked up when it is executed, not here.
@@ -32,7 +32,7 @@ def parse(text: str) -> list[Statement]:
 
 
 def statements(lines: Iterable[str]) -> Iterator[Statement]:
-    """The same for lines that may still be being typed: each statement comes as soon as its last line has."""
+    """The same for lines that a person may still type: gives each statement as soon as its last line has come."""
     return (_statement(number, written) for number, written in enumerate(split_script(lines), 1))
 
 

@@ -7,7 +7,7 @@
     No commands have a syntax error.
     All valid MQSC commands were processed.
 
-A failure stops nothing. Setting a queue manager up (``run_setup``) is the exception: there the script must be right.
+After a failure the script goes on. Only the setup of a queue manager (``run_setup``) stops: its script must be right.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a change means to streams and subscription points: the checks that guide 6.5.4 to 6.5.6 ask for.
+"""Checks the effect of a change on streams and subscription points, as guide 6.5.4 to 6.5.6 require.
 
-They never stop a command, as they would not stop it in a queue manager; they are the notes beneath its answer.
+They never stop a command, because a queue manager would not; their results are the notes below its answer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def collisions_of(objects: Objects, instead: Namelist | None = None) -> list[Pre
 
 
 def topic_notes(before: list[PrefixFinding], objects: Objects) -> tuple[str, ...]:
-    """What a change to topic objects has come to. before: ``collisions_of`` then."""
+    """The result of a change to topic objects. before: ``collisions_of`` before the change."""
     return tuple(_texts(finding for finding in collisions_of(objects) if finding not in before))
 
 

@@ -129,7 +129,7 @@ def _existing(command: Command, administration: Administration) -> Subscription:
 
 
 def _pattern(command: Command, administration: Administration) -> Subscription:
-    """What the attributes that DEFINE SUB does not give are taken from."""
+    """The source of attributes that DEFINE SUB does not give."""
     like = command.keyword("LIKE")
     if like is not None:
         source = single(like).text

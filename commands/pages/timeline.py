@@ -56,7 +56,7 @@ def spelt(length_s: int) -> str:
 
 
 def _column(one: Series, start: datetime, number: int, most: int, x: float) -> str:
-    # What is there is seen: a column is never lower than a line.
+    # A value above zero must be visible: a column is never lower than a line.
     tall = max(1.5, (_HEIGHT - 1) * number / most)
     return (
         f'<rect class="{one.colour}" x="{x:g}" y="{_HEIGHT - tall:.2f}" width=".9" height="{tall:.2f}">'

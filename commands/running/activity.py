@@ -1,4 +1,4 @@
-"""What ``qpubsub status`` shows of subscriptions and topics: a summary, and lists for who asks for them."""
+"""What ``qpubsub status`` shows of subscriptions and topics: a summary, and lists on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_queue(counts: QueueCounts) -> dict[str, Any]:
 
 
 def lists(store: QueueManagerStore, with_subscriptions: bool, with_topics: bool) -> dict[str, Any]:
-    """Each subscription, by topic string, and each topic of which there are counts: those that are asked for."""
+    """The lists on request: each subscription, by topic string, and each topic that has counts."""
     out: dict[str, Any] = {}
     if not with_subscriptions and not with_topics:
         return out

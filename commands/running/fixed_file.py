@@ -1,7 +1,7 @@
-"""A small file of a fixed size, for what has to be written also when the disk is full.
+"""A small file of a fixed size, which can be written even when the disk is full.
 
-All of its room is taken when it is made. It holds one JSON object, in two places by turns: whoever reads while it is
-written finds the one before.
+It takes all of its space when it is made. It holds one JSON object, written to two places in turn: a reader during a
+write finds the object before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FixedFile:
         self._number = max((number for number, _ in _found(self._descriptor, room)), default=0)
 
     def write(self, content: dict[str, Any]) -> bool:
-        """Have *content* there; whether it fitted. Raises OSError."""
+        """Write *content*; whether it fitted. Raises OSError."""
         data = json.dumps(content).encode()
         if len(data) > self._room - _HEAD:
             return False
@@ -43,12 +43,12 @@ class FixedFile:
         return True
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 def read_fixed(path: Path, room: int) -> dict[str, Any]:
-    """What was written last to the file at *path*; empty where there is nothing to be read."""
+    """The object written last to the file at *path*; empty if none can be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,8 +1,8 @@
 """What a processor reports while it runs: messages on stderr, a log file, and the status that ``status`` shows.
 
-The status is a small file of a fixed size in the queue manager's directory, written at most twice a second, on a full
-disk too: it is for people, and never what the processor itself goes by. Nothing that goes wrong here reaches the
-processor: it must not stop because nobody hears it.
+The status is a small file of a fixed size in the queue manager's directory. The journal writes it at most twice a
+second, on a full disk too. It is for people; the processor itself does not use it. An error here does not reach the
+processor, which must not stop because its reports fail.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _ERRORS_KEPT: Final = 10
 _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
-# What the processor says of an event beside its text.
+# The fields of an event that the processor gives beside its text.
 _ABOUT: Final = ("seq", "queue", "reason", "next_try_s")
 
 
 class Journal(logging.Handler):
-    """The processor's log, while inside ``following``; ``batch`` is called with what was done.
+    """The processor's log, while inside ``following``; the processor calls ``batch`` with what it did.
 
-    log: file for the events, JSON Lines; None for none. pid: of the process to end when the processor is to end.
-    errors: the last ones of a processor that this one stands in for.
+    log: file for the events, JSON Lines; None for none. pid: the process to end in order to end the processor.
+    errors: the last ones of the processor that this one replaces.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Journal(logging.Handler):
             self._console.say(text)
 
     def _keep(self, event: dict[str, Any]) -> None:
-        """Among the last errors, once for each row of the same."""
+        """Add it to the last errors; equal errors in a row are one."""
         last = self._errors[-1] if self._errors else None
         if last is not None and last["text"] == event["text"]:
             event["times"] = last.get("times", 1) + 1
@@ -107,7 +107,7 @@ class Journal(logging.Handler):
         self._errors.append(event)
 
     def batch(self, tally: ProcessorTally) -> None:
-        """What was done so far, after each commit; the same again while there is nothing to do."""
+        """Take the totals, after each commit; they are the same while there is nothing to do."""
         self._waiting = None
         if tally != self._tally:
             self._tally = replace(tally)
@@ -117,7 +117,7 @@ class Journal(logging.Handler):
             self._write(running=True)
 
     def _linked(self) -> dict[str, Any] | None:
-        """The link's state, with the moment since which it is the same: the pauses between two tries aside."""
+        """The link's state, and the time of its last change; pauses between two tries are no change."""
         if self._link is None:
             return None
         state, before = self._link.state.as_dict(), self._written_link
@@ -158,7 +158,7 @@ class Journal(logging.Handler):
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Hear what the processor says, until it ends."""
+        """Receive the log of the processor until it ends."""
         log = logging.getLogger("qpubsub")
         log.handlers, log.propagate = [self], False
         log.setLevel(logging.INFO)
@@ -180,5 +180,5 @@ def _stack(record: logging.LogRecord) -> dict[str, str]:
 
 
 def last_status(directory: Path) -> dict[str, Any]:
-    """What the last processor of this queue manager wrote of itself; empty where none did."""
+    """The status that the last processor of this queue manager wrote; empty if there is none."""
     return read_fixed(directory / STATUS_FILE, ROOM)

@@ -11,7 +11,7 @@ from rfh2.errors import StoreError
 
 
 class RecordError(StoreError):
-    """The file takes no more; the put is not lost, and has to be written again."""
+    """The file cannot be written; the put is not lost, and must be written again."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(path, why)
@@ -27,7 +27,7 @@ class Recorder:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor = private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        # Of a line that was begun: also one that a processor before could not end.
+        # The state of an incomplete line, which an earlier processor may have left too.
         self._rest = b"\n" if self._is_cut() else b""
 
     def write(self, put: Put) -> None:
@@ -41,7 +41,7 @@ class Recorder:
             if len(self._rest) == size_bytes:
                 self._rest = b""
                 raise
-            # It was begun, so it has to be ended; who comes next learns that there is no room.
+            # The line was begun, so complete it; the next write reports that there is no room.
 
     def close(self) -> None:
         """Close the file."""

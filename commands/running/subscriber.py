@@ -1,7 +1,7 @@
-"""A subscriber of ``qpubsub sub``: a legacy program in small, with a queue of its own that goes with it.
+"""A subscriber of ``qpubsub sub``: a small legacy program with its own queue, which ends with it.
 
 It registers with RegSub on the control queue, as any program does, and the processor of ``qpubsub run`` serves it. Its
-queue is a temporary dynamic one: where the program is killed, the queue goes, and the subscription with it.
+queue is a temporary dynamic one: if the program is killed, the queue and the subscription are deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REQUEST: Final = 1
 
 
 class Stop(Protocol):
-    """What ends waiting."""
+    """The events that end a wait."""
 
     def is_set(self) -> bool: ...
 
@@ -78,7 +78,7 @@ class Subscriber:
         self._retained = retained
 
     def register(self, patience_s: float, stop: Stop) -> bool:
-        """Subscribe. Whether the answer has come; False where *stop* or the time was first.
+        """Subscribe. Whether the answer has come; False if *stop* or the time limit came first.
 
         Raises SubscribeError where the queue manager refuses the subscription.
         """
@@ -104,7 +104,7 @@ class Subscriber:
         return False
 
     def take(self, show: Callable[[Received], None], flush: Callable[[], None], most: int | None) -> int:
-        """Hand what has arrived to *show*, at most *most*; how many. It is off the queue once *flush* has returned."""
+        """Give at most *most* publications to *show*; returns how many. They leave the queue after *flush*."""
         taken = 0
         with self._store.unit_of_work() as unit:
             while taken < (_BATCH if most is None else min(most, _BATCH)):
@@ -119,11 +119,11 @@ class Subscriber:
         return taken
 
     def wait(self) -> None:
-        """Until something has changed, but not for long: somebody may want to end."""
+        """Wait until something has changed, but not for long: the user may want to end."""
         self._store.wait_for_change(_LOOK_S)
 
     def deregister(self, patience_s: float, stop: Stop) -> bool:
-        """End the subscription; whether the processor did so. Where it did not, it ends with the queue."""
+        """End the subscription; whether the processor did so. If it did not, the subscription ends with the queue."""
         self._command("DeregSub", ("DeregAll",))
         return self.wait_for_answer(patience_s, stop)
 

@@ -1,11 +1,11 @@
-"""Two processes: a worker, which is the processor, and a supervisor, which does nothing but look after it.
+"""Two processes: a worker, which is the processor, and a supervisor, which only watches it.
 
     supervisor ── fork ──> worker ── dies on a message, or hangs ──> another worker, which knows of that message
         │ SIGTERM, SIGINT ──> the worker; ended by force where it has not begun to end after GRACE_S
 
 A worker that hangs in Python is interrupted (SIGUSR1) and sets the message aside itself. One that hangs in C, which no
-signal handler and no thread of its own can end, is killed. Units of work make that safe: what it had got is back on
-its queue. The worker dies with the supervisor, however that ends.
+signal handler and no thread of its own can end, is killed. Units of work make that safe: the messages that it had got
+are back on their queues. If the supervisor ends in any way, the worker ends too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENDING_S: Final = 10.0
 HELD_S: Final = 1.0
 _TICK_S: Final = 0.1
 _SLOW_S: Final = 0.3
-# Python runs signal handlers between two steps of its own; what does not get there in this time is in C.
+# Python runs signal handlers between two of its steps; a worker that does not reach one in this time is in C.
 _INTERRUPT_S: Final = 1.0
 _MOST_RESTARTS: Final = 5
 _RESTARTS_WITHIN_S: Final = 60.0
@@ -55,7 +55,7 @@ _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 def supervised(console: Console, directory: Path, time_s: float) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
-    time_s: for one message; 0 for no limit, then nothing is ever taken to hang.
+    time_s: for one message; 0 for no limit: then no message counts as hung.
     Raises SystemUnsuitableError on Windows.
     """
     require_locks(f"queue manager {directory.name}")
@@ -101,7 +101,7 @@ class _Supervisor:
             self._asked = time.monotonic()
 
     def _look_after(self, worker: int, alive: int) -> int | None:
-        """Until *worker* has ended: the exit code, None where another one has to be started."""
+        """Wait until *worker* has ended; returns the exit code, None if another worker must be started."""
         seen = _Seen(worker)
         stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
@@ -158,14 +158,14 @@ class _Supervisor:
         return None
 
     def _note(self, work: Work | None, died: str = "") -> None:
-        """Have the file say what is being worked on, or what was when the worker *died*."""
+        """Write to the file the message in work, or the one in work when the worker *died*."""
         if work is None and not self._is_written:
             return
         working: dict[str, Any] | None = None
         if work is not None:
             since = iso(datetime.fromtimestamp(work.since, UTC))
             working = {"pid": os.getpid(), "message": asdict(work.key), "seq": work.seq, "since": since, "died": died}
-        # Without the file there is no help over the supervisor's own end, and no more.
+        # Without the file, only the end of the supervisor itself is not covered.
         with suppress(OSError):
             if self._file is None:
                 self._file = FixedFile(self._directory / WORKING_FILE, ROOM)
@@ -174,10 +174,10 @@ class _Supervisor:
 
 
 class _Seen:
-    """How long the supervisor has seen one piece of work: time in which it was itself stopped does not count.
+    """How long the supervisor has seen one piece of work; time when it was stopped itself does not count.
 
-    for_s: by the clock. spent_s: of the processor's time, or a third of that by the clock where it waits for something:
-    a busy machine is not taken for a message that hangs.
+    for_s: by the clock. spent_s: processor time, or a third of the time by the clock if the worker waits for something:
+    so a busy machine does not look like a message that hangs.
     """
 
     def __init__(self, worker: int) -> None:
@@ -252,7 +252,7 @@ class SupervisedWatch:
             raise OverdueError
 
     def accused(self, directory: Path) -> str | None:
-        """A line for the log on the message that the last processor ended on, which is a suspect from now on."""
+        """A log line about the message on which the last processor ended; it is a suspect from now on."""
         found = being_worked_on(directory)
         if found is None:
             return None
@@ -273,7 +273,7 @@ class SupervisedWatch:
 
 
 def _die_with(supervisor: int) -> None:
-    """Have this process killed when its supervisor ends."""
+    """Make the system kill this process when its supervisor ends."""
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415
 
@@ -291,7 +291,7 @@ def _wait_for_orphanhood(supervisor: int) -> None:
 
 
 def _kill_with_a_trace(worker: int) -> None:
-    """Where it hangs goes to stderr: that is written by the signal's own handler, in C."""
+    """Write to stderr where it hangs: the C handler of the signal does this."""
     os.kill(worker, signal.SIGUSR2)
     time.sleep(_TICK_S)
     os.kill(worker, signal.SIGKILL)

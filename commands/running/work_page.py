@@ -1,8 +1,8 @@
-"""What the processor is working on, known to somebody else too: a page of memory that it shares with its supervisor.
+"""What the processor is working on: a page of memory that it shares with its supervisor.
 
 The processor writes the page before it begins to work on a message, which costs less than a microsecond; the supervisor
-reads it ten times a second. What lasts longer, or what the processor died on, the supervisor writes to a file in the
-queue manager's directory, so that ``status`` shows it and the next start knows it, whatever has become of the two.
+reads it ten times a second. If a message takes longer, or the processor died on it, the supervisor writes it to a file
+in the queue manager's directory. So ``status`` can show it and the next start knows it, even if both have ended.
 Messages that processors died on (``Suspects``) are in a second file, written by the processor alone, when it starts and
 when one of them is done.
 """
@@ -46,7 +46,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:
-    """Which message it is, also after a restart and in IBM MQ, where messages have no numbers of their own."""
+    """Identifies the message, also after a restart and in IBM MQ, where messages have no numbers."""
 
     queue: str
     msg_id: str
@@ -77,7 +77,7 @@ class Work:
 
     @property
     def can_hang(self) -> bool:
-        """Whether the time that this takes is limited."""
+        """Whether this work has a time limit."""
         return self.phase in (Phase.READING, Phase.HELD_READING, Phase.WORKING_OUT)
 
 
@@ -120,7 +120,7 @@ class WorkPage:
         self._memory[_PHASE_AT] = phase
 
     def look(self) -> Work | None:
-        """What the processor does now; None where it was about to change."""
+        """What the processor does now; None if it was about to change."""
         number, seq, since, size, msg_id, put_at, queue, again = _RECORD.unpack_from(self._memory, 0)
         phase = Phase(self._memory[_PHASE_AT])
         if number != again:
@@ -150,7 +150,7 @@ class Suspects:
             self._found[MessageKey(**each["message"])] = Blame(**each["blame"])
 
     def accuse(self, key: MessageKey, cause: str) -> Blame:
-        """One more processor ended on it. Raises OSError where that cannot be kept; it counts here all the same."""
+        """Note that one more processor ended on it. Raises OSError if it cannot be kept; it still counts here."""
         before = self._found.pop(key, None)
         blame = self._found[key] = Blame(1 if before is None else before.deaths + 1, cause[:200])
         for oldest in list(self._found)[:-_MOST_SUSPECTS]:
@@ -159,7 +159,7 @@ class Suspects:
         return blame
 
     def blame(self, message: StoredMessage) -> Blame | None:
-        """What is known against *message*."""
+        """The record of *message*, if processors ended on it."""
         return self._found.get(MessageKey.of(message)) if self._found else None
 
     def absolve(self, message: StoredMessage) -> None:

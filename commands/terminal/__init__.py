@@ -1,1 +1,1 @@
-"""The terminal and who sits at it: the console through which all is shown, signals that end a verb, users."""
+"""The terminal and its user: the console, which shows all output, signals that end a verb, users."""

@@ -1,9 +1,9 @@
-"""The terminal as the verbs see it: data to stdout, talk to stderr, and whether a person is watching.
+"""The terminal for the verbs: data on stdout, messages on stderr, and whether a person reads them.
 
-Every character that this program shows passes through here, and what programs wrote into messages must not drive a
-terminal. Lines, of data and of talk, are made harmless wherever they go: a file may be shown later. What is no line,
-such as captures in binary formats, is made harmless on a terminal alone. What other code writes to ``sys.stderr``
-(warnings, threads that fail, logs before anybody listens) passes ``guarded_stderr``.
+Every character that this program shows passes through here, and text from messages must not control a terminal. The
+console escapes control characters in all lines of data and talk, also in files, because someone may show a file later.
+It escapes other data, such as captures in binary formats, only on a terminal. Text that other code writes to
+``sys.stderr`` (warnings, threads that fail, logs without a handler) passes ``guarded_stderr``.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ExitCode(IntEnum):
 
     DONE: all of it. PROBLEMS: some of the data had problems; each was reported and the rest was processed. USAGE: the
     command could not be carried out: wrong arguments, or something missing, full, in use or damaged. CHANGED: it was
-    carried out, and something means something else than before. LOST: it was carried out, and something is lost, or
-    will be unless a person acts. INTERNAL: a fault in this program. INTERRUPTED: Ctrl-C. PIPE_CLOSED: the reader of
+    carried out, and something has another meaning than before. LOST: it was carried out, and something is lost, or
+    will be lost if no person acts. INTERNAL: a fault in this program. INTERRUPTED: Ctrl-C. PIPE_CLOSED: the reader of
     stdout went away, as for a program that SIGPIPE ended.
     """
 
@@ -64,7 +64,7 @@ class _Closed(io.BytesIO):
 
 
 class _HarmlessBytes(io.BufferedIOBase):
-    """A terminal for bytes that are not lines of ours: line ends and tabs pass, other controls are shown."""
+    """A terminal for bytes that are not our lines: line ends and tabs pass, other control characters are escaped."""
 
     def __init__(self, terminal: BinaryIO) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _HarmlessBytes(io.BufferedIOBase):
 
 
 class _HarmlessText:
-    """A text stream whose lines are made harmless; in all else the stream itself."""
+    """A text stream that escapes control characters in its lines; otherwise the stream itself."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -109,7 +109,7 @@ def _harmless_lines(text: str) -> str:
 
 @contextmanager
 def guarded_stderr() -> Iterator[None]:
-    """While inside, nothing written to ``sys.stderr`` drives a terminal, whoever writes it."""
+    """While inside, nothing that any code writes to ``sys.stderr`` can control a terminal."""
     before = sys.stderr
     if before is not None:
         sys.stderr = cast(TextIO, _HarmlessText(before))
@@ -134,7 +134,7 @@ class Console:
     @classmethod
     def standard(cls) -> Console:
         """The process's own stdout and stderr."""
-        # Either may have been closed by whoever started us. Data must not vanish then; talk may.
+        # The calling program may have closed either of them. Then data must not be lost; talk may.
         stdout = _Closed() if sys.stdout is None else sys.stdout.buffer
         return cls(stdout, sys.stderr or io.StringIO())
 
@@ -171,7 +171,7 @@ class Console:
 
     @property
     def width(self) -> int | None:
-        """How many columns a line of data has room for; None where no person looks, and nothing is cut off."""
+        """The width of a line of data in columns; None if no person reads it: then nothing is cut off."""
         return shutil.get_terminal_size().columns if self.stdout.isatty() else None
 
     @contextmanager
@@ -217,7 +217,7 @@ class Console:
             self.data(line.decode("utf-8", "surrogatepass"))
 
     def flush(self) -> None:
-        """Data is handed over; where stdout is a file, it is on the disk."""
+        """Flush the data; if stdout is a file, write it to the disk."""
         self.stdout.flush()
         try:
             descriptor = self.stdout.fileno()
@@ -227,7 +227,7 @@ class Console:
             os.fsync(descriptor)
 
     def abandon_data(self) -> None:
-        """Nobody takes data any more: what is left of it goes nowhere, and is no error when the process ends."""
+        """The reader of the data has ended: discard the rest, so that it causes no error when the process ends."""
         try:
             descriptor = self.stdout.fileno()
         except (OSError, ValueError):
@@ -242,7 +242,7 @@ class Console:
             self._write_line(text)
 
     def warn(self, text: str) -> None:
-        """What a person must know even of a quiet command: one line."""
+        """A line that a person must see even with a quiet command."""
         self._write_line(f"qpubsub: {' '.join(text.split())}")
 
     @contextmanager

@@ -13,7 +13,7 @@ from typing import Final, TextIO
 _REDRAW_S: Final = 0.1
 _BAR_COLUMNS: Final = 30
 _SURE_S: Final = 1.0
-"""Before so many seconds have passed a rate says nothing, nor does the time that is left."""
+"""Before this number of seconds, the rate and the time left have no meaning."""
 
 
 class Progress:
@@ -27,7 +27,7 @@ class Progress:
         self._done, self._drawn, self._shown = 0, 0.0, False
 
     def advance(self, more: int) -> None:
-        """So many more are done. The line is drawn at most ten times a second."""
+        """Count more as done. The line is drawn at most ten times a second."""
         self._done += more
         now = time.monotonic()
         if now - self._drawn >= _REDRAW_S:
@@ -39,7 +39,7 @@ class Progress:
             self._shown = True
 
     def wipe(self) -> None:
-        """Take the line away: another one is written in its place."""
+        """Remove the line: another one is written in its place."""
         if self._shown:
             self._shown = False
             self._stream.write("\r\x1b[K")

@@ -1,4 +1,4 @@
-"""Who is at the keyboard, and in which groups a user is: what authority records are asked about."""
+"""The user who runs the program, and the groups of a user, for authority records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USER_LENGTH: Final = 12
 
 
 def current_user() -> str:
-    """The user id that an MQMD has room for; "" where the system does not say."""
+    """The user id, cut to the length of the MQMD field; "" if the system does not give it."""
     try:
         return getpass.getuser()[:_USER_LENGTH]
     except (KeyError, OSError, ImportError):

@@ -88,11 +88,11 @@ def queue_manager(function: F) -> F:
 
 def queue_manager_to_read(function: F) -> F:
     """The same for a verb that changes nothing: without ``-m`` it takes the only queue manager in the home."""
-    text = "The queue manager. It may be left out where the home has only one."
+    text = "The queue manager. You can omit it if the home has only one."
     return _option(text, _given_or_only, required=False)(HOME(function))
 
 
 def queue_manager_for_script(function: F) -> F:
     """The same for a verb that reads or changes, as its input says: *qmgr* is None without ``-m``."""
-    text = "The queue manager. A script of DISPLAY commands needs none where the home has only one."
+    text = "The queue manager. You can omit it for a script of DISPLAY commands if the home has only one."
     return _option(text, None, required=False)(HOME(function))

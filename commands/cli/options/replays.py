@@ -92,7 +92,7 @@ _SEMANTICS: Final = click.option(
     type=click.Choice(["v7", "v6"]),
     default="v7",
     show_default=True,
-    help="The version whose behaviour counts where versions 6 and 7 differ.",
+    help="The version whose behaviour to use where versions 6 and 7 differ.",
 )
 
 

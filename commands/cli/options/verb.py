@@ -69,7 +69,7 @@ def talk_options() -> tuple[click.Option, ...]:
             metavar="auto|always|never",
             expose_value=False,
             callback=_set_colour,
-            help="When data has colours: auto is on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
+            help="When to colour the output. auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What a message would lead to on a queue manager on which nothing was done yet: operations, effects, puts."""
+"""The effects of a message on a new queue manager: operations, effects, puts."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rfh2.explain.reasons import reason_text
 
 
 def notes(traced: TracedMessage, dialect: str) -> list[str]:
-    """What is to be said of a message beside its operations."""
+    """The notes on a message, beside its operations."""
     lines = list(_outcome_notes(traced))
     if traced.command is not None and traced.outcome.completion is not Completion.ERROR:
         lines += _option_notes(traced.command, dialect in ("mqi", "json"))

@@ -64,7 +64,7 @@ def as_object(traced: TracedMessage, source: str, index: int) -> dict[str, Any]:
 
 
 def _without_operations(traced: TracedMessage, dialect: str) -> Iterator[str]:
-    """The equivalent of a command that needed no operation: nothing, or calls of the MQI alone."""
+    """The equivalent of a command that needs no operation: nothing, or only MQI calls."""
     command = traced.command
     if command is None or traced.operations or traced.outcome.completion in (None, Completion.ERROR):
         return

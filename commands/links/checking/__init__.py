@@ -1,1 +1,1 @@
-"""Whether the bridge would work: connections, rights and queues, tried one by one, and what mends what is missing."""
+"""Tests whether the bridge would work: connections, rights and queues, one by one, and how to correct each error."""

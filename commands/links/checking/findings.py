@@ -1,4 +1,4 @@
-"""What a check found, one thing at a time."""
+"""The results of a check: one finding for each test."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing that was tried.
+    """The result of one test.
 
-    subject: what. ok: whether it is as it should be. what: one clause. mend: the lines that mend it, MQSC, setmqaut, a
-    configuration or an ACL line; none where only a person can tell.
+    subject: what was tested. ok: whether the test succeeded. what: the result, one clause. mend: the lines that correct
+    it: MQSC, setmqaut, a configuration or an ACL line; none where only a person can decide.
     """
 
     subject: str

@@ -1,7 +1,7 @@
 """Trying IBM MQ: the connection, the queues that the bridge reads and writes, the topic tree, and the rights to each.
 
-Everything is tried by doing it, and then undone: what is put is put under syncpoint and backed out, what is subscribed
-is not durable. So a right is there when it was used, not when somebody says so.
+The check uses each right and then undoes what it did: it puts messages under syncpoint and backs them out, and its
+subscriptions are not durable. So it reports a right only after the right has worked.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PUBSUB_MODE: Final = 187
 
 
 class MqCheck:
-    """Tries one queue manager. user: for whom setmqaut lines are to be written."""
+    """Tests one queue manager. user: the user that the setmqaut lines name."""
 
     def __init__(self, address: Address, config: QueuesConfig, user: str) -> None:
         self._qmgr, self._user, self._config, self._address = address.qmgr, user, config, address
         self._connection = Connection(address, config, "qpubsub check")
 
     def connect(self) -> CheckResult:
-        """Whether there is a connection; nothing else can be tried without. Raises ConfigError."""
+        """Whether there is a connection; every other test needs one. Raises ConfigError."""
         subject = f"connection to {self._address}"
         try:
             self._connection.connect()
@@ -76,7 +76,7 @@ class MqCheck:
         yield self._tried("clearing a topic (PCF Clear Topic String)", lambda: self._clear(topic), mend)
 
     def close(self) -> None:
-        """Disconnect; nothing of what was tried stays."""
+        """Disconnect; the tests leave nothing behind."""
         self._connection.disconnect()
 
     # What is tried
@@ -185,7 +185,7 @@ class MqCheck:
         return self._by_reason(subject, attempt, mends)
 
     def _sent_to(self, name: str) -> CheckResult:
-        """A subscription's queue: whoever subscribes must be allowed to put there."""
+        """The queue of a subscription: the subscriber must have the right to put there."""
 
         def attempt() -> str:
             self._put(name)

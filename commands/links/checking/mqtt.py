@@ -1,6 +1,6 @@
 """Trying an MQTT 5 broker: the connection, what it grants, and the topics that the bridge publishes and subscribes to.
 
-By connections of its own, without a session: the bridge that may be running is left alone.
+The check uses its own connections, without a session. So it does not disturb a bridge that is running.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MqttCheck:
         self._came_back = threading.Event()
 
     def connect(self) -> CheckResult:
-        """Whether there is a connection; nothing else can be tried without."""
+        """Whether there is a connection; every other test needs one."""
         logging.getLogger("qpubsub.mqtt").disabled = True
         self._client.start()
         subject = f"connection to {self._address}"
@@ -59,7 +59,7 @@ class MqttCheck:
         yield CheckResult("size of a publication", True, limit)
 
     def rights(self, filters: Sequence[str]) -> Iterator[CheckResult]:
-        """The topics. filters: those that subscriptions come to now."""
+        """The topics. filters: those that the subscriptions need now."""
         prefix = self._config.prefix
         yield from self._there_and_back(f"{prefix}qpubsub/{self._bridge}/fence")
         for topic_filter in (*filters[:_TRIED], *(() if filters else (f"{prefix}#",))):
@@ -77,7 +77,7 @@ class MqttCheck:
         self._came_back.set()
 
     def _there_and_back(self, topic: str) -> Iterator[CheckResult]:
-        """A broker may take a subscription and send nothing for it, where reading is forbidden: mosquitto does."""
+        """A broker may accept a subscription and send nothing for it if reading is forbidden: mosquitto does."""
         subscribed = self._subscribe(topic, keep=True)
         published = self._publish(topic)
         yield published

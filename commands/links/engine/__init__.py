@@ -1,1 +1,1 @@
-"""What all links to a topic tree elsewhere share: configuration, spooling, filters, threads, and the two directions."""
+"""What all links to another topic tree share: configuration, spooling, filters, threads, and the two directions."""

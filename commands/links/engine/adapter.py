@@ -1,7 +1,7 @@
-"""What a kind of topic tree has to say for the engine (``commands.links.engine.link``) to link queue managers to it.
+"""The interface of a kind of topic tree: the engine (``commands.links.engine.link``) links queue managers by it.
 
-The engine has the threads, the order of commits, the tries and pauses, and the bookkeeping of filters; it decides what
-is looked up, what is published and what is a dead letter. An adapter makes calls:
+The engine has the threads, the order of commits, the tries and pauses, and the record of filters. It decides what to
+look up, what to publish and which message becomes a dead letter. An adapter makes the calls:
 
     Adapter      what the tree is and can do, and its names for topics; makes the three below
     TreeClient   calls that somebody waits for: subscribe, unsubscribe, look up what is retained      one a thread
@@ -11,17 +11,17 @@ is looked up, what is published and what is a dead letter. An adapter makes call
 F is a filter: whatever the tree subscribes by, an MQTT filter or a topic string with its wildcard scheme. P is a
 publication as the tree's client library takes it.
 
-Which of several ways the engine goes is in the table of capabilities that docs/live-brokers.md shows:
+The capabilities of a tree decide how the engine works (docs/live-brokers.md shows the table):
 
-    Feature.RETAIN         done or emulated    what the tree retains is looked up; else the tree is never asked for it
-    Feature.REQUEST        done                looked up again for each ReqUpdate, for nobody says that it was cleared
-                           emulated            what is kept here is what the tree retains: it sends each change
+    Feature.RETAIN         done or emulated    the engine looks up what the tree retains; else it never asks
+    Feature.REQUEST        done                it looks it up again for each ReqUpdate: the tree reports no clearing
+                           emulated            the tree sends each change, so the copy kept here is current
     Feature.CLEAR          done or emulated    DeletePub goes to the tree
-    Feature.UNIT_OF_WORK   done                what is sent counts once all of it is committed; a clear is in no unit
-                                               of work, so what was published before is committed first
-                           else                each publication counts once it is answered for, and is not sent again
+    Feature.UNIT_OF_WORK   done                publications count as sent after their commit; a clear is in no
+                                               unit of work, so the engine first commits what it published before
+                           else                each one counts as sent when the tree has answered for it
 
-An adapter raises ``TreeUnreachableError`` (or any other StoreError) where a call may be tried again: the engine does.
+An adapter raises ``TreeUnreachableError`` (or any other StoreError) where the engine may try the call again.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ P = TypeVar("P")
 
 
 class TreeUnreachableError(StoreError):
-    """The tree cannot be reached now, or does not answer; what was asked may be tried again."""
+    """The tree cannot be reached now, or does not answer; the engine may try the call again."""
 
 
 class TreeRefusedError(StoreError):
-    """The tree answers, and will not look up what it retains. lasting: nor soon, so that it is not asked again now."""
+    """The tree refuses to look up what it retains. lasting: it will refuse soon again, so do not ask it again now."""
 
     def __init__(self, why: str, lasting: bool = False) -> None:
         super().__init__(why, lasting)
@@ -74,7 +74,7 @@ class NotCarriedError(QPubSubError):
 
 
 class FilterAnswer(Enum):
-    """What the tree says to a subscription. LATER: nothing yet; the engine asks again when there is a reason to."""
+    """The answer of the tree to a subscription. LATER: none yet; the engine asks again when it has a reason."""
 
     ACCEPTED = "accepted"
     LATER = "later"
@@ -84,7 +84,7 @@ class FilterAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscribed(Generic[F]):
-    """What the tree says to a subscription by *filter*. why: for the log, "" where there is nothing to say."""
+    """The answer of the tree to a subscription by *filter*. why: a text for the log, "" for none."""
 
     filter: F
     answer: FilterAnswer = FilterAnswer.ACCEPTED
@@ -93,10 +93,10 @@ class Subscribed(Generic[F]):
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What the tree has sent. count: of all that came, also what is no news. publications: what is news, in order.
+    """Publications that the tree has sent. count: how many came in all. publications: the new ones, in order.
 
-    unit: the unit of work in which they were got, where the queue manager's queues are in it too, so that they are put
-    there; None where they are not.
+    unit: the unit of work in which they were got, if it has the queue manager's queues too; then the commands are put
+    in it. Else None.
     """
 
     publications: Sequence[NativePublication | Unreadable] = ()
@@ -106,7 +106,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[P]):
-    """A publication for the tree's client library. lost: what of it the tree has no room for, in words."""
+    """A publication for the tree's client library. lost: the parts that the tree has no field for, in words."""
 
     item: P
     lost: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class Prepared(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Generic[P]):
-    """A message off the outgoing queue, what it asks for, and that for the tree's client library."""
+    """A message from the outgoing queue, its request, and the form of it for the tree's client library."""
 
     message: StoredMessage
     wanted: ForTree
@@ -128,7 +128,7 @@ class Waiting(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of *message*. reason: None where the tree has it; else MQRC_*, *why* says what happened."""
+    """The result for *message*. reason: None if the tree has it; else MQRC_*, and *why* says what happened."""
 
     message: StoredMessage
     reason: int | None = None
@@ -137,11 +137,11 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Engine(Generic[F]):
-    """What an adapter may ask of its engine.
+    """What an adapter may use of its engine.
 
-    lock: held while it changes which filters there are; the engine holds it when it unsubscribes. Reentrant. wanted:
-    the filters that some subscription needs, or is about to. connected: to be called for each new connection of an
-    adapter that keeps one, with whether the tree remembers its filters; what it has forgotten is subscribed to again.
+    lock: the adapter holds it while it changes its filters; the engine holds it when it unsubscribes. Reentrant.
+    wanted: the filters that a subscription needs, or will need. connected: an adapter that keeps a connection calls it
+    for each new one, and says whether the tree remembers its filters; the engine subscribes again to forgotten ones.
     """
 
     lock: threading.RLock
@@ -150,70 +150,70 @@ class Engine(Generic[F]):
 
 
 class TreeClient(Protocol[F]):
-    """Calls of the tree for one thread, which waits for the answers. Each raises StoreError where none comes."""
+    """Calls to the tree from one thread, which waits for the answers. Each raises StoreError if no answer comes."""
 
     def prepare(self) -> None:
-        """Called by the keeper before it changes anything: connect, end what an earlier run has left unwanted."""
+        """The keeper calls this before it changes anything: connect, end unwanted subscriptions of earlier runs."""
 
     def subscribe(self, filters: Sequence[F], urgent: bool) -> Iterator[Subscribed[F]]:
-        """Have the tree send what *filters* select, and say of each what it answered.
+        """Subscribe to *filters* at the tree, and return its answer to each.
 
-        One that the tree has already is accepted.
+        A filter that the tree already has is accepted.
 
-        urgent: a command waits for it; what may take long is answered with LATER and left to the keeper. May raise
-        TreeUnreachableError after some answers, which hold.
+        urgent: a command waits for the answer. If a filter may take long, the answer is LATER and the keeper does it.
+        May raise TreeUnreachableError after some answers; those answers are valid.
         """
 
     def unsubscribe(self, topic_filter: F) -> None:
-        """Have the tree send it no more; nothing where it has no such filter."""
+        """Unsubscribe from the filter; do nothing if the tree has no such filter."""
 
     def retained(self, filters: Sequence[F]) -> TreeRetained:
-        """What the tree retains now on topics that any of *filters* selects. Raises TreeRefusedError too."""
+        """What the tree retains now on the topics that any of *filters* selects. Raises TreeRefusedError too."""
 
     def answers(self) -> bool:
-        """Whether the tree has answered, and sent what it had to send before: a round trip."""
+        """Make a round trip: whether the tree has answered, after it sent all that it had to send before."""
 
     def close(self) -> None:
-        """Give back what the calls need."""
+        """Release the resources of the calls."""
 
 
 class Receiver(Protocol):
-    """What the tree has sent for the queue manager."""
+    """The publications that the tree has sent to the queue manager."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something has come that nobody has taken yet, as far as is known without a call."""
+        """Whether publications have come that ``take`` has not returned yet, as far as is known without a call."""
 
     def take(self, limit: int, timeout_s: float) -> Arrivals:
-        """The first *limit* at most; waits up to timeout_s where there is nothing. Raises StoreError.
+        """Take at most the first *limit*; wait up to timeout_s if there is none. Raises StoreError.
 
-        What was taken before must have been accepted or undone.
+        The caller has accepted or undone what it took before.
         """
 
     def accept(self) -> None:
-        """What was taken is safe here: the tree may forget it. Raises StoreError; then it comes again."""
+        """The publications taken are safe here: the tree may forget them. If it raises StoreError, they come again."""
 
     def undo(self) -> None:
-        """What was taken is not safe here: it is taken again. Raises nothing."""
+        """The publications taken are not safe here: ``take`` returns them again. Raises nothing."""
 
     def close(self) -> None:
         """Give back what it needs."""
 
 
 class Sender(Protocol[P]):
-    """What goes to the tree, in the order of the outgoing queue."""
+    """Sends publications to the tree, in the order of the outgoing queue."""
 
     def prepare(self, wanted: ForTree) -> Prepared[P] | None:
-        """*wanted* for the client library; None where there is nothing to send. Raises NotCarriedError.
+        """*wanted* in the form of the client library; None if there is nothing to send. Raises NotCarriedError.
 
-        No call of the tree: what else goes wrong here is a fault of the bridge, and makes this one a dead letter.
+        It does not call the tree: any other exception is a fault of the bridge, and this one becomes a dead letter.
         """
 
     def send(self, batch: Iterable[Waiting[P]]) -> Iterator[Sent]:
-        """Send each of *batch*, in order, and say what became of it once that is known. Raises StoreError.
+        """Send each of *batch*, in order, and give the result of each when it is known. Raises StoreError.
 
-        After an exception the engine calls again with what nobody has answered for; where Feature.UNIT_OF_WORK is done,
-        with all of it.
+        After an exception the engine calls again with those that have no result; with all of them if
+        Feature.UNIT_OF_WORK is done.
         """
 
     def done(self) -> None:
@@ -227,8 +227,8 @@ class Adapter(Protocol[F, P]):
     """A kind of topic tree.
 
     kind: "MQTT", for messages: no MQTT topic. name: "the MQTT broker", for messages: it refuses this and that. log:
-    where all about such trees is logged. filters_at_once: how many are subscribed to and looked up together; what goes
-    wrong with one may go wrong with all of them.
+    the logger for such trees. filters_at_once: how many filters to subscribe to and look up together; if one fails, all
+    of them may fail.
     """
 
     kind: str
@@ -240,9 +240,9 @@ class Adapter(Protocol[F, P]):
     # Names
 
     def filter_of(self, topic_string: str, wildcard: WildcardScheme) -> F | None:
-        """The filter that selects all that this pattern does, or more; None where nothing there can be selected by it.
+        """The filter that selects at least what this pattern selects; None if it can select nothing in the tree.
 
-        Raises CommandError where it is no pattern.
+        Raises CommandError if it is not a pattern.
         """
 
     def pattern_of(self, topic_filter: F) -> tuple[str, WildcardScheme]:
@@ -252,10 +252,10 @@ class Adapter(Protocol[F, P]):
         """A function that says which of *filters* select a topic string; there may be thousands of both."""
 
     def why_stays(self, topic_string: str) -> str | None:
-        """Why publications on it concern nobody in the tree, None where they do."""
+        """Why publications on it do not go to the tree; None if they go there."""
 
     def why_not_carried(self, topic_string: str) -> str | None:
-        """Why the tree can have nothing on it, None where it can; at least ``why_stays``."""
+        """Why the tree can have no publication on it, None if it can; includes the reasons of ``why_stays``."""
 
     # Its life
 
@@ -263,21 +263,21 @@ class Adapter(Protocol[F, P]):
         """The engine that uses it; called once, before anything that follows."""
 
     def start(self) -> None:
-        """Begin to connect, where a connection is kept."""
+        """Begin to connect, if the adapter keeps a connection."""
 
     def stop(self) -> None:
-        """Disconnect; what the tree keeps for the bridge stays. The threads of the engine have ended."""
+        """Disconnect; the tree keeps what it holds for the bridge. The threads of the engine have ended."""
 
     @property
     def is_up(self) -> bool | None:
-        """Whether there is a connection now; None where none is kept: it is made when it is needed."""
+        """Whether there is a connection now; None if the adapter keeps none and connects when it needs to."""
 
     def wait_up(self, timeout_s: float) -> bool:
-        """Wait for a connection; whether there is one. True at once where none is kept."""
+        """Wait for a connection; whether there is one. True at once if the adapter keeps none."""
 
     @property
     def trouble(self) -> str:
-        """Why there is no connection, "" where there is one or none is kept."""
+        """Why there is no connection; "" if there is one, or if the adapter keeps none."""
 
     @property
     def next_try_s(self) -> float | None:
@@ -286,16 +286,16 @@ class Adapter(Protocol[F, P]):
     # Filters
 
     def remembered(self) -> Collection[F]:
-        """Filters that the tree is known to have since an earlier run, with all it retained there known here."""
+        """Filters that the tree has since an earlier run, and whose retained publications are known here."""
 
     def held(self) -> Collection[F]:
         """Filters that the tree has, or may have."""
 
     def synced(self, filters: Iterable[F]) -> None:
-        """The tree has these, and what it retained there is committed here: ``remembered`` after a restart."""
+        """The tree has these, and its retained publications are committed here: ``remembered`` after a restart."""
 
     def save(self) -> None:
-        """Write down what has to outlive the process, where it has changed. Raises StoreError."""
+        """Write what the next process needs to a file, if it has changed. Raises StoreError."""
 
     # Calls
 
@@ -303,17 +303,17 @@ class Adapter(Protocol[F, P]):
         """Calls for one thread."""
 
     def receiver(self) -> Receiver:
-        """What comes; asked for once."""
+        """The receiver; the engine asks for it once."""
 
     def sender(self, spool: Spool, stop: threading.Event) -> Sender[P]:
-        """What goes, off *spool*, which may be the tree's own and one unit of work with it. stop: ends every wait."""
+        """The sender of what is on *spool*, which may be in one unit of work with the tree. stop: ends every wait."""
 
 
 def how(capabilities: Iterable[Capability], feature: Feature) -> How:
-    """How an adapter says that *feature* is done; LOST where it says nothing."""
+    """How an adapter does *feature*; LOST if it says nothing."""
     return next((each.how for each in capabilities if each.feature is feature), How.LOST)
 
 
 def carries(capabilities: Iterable[Capability], feature: Feature) -> bool:
-    """Whether it is done, by the tree or by the bridge."""
+    """Whether the tree or the bridge does it."""
     return how(capabilities, feature) in (How.DOES, How.EMULATED)

@@ -1,4 +1,4 @@
-"""How long to wait between tries: twice as long each time, up to a bound, and not the same for all who wait."""
+"""How long to wait between tries: twice as long each time, up to a limit, with a random part."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 class Backoff:
     """Pauses between tries. first_s, longest_s: seconds. jitter: gives numbers from 0 up to 1.
 
-    A pause is between half and all of what it could be, so that bridges that lost the same broker do not come back in
-    the same moment.
+    A pause is between half of the current length and all of it. So bridges that lost the same broker do not all
+    connect again at the same time.
     """
 
     def __init__(self, first_s: float, longest_s: float, jitter: Callable[[], float] = random.random) -> None:

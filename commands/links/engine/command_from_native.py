@@ -1,8 +1,8 @@
-"""From a native publication to the queued command that says the same, and so reaches legacy subscribers by the rules.
+"""Makes the queued command for a native publication, so that legacy subscribers receive it by the usual rules.
 
 Pure. A publication becomes Publish; a retained one without data, which is how MQTT clears a topic, becomes DeletePub.
-The command goes on the default stream's queue and bears ``NATIVE_MARK``; subscribers get it as any other publication,
-in the header that they registered with.
+The command is put on the queue of the default stream and has ``NATIVE_MARK``. Subscribers get it like any other
+publication, in the header that they registered with.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FORMAT_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class NativePublication:
-    """A publication as the tree has it.
+    """A publication in the form of the tree.
 
     expiry_s: seconds left, None for never. properties: the user's, in order. stamps: publication time and sequence
     number, as (psc tag, value). format, encoding, ccsid: of *payload*, as far as they are known.
@@ -57,7 +57,7 @@ class NativePublication:
 
     @property
     def clears(self) -> bool:
-        """Whether it only takes away what is retained on its topic."""
+        """Whether it only clears the retained publication on its topic."""
         return self.retain and not self.payload
 
 
@@ -70,7 +70,7 @@ def is_format(text: str) -> bool:
 
 
 def _is_announced(native: NativePublication) -> bool:
-    """Whether the payload begins with the header that its Format announces, where it announces one."""
+    """Whether the payload begins with the header that its Format names; True if the Format names no header."""
     try:
         decode_chain(native.payload, native.format, native.ccsid)
     except DecodeError:
@@ -89,11 +89,11 @@ def why_not_command(topic: str) -> str | None:
 
 
 def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tuple[str, ...]]:
-    """The descriptor and the bytes of the command, and what of the publication it has no room for.
+    """The descriptor and the bytes of the command, and the parts of the publication that a command has no field for.
 
-    user: who the command is from. The topic must be one that ``why_not_command`` has nothing against. An expiry longer
-    than a descriptor can say becomes the longest one; a Format that announces a header is left out where the payload
-    does not begin with it.
+    user: the user of the command. ``why_not_command`` must have returned None for the topic. An expiry that is too long
+    for a descriptor becomes the longest one. A Format that names a header is left out if the payload does not begin
+    with that header.
     """
     stamps = {tag: value for tag, value in reversed(native.stamps) if has_room_for(value)}
     unfit = tuple(dict.fromkeys(tag for tag, value in native.stamps if stamps.get(tag) != value))

@@ -1,4 +1,4 @@
-"""What ``--config`` may say: a TOML file for all that is no business of a command line, passwords above all.
+"""The TOML file of ``--config``: settings that do not belong on a command line, such as passwords.
 
     [queues]
     url = "ibmmq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
@@ -28,7 +28,7 @@ from rfh2.errors import QPubSubError
 
 
 class ConfigError(QPubSubError):
-    """A configuration that cannot be followed. where: the file, the option or the key."""
+    """A configuration that is not valid. where: the file, the option or the key."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(where, why)
@@ -39,7 +39,7 @@ class ConfigError(QPubSubError):
 
 
 class Secret(BaseModel):
-    """Who the bridge is to the other side. At most one of password_file and password_env."""
+    """The user and password of the bridge at the other side. At most one of password_file and password_env."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,11 +73,11 @@ class TopicsConfig(Secret):
     """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``, ``mqtts://``) or IBM MQ (``ibmmq://``).
 
     client_id: of the MQTT session; two bridges must never have the same. prefix: of all topics in the tree, with its
-    separator. native_user: who native publications are from, for authority records. local: whether publications with
-    Local go into the tree (``share``) or not (``keep``). default_format: Format of native payloads about which nothing
-    is said. session_expiry_s: how long the broker keeps what comes while the bridge is down. receive_maximum: native
-    publications on their way at once. batch: publications to a unit of work. patience_s: how long a RegSub waits for
-    the broker's answer. in_queue, outgoing_queue: local queues of the bridge.
+    separator. native_user: the user of native publications, for authority records. local: whether publications with
+    Local go into the tree (``share``) or not (``keep``). default_format: Format of native payloads that have none.
+    session_expiry_s: how long the broker keeps publications while the bridge is down. receive_maximum: native
+    publications that are not yet acknowledged. batch: publications in one unit of work. patience_s: how long a RegSub
+    waits for the answer of the broker. in_queue, outgoing_queue: local queues of the bridge.
     """
 
     url: str | None = None
@@ -108,7 +108,7 @@ class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
-    commands to a unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
+    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.
@@ -139,7 +139,7 @@ class Config(BaseModel):
 def exposed_secrets(config: Config) -> tuple[str, ...]:
     """A warning for each file with a secret that others may read; none for a file that cannot be looked at.
 
-    A group is others, but for a file of somebody else's: an administrator may give one to this program by its group.
+    A group counts as others, except for a file of another user: an administrator may share it by its group.
     """
     files = dict.fromkeys((*config.queues.secret_files, *config.topics.secret_files))
     return tuple(warning for path in files if (warning := _exposed(path)) is not None)

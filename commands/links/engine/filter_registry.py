@@ -1,17 +1,17 @@
-"""The filters that legacy subscriptions need, and how far the tree has them.
+"""The filters that legacy subscriptions need, and their state at the tree.
 
-A filter is whatever a tree subscribes by: an MQTT filter, or a topic string and its wildcard scheme. Subscriptions
-share filters. One is
+A filter selects topics in a tree: it is an MQTT filter, or a topic string and its wildcard scheme. Subscriptions
+share filters. A filter is
 
     wanted         while some subscription needs it
-    synced         when the tree has it, and what the tree retained there is known here, and that is committed
+    synced         when the tree has it, and its retained publications are known here and committed
     pending        while the processor's thread subscribes to it
-    uncommitted    when that is done, until the commit syncs it
-    rejected       when the tree refuses it; until it is tried again (``retry_rejected``) or there is a new connection
-    banned         when the tree breaks the connection over it: it is not subscribed to again
+    uncommitted    when the tree has it, until the commit syncs it
+    rejected       when the tree refuses it, until the next try (``retry_rejected``) or a new connection
+    banned         when the tree ends the connection because of it: the bridge does not subscribe to it again
 
-Until the subscriptions are known (``is_known``) nothing may be unsubscribed: what an earlier run subscribed to has to
-stay as it is.
+Before the subscriptions are known (``is_known``), the bridge must not unsubscribe: the subscriptions of an earlier run
+must stay as they are.
 
 Used by the processor's thread and by a link's own: each method holds the lock.
 """
@@ -49,12 +49,12 @@ class FilterRegistry(Generic[K]):
     # The processor
 
     def note(self, effects: Sequence[Effect]) -> None:
-        """These changes hold once they are committed."""
+        """Note changes that take effect with their commit."""
         kinds = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved
         self._changes += [effect for effect in effects if isinstance(effect, kinds)]
 
     def committed(self) -> tuple[list[K], bool]:
-        """All that was noted holds: the filters that are synced by it, and whether any subscription changed."""
+        """The changes noted are committed: the filters that are synced by it, and whether any subscription changed."""
         with self.lock:
             uncommitted = list(self._uncommitted)
             self._synced |= self._uncommitted
@@ -71,7 +71,7 @@ class FilterRegistry(Generic[K]):
             return uncommitted, bool(changes)
 
     def load(self, subscriptions: Iterable[Subscription]) -> None:
-        """These are the subscriptions, whatever was noted before."""
+        """Take these subscriptions as all that there are; forget the changes noted before."""
         with self.lock:
             self.is_known = True
             self._changes.clear()
@@ -105,7 +105,7 @@ class FilterRegistry(Generic[K]):
                 self._uncommitted.add(key)
 
     def sync(self, key: K) -> bool:
-        """The tree has it, and what it retained there is safe here; whether it is still wanted."""
+        """The tree has it, and its retained publications are safe here; whether it is still wanted."""
         with self.lock:
             if key in self._wanted:
                 self._synced.add(key)
@@ -117,18 +117,18 @@ class FilterRegistry(Generic[K]):
             self._rejected.add(key)
 
     def ban(self, key: K) -> None:
-        """The tree breaks the connection over it."""
+        """The tree ends the connection because of it."""
         with self.lock:
             self._banned.add(key)
 
     def retry_rejected(self) -> bool:
-        """Let what the tree refused be tried again: someone may have granted it. Whether there is anything."""
+        """Allow another try of rejected filters: someone may have granted them. Whether there are any."""
         with self.lock:
             rejected, self._rejected = self._rejected, set()
             return bool(rejected)
 
     def connected(self, remembered: bool) -> bool:
-        """There is a new connection; remembered: the tree still has what it had. Whether anything was forgotten."""
+        """There is a new connection; remembered: the tree still has its filters. Whether it forgot any."""
         with self.lock:
             self._rejected.clear()
             forgotten = bool(self._synced) and not remembered
@@ -137,7 +137,7 @@ class FilterRegistry(Generic[K]):
             return forgotten
 
     def unsynced(self) -> list[K]:
-        """What is wanted, and neither synced nor on its way to be."""
+        """The filters that are wanted, and neither synced nor about to be."""
         with self.lock:
             known = (self._synced, self._pending, self._uncommitted, self._rejected, self._banned)
             return [key for key in self._wanted if not any(key in each for each in known)]

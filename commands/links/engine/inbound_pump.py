@@ -1,7 +1,7 @@
-"""Publications from the tree: taken, put as commands, and only then accepted. What is not put is taken again.
+"""Takes publications from the tree, puts them as commands, and accepts them after that. It takes others again.
 
-Where the queue manager's queues are in the unit of work in which the publications were got, they are put in that one,
-and nothing is lost and nothing comes twice. Else they are committed here first: after a crash they may come twice.
+If the unit of work in which the publications were got has the queue manager's queues too, the commands are put in it:
+no publication is lost or comes twice. Otherwise they are committed here first: after a crash they may come twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
 
 
 class InboundPump:
-    """A thread's work, until *stop* is set. batch: publications to a unit of work, at most."""
+    """A thread's work, until *stop* is set. batch: the most publications in one unit of work."""
 
     def __init__(
         self, receiver: Receiver, stores: LinkStores, batch: int, log: logging.Logger, stop: threading.Event

@@ -1,7 +1,7 @@
-"""Where native publications come in: as commands on the default stream's queue, in one unit of work for many.
+"""Puts native publications as commands on the default stream's queue, many in one unit of work.
 
-Only when that is committed are they acknowledged to the tree. A queue that is full or inhibited makes them wait;
-one that cannot be a command at all goes on the dead-letter queue as it is.
+The bridge acknowledges them to the tree after the commit. If the queue is full or inhibited, they wait. A publication
+that cannot become a command goes on the dead-letter queue unchanged.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Messages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A native publication that cannot be read; what stays of it is a dead letter with its payload."""
+    """A native publication that cannot be read; its payload becomes a dead letter."""
 
     payload: bytes
 
 
 class CommandPutter:
-    """Puts native publications on the default stream's queue, in units of work that others commit.
+    """Puts native publications on the default stream's queue, in units of work that the caller commits.
 
-    qmgr: the queue manager's name. user: who the publications are from.
+    qmgr: the queue manager's name. user: the user of the publications.
     """
 
     def __init__(self, qmgr: str, user: str, dead_letter_queue: str) -> None:
@@ -82,7 +82,7 @@ class CommandPutter:
             self.set_aside(unit, mqmd, body, error.reason)
 
     def set_aside(self, unit: Queues, mqmd: Mqmd, body: bytes, reason: int, queue: str = DEFAULT_STREAM) -> None:
-        """Put it on the dead-letter queue. queue: where it was, or was to go."""
+        """Put it on the dead-letter queue. queue: the queue where it was, or its destination."""
         now = datetime.now(UTC)
         described = replace(mqmd, persistence=MQPER_PERSISTENT)
         letter = self._dead_letters.put(described, body, reason, queue, now)
@@ -101,5 +101,5 @@ class InboundWriter:
             self._putter.put_all(unit, natives)
 
     def close(self) -> None:
-        """Give the queues back."""
+        """Release the queues."""
         self._queues.close()

@@ -1,7 +1,7 @@
-"""Keeps the tree's filters as the subscriptions are: after a connection is made, or a subscription changed.
+"""Keeps the filters at the tree equal to those of the subscriptions, after a new connection or a change.
 
-A filter that nobody needs any more is unsubscribed. One that is needed and not synced is subscribed to; then what the
-tree retains there is put as commands, like publications that come; then it is synced.
+The keeper unsubscribes from filters that no subscription needs. It subscribes to filters that are needed and not
+synced; then it puts the tree's retained publications as commands, like new publications; then the filter is synced.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ F = TypeVar("F", bound=Hashable)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
 _LOOK_S: Final = 1.0
 _NAP_S: Final = 0.05
-# What the tree refuses may be granted any time, and nobody says so: so often it is tried again.
+# Someone may grant at any time what the tree refuses, and the tree does not report it: so often try again.
 RETRY_REJECTED_S: Final = 300.0
 
 
 class Keeper(Generic[F]):
-    """A thread's work, until *stop* is set. ``wake`` has it look for work."""
+    """A thread's work, until *stop* is set. ``wake`` makes it look for work."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Keeper(Generic[F]):
         with self._registry.lock:
             unwanted = self._registry.drop_unwanted(self._adapter.held())
         for topic_filter in unwanted:
-            # Under the lock, and only while nobody asks for it again: what is asked for is never taken back.
+            # Under the lock, and only while no subscription needs it again: a filter that is needed is never removed.
             with self._registry.lock:
                 if not self._registry.is_wanted(topic_filter):
                     client.unsubscribe(topic_filter)
@@ -131,7 +131,7 @@ class Keeper(Generic[F]):
             self._adapter.synced([each for each in accepted if self._registry.sync(each)])
 
     def _learn(self, client: TreeClient[F], filters: Sequence[F]) -> None:
-        """Have the queue manager know what the tree retains under *filters*."""
+        """Tell the queue manager what the tree retains under *filters*."""
         there = client.retained(filters)
         matcher = self._adapter.matcher(filters)
         with self._stores.retained() as kept:

@@ -6,11 +6,11 @@ Three threads beside the processor's, and what an adapter has of its own:
     outward   the outgoing queue ─> the tree; taken off once it has answered for them                ``outbound_pump``
     keeper    the tree's filters as the subscriptions are, and what it retains there                 ``keeper``
 
-A filter is *synced* when the tree has it and what it retained under it is known here, and that is committed. A RegSub
-syncs its filter itself, before its response (``lookups``); all else is the keeper's work.
+A filter is *synced* when the tree has it, and the publications that it retained under it are known here and committed.
+A RegSub syncs its filter itself, before its response (``lookups``). The keeper syncs all others.
 
-What the tree remembers is believed: after a restart of either side only the difference is subscribed and unsubscribed,
-and nothing at all until it is known which subscriptions there are (``load``).
+The link relies on what the tree remembers: after a restart of either side it subscribes and unsubscribes only the
+difference, and nothing before it knows all subscriptions (``load``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from streams.subscriptions import Subscription
 F = TypeVar("F", bound=Hashable)
 P = TypeVar("P")
 
-# One thing may take several answers of a tree that is there, each of which is waited for.
+# One step may need several answers of a tree that is there, and waits for each.
 _ANSWERS: Final = 4
 _MOST_WARNED: Final = 10_000
 
@@ -61,7 +61,7 @@ class Link(Generic[F, P]):
         self._stop = threading.Event()
         self._registry: FilterRegistry[F] = FilterRegistry(self._filter_of, adapter.remembered())
         adapter.attach(Engine(self._registry.lock, self._registry.wanted, self._connected))
-        # Where no connection is kept nobody says that the tree is there again: so it is tried.
+        # If no connection is kept, nothing reports that the tree is there again: so try it.
         self._silence = Silence(config.patience_s if adapter.is_up is None else None)
         user = config.native_user
         self._keeper = Keeper(adapter, self._registry, stores, self._silence, user, self._stop)
@@ -136,7 +136,7 @@ class Link(Generic[F, P]):
         patience_s = self._config.patience_s * (_ANSWERS if self.adapter.is_up else 1)
         while settled(counters, lambda: self.is_idle, patience_s, stop):
             arrived = self._inbound.counter.done
-            # What the tree had sent by then has arrived by now.
+            # The publications that the tree had sent before have arrived now.
             with suppress(StoreError):
                 if self._lookups.answers() and self.is_idle and arrived == self._inbound.counter.done:
                     return True

@@ -1,4 +1,4 @@
-"""What a link works with beside the tree: each of its threads makes connections of its own to the queue manager."""
+"""The stores of a link at the queue manager: each of its threads makes its own connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streams.operations import RetainedPublication
 
 @dataclass(frozen=True, slots=True)
 class LinkStores:
-    """writer: where native publications go. putter: puts them into a unit of work of the tree, where one does for both.
+    """writer: puts native publications. putter: puts them in a unit of work of the tree, if it has the queues too.
 
     spool: the outgoing queue. retained: what is retained here, as kept, for as long as one is inside.
     """

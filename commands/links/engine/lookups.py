@@ -1,8 +1,8 @@
-"""What a command has to know of the tree before it is processed: what is retained there.
+"""Looks up what the tree retains, for the commands that need it before they are processed.
 
-A RegSub waits until the tree has its filter, and learns what the tree retains under it. A ReqUpdate does where the tree
-notifies nobody that a retained publication was cleared (Feature.REQUEST), and so does a DeletePub with wildcards, which
-may clear more than is known here. All of it is asked outside of the unit of work (``Questions``).
+A RegSub waits until the tree has its filter, and gets what the tree retains under it. A ReqUpdate looks this up too if
+the tree does not report that a retained publication was cleared (Feature.REQUEST). So does a DeletePub with wildcards,
+which may clear more than is known here. The link asks the tree outside the unit of work (``Questions``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[F]):
-    """What the tree retains under a filter; subscribe: and to have it send what is published there from now on."""
+    """A question: what the tree retains under a filter. subscribe: also subscribe to the filter."""
 
     filter: F
     subscribe: bool
@@ -44,14 +44,14 @@ class Question(Generic[F]):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """retained: what the tree retains, None where it did not say. has: whether it has the filter."""
+    """retained: what the tree retains, None if it gave no answer. has: whether it has the filter."""
 
     retained: TreeRetained | None = None
     has: bool = False
 
 
 class Lookups(Generic[F]):
-    """Used by the processor's thread alone. filter_of: of a subscription; wake: has the keeper look for work."""
+    """Used by the processor's thread alone. filter_of: of a subscription; wake: makes the keeper look for work."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Lookups(Generic[F]):
         self._clears = carries(adapter.capabilities, Feature.CLEAR)
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
-        """What the topic space has to learn first. Raises TreeNotAskedError where the tree has to be asked before."""
+        """What the topic space must know first. Raises TreeNotAskedError if the tree must be asked before."""
         question = self._question(operation)
         if question is None:
             return ()
@@ -87,7 +87,7 @@ class Lookups(Generic[F]):
         return [learnt for _, learnt in usable(differences(answer.retained, known), self._native_user, now)]
 
     def prefetch(self, operation: Operation) -> None:
-        """*operation* is about to come: what it needs is asked along with the rest."""
+        """*operation* comes soon: add its question to the next ones."""
         question = self._question(operation)
         if question is not None and (not question.subscribe or self._registry.needs(question.filter)):
             self._questions.note(question)
@@ -97,7 +97,7 @@ class Lookups(Generic[F]):
         return self._questions.ask()
 
     def forget(self) -> None:
-        """What was answered may hold no longer."""
+        """The answers may be out of date."""
         self._questions.forget()
 
     def committed(self) -> None:
@@ -105,11 +105,11 @@ class Lookups(Generic[F]):
         self._questions.committed()
 
     def answers(self) -> bool:
-        """Whether the tree has answered, and sent what it had to send before. Raises StoreError."""
+        """Make a round trip: whether the tree has answered, after all that it had to send. Raises StoreError."""
         return self._client.answers()
 
     def close(self) -> None:
-        """Give the calls back."""
+        """Release the calls."""
         self._client.close()
 
     def _question(self, operation: Operation) -> Question[F] | None:
@@ -120,7 +120,7 @@ class Lookups(Generic[F]):
             wanted = self._filter_of(operation.subscription)
             return None if wanted is None else Question(wanted, subscribe=False)
         if isinstance(operation, ClearRetained) and self._clears:
-            # What a wildcard is to clear may be more than is known here.
+            # A wildcard may clear more topics than are known here.
             if not parse_pattern(operation.topic_string, operation.wildcard).is_wild:
                 return None
             wanted = self._adapter.filter_of(operation.topic_string, operation.wildcard)

@@ -1,13 +1,12 @@
-"""From a publication in the topic space to the message that waits for the tree on the outgoing queue, and back.
+"""Makes the message on the outgoing queue for a publication in the topic space, and reads it back.
 
-Pure. The message is the publication as a program with message properties would get it (guide 4.4, table 1), with one
-folder more, for the link alone:
+Pure. The message is the publication in the form that a program with message properties gets (guide 4.4, table 1). It
+has one more folder, for the link alone:
 
     <qps><Do>publish</Do><Top>Sport/Soccer</Top><Ret>1</Ret><Loc>0</Loc></qps> <mqpse>..</mqpse> <usr>..</usr> other
     <qps><Do>clear</Do><Top>Sport/Soccer</Top><Ret>1</Ret><Loc>0</Loc></qps>
 
-so that a person can read it with ``qpubsub browse``, expiry and persistence are the queue's business, and the body
-stays as it was.
+So a person can read it with ``qpubsub browse``, the queue handles expiry and persistence, and the body is unchanged.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _CLEAR_TAG: Final = f"<Do>{_CLEAR}</Do>".encode()
 
 @dataclass(frozen=True, slots=True)
 class ForTree:
-    """What is to be done in the tree: publish, or clear what is retained on a topic.
+    """The request to the tree: publish, or clear the retained publication on a topic.
 
     properties: (name, value) of the usr folder. stamps: of mqpse (publication time, sequence number, data). other:
-    names of what else the publication had. format, encoding, ccsid: of *payload*. expiry: tenths of a second, -1 for
-    never. local: scope was this queue manager.
+    names of the other properties of the publication. format, encoding, ccsid: of *payload*. expiry: tenths of a second,
+    -1 for never. local: scope was this queue manager.
     """
 
     topic: str
@@ -62,7 +61,7 @@ class ForTree:
 
 
 def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
-    """The message for *queue* that stands for this publication, put in the moment in which it is published."""
+    """The message for *queue* that carries this publication; it is put when the publication is published."""
     publication = operation.publication
     published = publication.message.mqmd
     form = DeliveryForm(PublicationFormat.PROPERTIES, (operation.topic_string,))
@@ -83,7 +82,7 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
         format=described.format,
         persistence=published.persistence,
         msg_type=MQMT_DATAGRAM,
-        # One priority for all: what waits for the tree goes in the order in which it was published.
+        # One priority for all, so that messages go to the tree in the order in which they were published.
         priority=0,
         appl_identity_data=str(published.priority),
         order=described.order,
@@ -101,7 +100,7 @@ def clearing(topic_string: str, qmgr: str, queue: str, local: bool = False) -> O
 
 
 def for_tree(md: bytes, body: bytes) -> ForTree:
-    """What a message off the outgoing queue asks for. Raises DecodeError where it was not put there by the bridge."""
+    """The request of a message from the outgoing queue. Raises DecodeError if the bridge did not put it there."""
     message = decode(body, md)
     mqmd = message.mqmd
     at = next((at for at, header in enumerate(message.headers) if isinstance(header, Rfh2)), None)
@@ -142,12 +141,12 @@ def for_tree(md: bytes, body: bytes) -> ForTree:
 
 
 def is_clearing(md: bytes, body: bytes) -> bool:
-    """Whether this message off the outgoing queue clears a topic; False for one that ``for_tree`` cannot read."""
+    """Whether this message from the outgoing queue clears a topic; False if ``for_tree`` cannot read it."""
     if _CLEAR_TAG not in body:
         return False
     try:
         return for_tree(md, body).clear
-    except Exception:  # whatever it is: it is seen, and said, when the message is sent
+    except Exception:  # the sender finds and reports the fault
         return False
 
 

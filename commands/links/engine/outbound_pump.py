@@ -1,8 +1,8 @@
-"""From the outgoing queue to the tree: in order, at least once, and gone from the queue once the tree has answered.
+"""Sends the outgoing queue to the tree, in order and at least once; the tree's answer removes a message.
 
-A batch that is interrupted is taken again. What the tree has answered for is passed over then, and the rest is sent
-again; the end of the process makes it all sent again. Where the tree has units of work, all is sent again in any case:
-nothing of it has counted. What the tree refuses, or can never take, goes on the dead-letter queue.
+The pump takes an interrupted batch again. It skips the messages that the tree has answered, and sends the others again;
+after a restart of the process it sends all of them again. If the tree has units of work, it always sends all of them
+again, because the tree backed them out. Messages that the tree refuses or can never take go on the dead-letter queue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ P = TypeVar("P")
 
 
 class OutboundPump(Generic[F, P]):
-    """A thread's work, until *stop* is set. batch: publications taken together, at most."""
+    """A thread's work, until *stop* is set. batch: the most publications to take together."""
 
     def __init__(self, adapter: Adapter[F, P], stores: LinkStores, batch: int, stop: threading.Event) -> None:
         self._adapter, self._stores, self._batch, self._stop = adapter, stores, batch, stop
         self._log = adapter.log
         self._in_unit_of_work = how(adapter.capabilities, Feature.UNIT_OF_WORK) is How.DOES
-        # Of what is on the outgoing queue still, by its key: the reason of the tree's refusal, None for what it has.
+        # For each answered message still on the outgoing queue, by its key: why the tree refused it, None if it has it.
         self._answers: dict[bytes, int | None] = {}
         self.counter = IdleCounter()
 
@@ -65,7 +65,7 @@ class OutboundPump(Generic[F, P]):
                 if spool is not None:
                     spool.undo()
                 if isinstance(error, TreeUnreachableError) and self._adapter.is_up is not None:
-                    # The adapter says so itself, and when it tries again.
+                    # The adapter logs this itself, with the time of the next try.
                     self._stop.wait(FIRST_PAUSE_S)
                     continue
                 self.counter.failed(error)
@@ -79,7 +79,7 @@ class OutboundPump(Generic[F, P]):
             sender.close()
 
     def one_batch(self, spool: Spool, sender: Sender[P]) -> int:
-        """Send what waits, some of it; how many that was. Raises StoreError: then what was taken has to be undone."""
+        """Send some waiting messages; returns how many. Raises StoreError: then the caller must undo the take."""
         messages = self._taken(spool)
         if messages:
             if self._in_unit_of_work:
@@ -103,12 +103,12 @@ class OutboundPump(Generic[F, P]):
         until = next((at for at, each in enumerate(messages) if is_clearing(each.md, each.body)), None)
         if until is None:
             return messages
-        # A clear is in no unit of work: what comes before the first one goes alone, or the clear does.
+        # A clear is in no unit of work: so send the messages before the first clear alone, or the clear alone.
         spool.undo()
         return spool.take(max(until, 1))
 
     def _waiting(self, messages: Sequence[StoredMessage], sender: Sender[P]) -> Iterator[Waiting[P]]:
-        """Those of *messages* that have to be sent; one after the other, for together they may be large."""
+        """Those of *messages* that must be sent; one after the other, because together they may be large."""
         for message in messages:
             key = message_key(message)
             if key in self._answers:
@@ -121,7 +121,7 @@ class OutboundPump(Generic[F, P]):
                 self._answers[key] = error.reason
                 continue
             except Exception as error:
-                # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
+                # A fault of ours, unless it is a DecodeError: it must not block the messages behind it.
                 expected = isinstance(error, DecodeError)
                 text = "message %d on %s is put on the dead-letter queue: %s"
                 about = (message.seq, message.queue, error)

@@ -1,9 +1,9 @@
-"""What a link's tree has to be asked before a command can be processed, and what it answered.
+"""The questions to a link's tree that a command needs before it is processed, and their answers.
 
-Commands are processed inside a unit of work, and there nobody waits for the tree (``commands.qmgr.link_port``). So a
-question that has no answer yet is noted, and asked when the unit of work is over; the answer is for the unit of work
-that comes next, in which the command is processed that it was asked for. What nobody has used by then is kept while the
-next questions are asked.
+The processor processes commands inside a unit of work, and does not wait for the tree there
+(``commands.qmgr.link_port``). So it notes a question that has no answer yet, and asks it after the unit of work. The
+answer is for the next unit of work, which processes the command. Unused answers are kept while the next questions are
+asked.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from commands.qmgr.link_port import TreeNotAskedError
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
 
-# What the tree retained so long ago may have been replaced since: where the unit of work that was to come next has
-# failed for so long, the tree is asked again.
+# After this time other publications may have replaced those in the answer: if the next unit of work has failed for so
+# long, ask the tree again.
 _STALE_S: Final = 30.0
 
 
@@ -26,7 +26,7 @@ class Questions(Generic[Q, A]):
     """Questions and answers; used by the processor's thread alone.
 
     ask: asks the tree all of these, returns what it answered to each, and raises nothing. unused: called with each
-    question the answer to which nobody wanted in the end.
+    question whose answer no command used.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Questions(Generic[Q, A]):
         self._used: set[Q] = set()
 
     def has(self, question: Q) -> bool:
-        """Whether it is answered."""
+        """Whether there is an answer to it."""
         found = self._answers.get(question)
         return found is not None and time.monotonic() - found[0] < _STALE_S
 
@@ -64,7 +64,7 @@ class Questions(Generic[Q, A]):
         return bool(pending)
 
     def committed(self) -> None:
-        """A unit of work is over: the answers were for it alone, but for what a command may still wait for."""
+        """A unit of work is over: drop its answers, except those that a command may still wait for."""
         if not self._pending:
             self.forget()
         for question in self._used:
@@ -72,7 +72,7 @@ class Questions(Generic[Q, A]):
         self._used.clear()
 
     def forget(self) -> None:
-        """What was answered may hold no longer."""
+        """The answers may be out of date."""
         for question in self._answers.keys() - self._used:
             self._unused(question)
         self._answers.clear()

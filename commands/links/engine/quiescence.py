@@ -1,8 +1,8 @@
-"""When a link has nothing more to do, for now: what ``run --once`` waits for.
+"""Finds out when a link has nothing more to do for now; ``run --once`` waits for this.
 
-A thread has nothing to do when it has looked for work and found none, and its look began after the last thing happened
-that could have given it some. So each thread counts how often it found nothing (``IdleCounter``), and whoever waits
-wants two more of each than there were when it began: the first of them may have begun before.
+A thread has nothing to do when it has looked for work and found none, and it began to look after the last event that
+could have given it work. So each thread counts how often it found nothing (``IdleCounter``). The caller waits until
+each counter has grown by two: the first of the two looks may have begun before the wait.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _PAUSE_S: Final = 0.01
 class IdleCounter:
     """How often one thread has looked for work and found none, how much it has done, and what it cannot do.
 
-    idle, done: how often it found nothing, and how many things it has done. refused: how many of them the tree would
-    not have. trouble: why it had to give up last; "" once it has looked again.
+    idle, done: how often it found nothing, and how many things it has done. refused: how many of them the tree
+    refused. trouble: why it last gave up; "" after it has looked again.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class IdleCounter:
         self.trouble = ""
 
     def failed(self, error: Exception) -> None:
-        """It could not do what there is."""
+        """It could not do the work that there is."""
         self.trouble = str(error)
 
     def found(self, count: int) -> None:
-        """It has looked, and has done with *count* things."""
+        """It has looked, and has finished *count* things."""
         self.trouble = ""
         if count:
             self.done += count
@@ -42,7 +42,7 @@ class IdleCounter:
 def settled(
     counters: Sequence[IdleCounter], is_idle: Callable[[], bool], patience_s: float, stop: threading.Event
 ) -> bool:
-    """Wait until nobody finds anything to do; whether that was so before nothing moved for *patience_s* or *stop*."""
+    """Wait until no thread finds work; False if *stop* was set, or nothing changed for *patience_s*, before that."""
     wanted = [each.idle + 2 for each in counters]
     done, since = sum(each.done for each in counters), time.monotonic()
     while not stop.is_set():

@@ -1,8 +1,8 @@
-"""What a topic tree retains beside what is retained here: the differences, as news.
+"""Compares what a topic tree retains with what is retained here; the differences are news.
 
-The tree has one place a topic, and what is in it came last. So a native publication there that is not known here is
-news; one that is known from there and is there no longer was cleared. What legacy programs have retained stays, whether
-the tree has it or not: a broker may forget.
+The tree retains one publication for each topic, the last one. So a native publication there that is not known here is
+news. If one is known here from the tree and is no longer there, someone has cleared it. Publications that legacy
+programs retained stay here, even if the tree does not have them: a broker may lose them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ F = TypeVar("F", bound=Hashable)
 class TreeRetained:
     """What the tree retains: native publications, and all topics on which there is anything.
 
-    Topics are as here. One that cannot be read is on no list of publications, and its topic on the other.
+    Topics have the form used here. A publication that cannot be read is only in the list of topics.
     """
 
     natives: tuple[NativePublication, ...] = ()
     topics: frozenset[str] = frozenset()
 
     def by_filter(self, matcher: Callable[[str], Iterable[F]]) -> dict[F, TreeRetained]:
-        """The same for each filter that selects any of it. matcher: which filters select a topic."""
+        """The same, divided by filter. matcher: which filters select a topic."""
         natives: dict[F, list[NativePublication]] = defaultdict(list)
         topics: dict[F, set[str]] = defaultdict(set)
         for native in self.natives:
@@ -54,11 +54,11 @@ class TreeRetained:
 
 
 def differences(there: TreeRetained, known: Iterable[RetainedPublication]) -> list[NativePublication]:
-    """What has to be published or cleared here for both sides to agree.
+    """The publications to publish and the topics to clear here, so that both sides agree.
 
     known: what is retained here on the same topics.
     """
-    # Their messages are asked for one after the other: together they may be more than memory holds.
+    # Read their messages one after the other: together they may not fit in memory.
     here = {retained.topic_string: retained.publication for retained in known}
     news = [n for n in there.natives if n.topic not in here or _payload(here[n.topic].message) != n.payload]
     for topic, publication in here.items():
@@ -68,9 +68,9 @@ def differences(there: TreeRetained, known: Iterable[RetainedPublication]) -> li
 
 
 def usable(news: Iterable[NativePublication], user: str, now: datetime) -> list[tuple[NativePublication, Operation]]:
-    """Those of *news* that can be made known here, each with its operation; the others are logged and passed over.
+    """Those of *news* that can be made known here, each with its operation; the others are logged and skipped.
 
-    They stay in the tree, and no command that looks there may fail because of them.
+    They stay in the tree, and must not make a command fail that looks there.
     """
     found = []
     for native in news:
@@ -96,5 +96,5 @@ def as_operation(native: NativePublication, user: str, now: datetime) -> Operati
 
 
 def _payload(message: Message) -> bytes:
-    """What stands behind the header of publish/subscribe: the first one, in all that legacy programs send."""
+    """The data behind the publish/subscribe header: it is the first header in all messages of legacy programs."""
     return b"".join([*(header.encode() for header in message.headers[1:]), message.body])

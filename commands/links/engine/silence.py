@@ -1,4 +1,4 @@
-"""Whether the tree does not answer, so that no command waits for it again."""
+"""Remembers that the tree does not answer, so that no command waits for it again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class Silence:
-    """Begins when the tree does not answer; ends when it has answered something, or after longest_s (None: never)."""
+    """Begins when the tree does not answer; ends when it answers anything, or after longest_s (None: never)."""
 
     def __init__(self, longest_s: float | None) -> None:
         self._longest_s = longest_s

@@ -1,10 +1,10 @@
-"""The outgoing queue as the link empties it: take some, have the tree take them, then they are gone; or they stay.
+"""The outgoing queue for the link: take messages, send them to the tree, then remove them or leave them.
 
     taken = spool.take(500) ── the tree has them ──> spool.done()
                             └─ it does not ───────> spool.undo()
 
-One link alone takes from the queue. It never holds a unit of work open while it waits for the tree: in the embedded
-queue manager that would keep the processor waiting too.
+Only one link takes from the queue. It never holds a unit of work open while it waits for the tree: in the embedded
+queue manager the processor would wait too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Refused:
 
 
 def message_key(message: StoredMessage) -> bytes:
-    """Which message it is, also when it is taken again: a queue elsewhere gives it another seq then."""
+    """Identifies the message when it is taken again: a queue of IBM MQ gives it another seq then."""
     return message.md[_MSG_ID].strip(b"\0") or message.seq.to_bytes(8, "big")
 
 
@@ -42,19 +42,19 @@ class Spool(Protocol):
     """The outgoing queue. Raises StoreError."""
 
     def take(self, limit: int) -> list[StoredMessage]:
-        """The first messages, in order; asked again before ``done`` or ``undo``, the same ones."""
+        """The first messages, in order; the same ones until ``done`` or ``undo`` is called."""
 
     def done(self, refused: Sequence[Refused] = ()) -> None:
-        """What was taken is gone; what was refused is on the dead-letter queue."""
+        """Remove the messages taken; those refused are on the dead-letter queue."""
 
     def undo(self) -> None:
-        """What was taken stays."""
+        """Leave the messages taken on the queue."""
 
     def wait(self, timeout_s: float) -> None:
         """Wait until there may be more."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release the queue."""
 
 
 class _NotTakenError(Exception):
@@ -93,7 +93,7 @@ class EmbeddedSpool:
 
 
 def _removed(unit: UnitOfWork, queue: str, taken: set[int]) -> Iterator[StoredMessage]:
-    """Get those messages; one that has expired meanwhile is gone already, and the next one is not to be got for it."""
+    """Get those messages; if one has expired meanwhile, do not get the next message in its place."""
     left = set(taken)
     while left:
         got: StoredMessage | None = None

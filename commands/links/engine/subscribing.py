@@ -1,4 +1,4 @@
-"""Subscribing at the tree, by the processor's thread and by the keeper: what each answer means for the registry."""
+"""Subscribes at the tree, for the processor's thread and the keeper, and notes each answer in the registry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ F = TypeVar("F")
 
 
 class Subscribing(Generic[F]):
-    """Has the tree send what filters select."""
+    """Subscribes to filters at the tree."""
 
     def __init__(self, adapter: Adapter[F, Any], registry: FilterRegistry[F]) -> None:
         self._adapter, self._registry = adapter, registry

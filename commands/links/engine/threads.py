@@ -1,7 +1,7 @@
 """The threads of a link.
 
-A thread does its work until the link is stopped, and takes care of what it can expect to go wrong. One that ends all
-the same leaves a link that looks alive and carries nothing: so the process has to end.
+A thread does its work until the link is stopped, and handles the errors that it can expect. If another error ends
+it, the link looks alive and carries nothing: so the process must end.
 """
 
 from __future__ import annotations

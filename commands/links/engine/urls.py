@@ -5,7 +5,7 @@
     ibmmq://host[:1414]/QMGR?channel=CHANNEL      IBM MQ by client connection, the parameters in the URL
     ibmmq:///QMGR                   IBM MQ as the environment says: MQSERVER, or a CCDT
 
-A password in a URL would be seen by whoever lists processes: it is refused.
+A password in a URL is refused: everyone who lists processes could see it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmm
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where another broker is. host: "" where the environment knows. qmgr: for IBM MQ."""
+    """Where another broker is. host: "" if the environment gives it. qmgr: for IBM MQ."""
 
     scheme: str
     host: str
@@ -33,7 +33,7 @@ class Address:
 
     @property
     def secure(self) -> bool:
-        """Whether TLS is asked for by the scheme."""
+        """Whether the scheme asks for TLS."""
         return self.scheme == "mqtts"
 
     def __str__(self) -> str:

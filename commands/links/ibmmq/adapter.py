@@ -1,11 +1,11 @@
 """IBM MQ's topic tree (``Adapter``).
 
-A filter is a topic string with its wildcard scheme: IBM MQ has both. Connections are made when they are needed. Where
-the queues are IBM MQ's too, what goes out is got and published in one unit of work, and so is what comes in: nothing is
-lost and nothing comes twice. Where they are embedded, either may come twice after a crash.
+A filter is a topic string with its wildcard scheme: IBM MQ has both. The adapter connects when it needs to. If the
+queues are IBM MQ's too, it gets and publishes outgoing publications in one unit of work, and handles incoming ones in
+the same way: no publication is lost or comes twice. If they are embedded, either may come twice after a crash.
 
-IBM MQ notifies nobody that a retained publication was cleared. So what is retained there is looked up when a subscriber
-registers or asks (ReqUpdate), and not believed for longer.
+IBM MQ does not report that a retained publication was cleared. So the adapter looks up the retained publications each
+time that a subscriber registers or asks (ReqUpdate), and does not keep the result.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _log = logging.getLogger("qpubsub.mq")
 class MqAdapter:
     """The topic tree of one queue manager.
 
-    messages: makes a connection to it. together: whether the queues are the same queue manager's, and so one unit of
-    work does for both.
+    messages: makes a connection to it. together: whether the queues are on the same queue manager, so that one
+    unit of work has both.
     """
 
     kind = "IBM MQ"
     name = "IBM MQ"
     log = _log
-    # Each costs calls of its own, and what goes wrong with one is not to keep others waiting.
+    # Each filter needs its own calls, and an error with one must not make others wait.
     filters_at_once = 1
     capabilities = CAPABILITIES
 
@@ -66,10 +66,10 @@ class MqAdapter:
         return lambda topic_string: [each for each, pattern in patterns if pattern.matches(topic_string)]
 
     def why_stays(self, topic_string: str) -> str | None:
-        """Nothing does: the topic strings are IBM MQ's own."""
+        """None: IBM MQ can have all topic strings."""
 
     def why_not_carried(self, topic_string: str) -> str | None:
-        """Nothing is not."""
+        """None: IBM MQ can have all topic strings."""
 
     # Its life
 
@@ -77,10 +77,10 @@ class MqAdapter:
         self._engine = engine
 
     def start(self) -> None:
-        """Nothing: no connection is kept."""
+        """Do nothing: the adapter keeps no connection."""
 
     def stop(self) -> None:
-        """Nothing: each thread has given its connection back."""
+        """Do nothing: each thread has released its connection."""
 
     @property
     def is_up(self) -> bool | None:
@@ -107,10 +107,10 @@ class MqAdapter:
         return self._held
 
     def synced(self, filters: Iterable[Selection]) -> None:
-        """Nothing is written down: durable subscriptions are found again by their names."""
+        """Write nothing: the adapter finds durable subscriptions again by their names."""
 
     def save(self) -> None:
-        """Nothing is."""
+        """Write nothing."""
 
     # Calls
 
@@ -129,14 +129,14 @@ class MqAdapter:
 
 
 class MqCalls:
-    """What one thread asks of the tree (``TreeClient``). held: all that the tree may have, of every thread."""
+    """The calls of one thread to the tree (``TreeClient``). held: all filters that the tree may have."""
 
     def __init__(self, tree: Tree, engine: Engine[Selection], held: set[Selection]) -> None:
         self._tree, self._engine, self._held = tree, engine, held
         self._looked = False
 
     def prepare(self) -> None:
-        """End the subscriptions that an earlier run has left and that nobody wants any more."""
+        """End the subscriptions that an earlier run has left and that are not needed now."""
         if self._looked:
             return
         try:

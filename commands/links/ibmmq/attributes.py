@@ -1,4 +1,4 @@
-"""What IBM MQ's queues are like, asked by MQINQ and believed for a minute."""
+"""The attributes of IBM MQ's queues, read by MQINQ and kept for a minute."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _DEFINITION_TYPES: Final = {1: PREDEFINED, 2: "PERMDYN", 3: TEMPORARY, 4: "SHARE
 
 @dataclass(frozen=True, slots=True)
 class InquiredQueue:
-    """A queue by its name, whatever its type, as far as it can be inquired. kind: MQQT_*."""
+    """A queue by its name, whatever its type, as far as MQINQ gives it. kind: MQQT_*."""
 
     definition: LocalQueue
     kind: int
 
 
 class AttributeCache:
-    """The queues of one connection. clock: seconds that only grow."""
+    """The queues of one connection. clock: monotonic seconds."""
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
         self._connection, self._clock = connection, clock
@@ -40,7 +40,7 @@ class AttributeCache:
 
     @property
     def dead_letter_queue(self) -> str:
-        """DEADQ of the queue manager; the usual one where it has none. Raises MqError."""
+        """DEADQ of the queue manager; the default name if it has none. Raises MqError."""
         if self._dead is None:
             selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME
             self._dead = str(self._connection.inquire_qmgr([selector])[selector]) or DEAD_LETTER_QUEUE
@@ -56,7 +56,7 @@ class AttributeCache:
         return found
 
     def forget(self, name: str | None = None) -> None:
-        """Ask again; all of them where no name is given."""
+        """Read the attributes again; those of all queues if no name is given."""
         if name is None:
             self._known.clear()
             self._dead = None
@@ -84,7 +84,7 @@ class AttributeCache:
                 numbers += [cmqc.MQIA_MAX_MSG_LENGTH, cmqc.MQIA_MAX_Q_DEPTH, cmqc.MQIA_DEFINITION_TYPE]
                 values |= connection.inquire(handle, [*numbers, *texts])
         finally:
-            # Kept open it would keep the queue from being deleted.
+            # An open handle would prevent that the queue is deleted.
             connection.close_queue(name, cmqc.MQOO_INQUIRE)
         definition = LocalQueue(
             name,
@@ -102,7 +102,7 @@ class AttributeCache:
 
 
 class QueueAttributes(dict[str, LocalQueue]):
-    """IBM MQ's queues where the broker expects the embedded ones: looked up one by one, when they are asked for."""
+    """IBM MQ's queues in the form of the embedded ones; each is looked up when the broker asks for it."""
 
     def __init__(self, queues: AttributeCache) -> None:
         super().__init__()

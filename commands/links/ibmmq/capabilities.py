@@ -1,4 +1,4 @@
-"""What IBM MQ's topic tree can do of what the queued interface asks for; docs/live-brokers.md shows it."""
+"""The features of the queued interface that IBM MQ's topic tree has; docs/live-brokers.md shows them."""
 
 from __future__ import annotations
 

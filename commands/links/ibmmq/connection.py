@@ -44,7 +44,7 @@ def _package() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """A message. token: with which it can be got again. md: its MQMD, little-endian.
+    """A message. token: gets the message again. md: its MQMD, little-endian.
 
     length: of its body, in bytes, of which *body* may be the beginning.
     """
@@ -94,7 +94,7 @@ class Connection:
             if config.cipher is not None:
                 cd.SSLCipherSpec = config.cipher
             arguments["cd"] = cd
-            # Without it a server that is installed here would look for a queue manager of that name here.
+            # Without it, a server installed on this machine would look for a queue manager of that name here.
             cno.Options |= mq.CMQC.MQCNO_CLIENT_BINDING
         elif config.ccdt is not None:
             cno.CCDTUrl = config.ccdt
@@ -116,7 +116,7 @@ class Connection:
         self._qmgr = qmgr
 
     def disconnect(self) -> None:
-        """Give the connection back; what was not committed is backed out."""
+        """Disconnect; the queue manager backs out what was not committed."""
         qmgr, self._qmgr = self._qmgr, None
         handles, self._open = list(self._open.values()), {}
         if qmgr is None:
@@ -131,7 +131,7 @@ class Connection:
                 step()
 
     def commit(self) -> None:
-        """MQCMIT. BackedOutError: nothing happened. ConnectionLostError: nobody knows yet."""
+        """MQCMIT. BackedOutError: nothing was committed. ConnectionLostError: the result is not known yet."""
         with self._calling("MQCMIT"):
             self._connected().commit()
 

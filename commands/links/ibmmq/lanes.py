@@ -1,13 +1,13 @@
-"""Taking commands off several queues in the order in which they were put.
+"""Takes commands from several queues in the order in which they were put.
 
 MQ orders one queue, by priority and arrival; between queues there is only PutDate and PutTime, to a hundredth of a
 second. A program that registers and then publishes must not find its publication processed first. So the first message
-of a queue is only taken when every other queue has been looked at since it was seen: what is put there later is later.
+of a queue is taken only after a look at every other queue since it was seen: a message put there later is later.
 
-A look is a browse of the first message's descriptor, and is made anew before a message is taken. Browsing further ahead
-would save looks, and be wrong: what was put under syncpoint may be committed behind the cursor, and would be overtaken
-by what was put after it. A message is got, by its token, when it is its turn and no sooner: what is got and not
-processed would be gone with the commit.
+A look is a browse of the first message's descriptor, and each message needs new looks. To browse further ahead would
+save looks and be wrong: a message that was put under syncpoint may be committed behind the cursor, and later messages
+would overtake it. The processor gets a message, by its token, only when it is its turn: a message that is got and not
+processed would be lost with the commit.
 
 So a message costs as many calls as there are queues, and one.
 """
@@ -56,7 +56,7 @@ class Lanes:
         return None
 
     def _first(self, begun: int) -> _Lane | None:
-        """The lane whose first message is the next one. begun: looks up to this one are of before."""
+        """The lane whose first message is the next one. begun: looks up to this number are too old."""
         while True:
             for lane in self._lanes:
                 if lane.looked < 0:

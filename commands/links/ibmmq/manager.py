@@ -1,7 +1,7 @@
 """IBM MQ as the queue manager of the processor (``QueueManagerPort``): its queues, and SQLite for the state.
 
-A connection that breaks is made again by the next unit of work; how long to wait in between is for the processor.
-Before the first unit of work of a connection the record says what became of the last one (``record``).
+After a connection breaks, the next unit of work connects again; the processor decides how long to wait before that.
+Before the first unit of work of a connection, the record says whether the last one was committed (``record``).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class MqQueueManager:
             yield
 
     def _warn_of_stranded(self) -> None:
-        """Log which embedded queues hold messages: of before, or put there by MQSC."""
+        """Log which embedded queues hold messages: older ones, or messages that MQSC put there."""
         depths = {queue.definition.name: queue.depth for queue in self._store.overview().queues if queue.depth}
         if depths:
             depths_text = ", ".join(f"{name}: {depth}" for name, depth in depths.items())
@@ -144,7 +144,7 @@ class MqQueueManager:
         return 0  # the queue manager's own work
 
     def wait_for_change(self, timeout_s: float) -> bool:
-        """Wait until there may be a message; looks at all that a unit of work read, and waits at the first."""
+        """Wait until there may be a message; look at all queues that a unit of work read, and wait at the first."""
         end = time.monotonic() + timeout_s
         if self._unit is None or not self._connection.is_up:
             time.sleep(timeout_s)
@@ -196,7 +196,7 @@ class MqQueueManager:
         _log.info("connected to queue manager %s", self._address)
 
     def _catch_up(self) -> None:
-        """Bring SQLite where the record is. Raises RecordError, QueueManagerInUseError, StoreError."""
+        """Bring SQLite up to date with the record. Raises RecordError, QueueManagerInUseError, StoreError."""
         record, applied = self._read_record(), self._state.applied
         if record is None:
             if applied:

@@ -1,4 +1,4 @@
-"""What is owed to subscribers, on a queue of the bridge's own, in IBM MQ's own units of work (``Owing``).
+"""Keeps what is owed to subscribers on a queue of the bridge, in IBM MQ's own units of work (``Owing``).
 
     ┌────────┬───────────┬───────┬───────────┬────────────────┬──────┬──────
     │ "OWED" │ temporary │ tried │ Queue  48 │ QueueManager 48 │ MQMD │ body     a message there
@@ -8,13 +8,13 @@ Its own MQMD has the CorrelId of its lane, which is a hash of queue and queue ma
 lane in the order in which they were put; all have one priority. It has the Expiry and the persistence of what it holds:
 the queue manager lets it expire, and a get says how much is left.
 
-A unit of work does not see what it put itself, and to browse the queue for each publication would cost a call. So how
-many there are in each lane is in memory, from one unit of work to the next. It is read from the queue with each
-connection: that is before anything is done there, and not before the record says that the unit of work of the last
-connection is decided (``record``). A unit of work that changes what is owed has a record for that reason.
+A unit of work cannot see its own puts, and to browse the queue for each publication would cost a call. So the bridge
+keeps the number of messages in each lane in memory, from one unit of work to the next. For each new connection it reads
+the number from the queue: before it does anything else there, and after the record says that the unit of work of the
+last connection is decided (``record``). For that reason a unit of work that changes what is owed has a record.
 
-How often a lane was tried in vain is in memory, too, and a message says how often that had been when it was put: the
-difference is how often the message was. After a restart what was put last begins anew.
+The number of failed tries of a lane is in memory too. A message says what this number was when it was put: the
+difference is the number of tries of the message. After a restart the count of the last messages begins again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SYNCPOINT: Final = 0x0002
 class Lane:
     """What is owed to one queue. count, size_bytes: as far as is known; some may have expired. since: UTC.
 
-    volatile: how many are not persistent. tried: how often it was in vain. temporary: whether its queue is.
+    volatile: how many are not persistent. tried: the number of failed tries. temporary: whether its queue is temporary.
     """
 
     since: datetime
@@ -206,7 +206,7 @@ class OwedOnQueue:
         return sum(lane.count for lane in self._lanes.values()), sum(lane.size_bytes for lane in self._lanes.values())
 
     def _give_up(self, queue: str, before: int) -> int:
-        """Discard those that are not persistent and were put when no more than *before* tries had been made."""
+        """Discard those that are not persistent and were put after at most *before* tries."""
         correl_id, first, count = _correl_id(queue), True, 0
         while True:
             with self._reading():
@@ -256,7 +256,7 @@ class OwedOnQueue:
 
 
 def opened(connection: Connection, queue: str) -> Any:
-    """The queue on which is kept what is owed. Raises MqError."""
+    """The queue that keeps what is owed. Raises MqError."""
     cmqc = connection.mq.CMQC
     return connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
 

@@ -1,7 +1,7 @@
-"""Publications as MQPUT to a topic takes them, and as they come from a subscription's queue.
+"""Converts publications for MQPUT to a topic, and from messages of a subscription's queue.
 
 Pure. Properties travel in an MQRFH2: ``usr`` is the program's, ``mqps`` what the queue manager says of a publication
-(guide 4.4, table 1). What the bridge publishes bears a property of its own, ``QPSBridge``, which a selector can name.
+(guide 4.4, table 1). Publications of the bridge have their own property, ``QPSBridge``, which a selector can name.
 
     to the tree         from                            from the tree
     topic               topic string                    mqps.Top

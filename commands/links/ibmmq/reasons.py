@@ -1,4 +1,4 @@
-"""Reason codes of the MQI by what has to be done about them."""
+"""Reason codes of the MQI, grouped by what the bridge does about them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MQRC_UNEXPECTED_ERROR: Final = 2195
 MQRC_NO_SUBSCRIPTION: Final = 2428
 MQRC_NO_RETAINED_MSG: Final = 2437
 
-# The connection is of no use any more, or will not be for long: end it, and make another one.
+# The connection cannot be used any more, or not for long: end it and make another one.
 BROKEN: Final = frozenset(
     {
         MQRC_CONNECTION_BROKEN,
@@ -47,7 +47,7 @@ BROKEN: Final = frozenset(
     }
 )
 
-# A put that says so says it of the queue, or of this message: the dead-letter queue may take it instead.
+# The put failed because of the queue or this message: the dead-letter queue may take the message instead.
 REFUSED: Final = {
     2001: "it is an alias of an alias",
     2005: "the message is too long for the buffer",
@@ -87,7 +87,7 @@ REFUSED: Final = {
 }
 
 
-# What a failed MQCONNX most often comes of.
+# The usual causes of a failed MQCONNX.
 CONNECTING: Final = {
     2035: "user, password or channel authentication (CHLAUTH); AMQERR01.LOG says which",
     2058: "the queue manager at that address has another name",
@@ -117,7 +117,7 @@ class MqError(StoreError):
 
 
 class ConnectionLostError(MqError):
-    """The connection to the queue manager is gone, or is to be given up; what was not committed is backed out."""
+    """The connection to the queue manager is lost, or must be ended; what was not committed is backed out."""
 
 
 class BackedOutError(MqError):

@@ -22,7 +22,7 @@ _log = logging.getLogger("qpubsub.mq")
 class MqReceiver:
     """For one thread. messages: for this receiver alone. putter: sets aside what is no publication.
 
-    together: whether the queue manager's queues are in the unit of work too, so that commands are put in it.
+    together: whether the unit of work has the queue manager's queues too, so that commands are put in it.
     """
 
     def __init__(self, messages: MqMessages, config: TopicsConfig, putter: CommandPutter, together: bool) -> None:

@@ -1,16 +1,16 @@
-"""The record: what a unit of work changed in the state, carried by the unit of work itself.
+"""The record: the changes of a unit of work to the state, put by the unit of work itself.
 
-State is in SQLite, messages are in IBM MQ, and no commit spans both. So what a unit of work changes is put, as
-messages, on a queue of the bridge's own, in the same unit of work as the commands that changed it: MQCMIT decides over
-both. Then SQLite follows. A restart, or a connection made again, reads the queue first:
+State is in SQLite, messages are in IBM MQ, and no commit includes both. So a unit of work puts its changes, as
+messages, on a queue of the bridge, in the same unit of work as the commands that made them: MQCMIT decides for both.
+SQLite is changed after that. After a restart or a new connection the bridge reads the queue first:
 
     MQCMIT did not happen   the queue holds the record before; SQLite does too; the commands are on their queues again
     it did, SQLite did not  the queue holds the next record: SQLite catches up
     both did                nothing to do
 
-The record is replaced by the next one, so the queue is never empty once it was used; where it is, a unit of work of a
-connection that broke still holds it, and nothing is processed until the queue manager has decided. It is opened
-exclusively: two bridges cannot process the same commands.
+Each record replaces the one before, so the queue is never empty after its first use. If it is empty, a unit of work of
+a broken connection still holds the record, and the bridge processes nothing until the queue manager has decided. The
+bridge opens the queue exclusively: two bridges cannot process the same commands.
 
 A record is one message for each effect, so that it fits where the retained publication in it fitted. Its body is the
 length of a JSON text in 4 bytes, the text, then the bytes of the publication. Of several topics in a row that retain
@@ -49,7 +49,7 @@ FORMAT: Final = "QPSREC"
 
 
 class RecordError(StoreError):
-    """The record and the state do not belong together; nothing is processed until someone has looked."""
+    """The record and the state do not belong together; a person must find out why before processing goes on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Publications to IBM MQ's topic tree (``Sender``).
 
-They are put in the unit of work in which they were got, where the outgoing queue is IBM MQ's too.
+If the outgoing queue is IBM MQ's too, the sender puts them in the unit of work in which it got them.
 
-PCF commands are in no unit of work: a clear is done again where the unit of work with its get is backed out.
+PCF commands are in no unit of work: if the unit of work with its get is backed out, the sender does the clear again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the bridge keeps of IBM MQ in the queue manager's SQLite database: how far it followed, and arrival numbers."""
+"""Values about IBM MQ in the queue manager's SQLite database: the last record applied, and arrival numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LiveState:
         self._write(connection, "applied", str(batch))
 
     def reserve(self, count: int) -> None:
-        """Have *count* arrival numbers that nobody else gets, also after a crash. No transaction may be open."""
+        """Reserve *count* arrival numbers, unique even after a crash. No transaction may be open."""
         if self._end - self._next >= count:
             return
         start = max(self._read_number("reserved"), self._highest())

@@ -5,9 +5,10 @@
     ClearRetained     PCF Clear Topic String
     RequestRetained   MQSUBRQ, by a subscription of the moment
 
-No handle is kept, of which a connection has few: a durable subscription stays without one, and its name, made of the
-queue manager's and the topic string's, is found again by a restart. All are one group on one queue (guide 4.8.3), so
-that a publication comes once however many select it; and a selector keeps out what the bridge has published itself.
+The bridge keeps no handles, because a connection has few. A durable subscription stays without one, and after a restart
+the bridge finds it by its name, which is made of the names of the queue manager and the topic string. All subscriptions
+are one group on one queue (guide 4.8.3), so that a publication comes once even if several select it. A selector
+excludes the publications of the bridge itself.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Tree:
         self._messages, self._config, self.qmgr = messages, config, messages.name
 
     def subscribe(self, selection: Selection) -> None:
-        """Have the tree send what it selects."""
+        """Subscribe to it at the tree."""
         with self._connected() as connection:
             cmqc = connection.mq.CMQC
             options = cmqc.MQSO_CREATE | cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE | cmqc.MQSO_GROUP_SUB
@@ -81,7 +82,7 @@ class Tree:
             return [bytes(each[name]).decode().rstrip() for each in found if name in each]
 
     def unsubscribe(self, name: str) -> None:
-        """Have the subscription of this name end; nothing where there is none."""
+        """End the subscription of this name; do nothing if there is none."""
         with self._connected() as connection:
             cmqc = connection.mq.CMQC
             try:

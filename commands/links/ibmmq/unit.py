@@ -1,6 +1,6 @@
 """A unit of work of IBM MQ, and one that keeps the state in SQLite beside it (``UnitOfWork``).
 
-MQ has no savepoints: what goes wrong in the middle backs everything out (``has_savepoints``).
+MQ has no savepoints: an error in the middle backs everything out (``has_savepoints``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SYNCPOINT: Final = 0x0002
 
 
 class MqUnit:
-    """Messages alone: what links put and take. end: called when it is over, with whether the connection may go on."""
+    """Messages alone, for links. end: called when it is over, with whether the connection can still be used."""
 
     has_savepoints = False
     is_awaited = False
@@ -114,7 +114,7 @@ class MqUnit:
                 self._connection.put1(queue, qmgr, md, body, _SYNCPOINT | context)
         except MqError as error:
             if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
-                # Those before this command alone, then; where it is the first, only an administrator can help.
+                # Then commit only the commands before this one; if it is the first, only an administrator can help.
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
 
@@ -206,7 +206,7 @@ class MqUnit:
 
     @contextmanager
     def _calling(self, queue: str) -> Iterator[None]:
-        """Say what a failed call means: of the queue, or of the connection, which is then given up."""
+        """Say whether a failed call is a fault of the queue, or of the connection, which is then ended."""
         self._require_open()
         try:
             yield
@@ -375,7 +375,7 @@ class MqWorkUnit(MqUnit):
             self._over(True)
             raise
         except BaseException:
-            # Whether MQCMIT happened is for the record to say, when there is a connection again.
+            # The record says whether MQCMIT happened, when there is a connection again.
             self._over(False)
             raise
         self.owed.settle()

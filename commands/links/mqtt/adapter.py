@@ -1,7 +1,7 @@
 """An MQTT 5 broker as a topic tree (``Adapter``).
 
-A filter is an MQTT filter, with the prefix of all topics. The broker keeps a session, and it is believed: what it had
-when the last connection broke it has still, and what came meanwhile it sends.
+A filter is an MQTT filter, with the prefix of all topics. The broker keeps a session, and the adapter relies on it: the
+broker still has the filters of the last connection, and sends the publications that came meanwhile.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class MqttAdapter:
 
 
 class MqttCalls:
-    """What the processor's thread and the keeper's ask of the broker (``TreeClient``): by the same connection."""
+    """The calls of the processor's thread and the keeper to the broker (``TreeClient``), by one connection."""
 
     def __init__(
         self,

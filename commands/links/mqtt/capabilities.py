@@ -1,4 +1,4 @@
-"""What an MQTT 5 broker can do of what the queued interface asks for; docs/live-brokers.md shows it."""
+"""The features of the queued interface that an MQTT 5 broker has; docs/live-brokers.md shows them."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 The one module that knows paho. Its callbacks run in paho's own thread and only note what came.
 
-Each connection is a paho client of its own, and is made by a thread here: so a pause between two of them grows until a
-connection has done some good, whatever the broker does after it has accepted one; what was on its way when a connection
-broke is sent again by whoever still has it, or is not; and a fault in paho's thread is a connection that broke.
+Each connection is a new paho client, made by a thread of this module. So the pause between two connections grows until
+a connection has been useful, whatever the broker does after it accepted one. When a connection breaks, only the callers
+send again what had no answer. A fault in paho's thread counts as a broken connection.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _log = logging.getLogger("qpubsub.mqtt")
 # Why a broker ends a connection over what it was sent (MQTT 5, 2.4); 0x80 also where it just hangs up.
 _BLAMES: Final = frozenset({0x80, 0x81, 0x82, 0x83, 0x8F, 0x90, 0x94, 0x95, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
-# So long a connection lives that it has done some good, even if nothing was published.
+# A connection that lives so long has been useful, even if nothing was published.
 _GOOD_S: Final = 60.0
 _LONGEST_STOP_S: Final = 5.0
 _NAP_S: Final = 0.2
@@ -122,7 +122,7 @@ class MqttClient:
         return self.is_up
 
     def publish(self, packet: MqttPublication) -> SentPacket:
-        """Send it by the connection that there is; who is not answered for it sends it again.
+        """Send it by the present connection; the caller sends it again if no answer comes.
 
         Raises TreeUnreachableError without a connection.
         """
@@ -143,7 +143,7 @@ class MqttClient:
         return SentPacket(info, connection)
 
     def proved(self) -> None:
-        """The connection has done some good: should it break, the next one is tried soon."""
+        """The connection has been useful: if it breaks, try the next one soon."""
         self._backoff.reset()
 
     def subscribe(
@@ -274,7 +274,7 @@ class MqttClient:
         client.loop_start()
 
     def _closed(self, connection: Connection) -> None:
-        """Have the socket closed, so that paho's thread ends, whatever state it is in."""
+        """Close the socket, so that paho's thread ends in any state."""
         with suppress(Exception):
             sock = connection.paho.socket()
             if sock is not None:

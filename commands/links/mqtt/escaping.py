@@ -1,4 +1,4 @@
-"""Text that MQTT does not carry, and how user properties carry it all the same.
+"""Escapes text that MQTT cannot carry, so that user properties can carry it.
 
 Pure. A string of MQTT is UTF-8 of at most 65,535 bytes without a null; a broker may close the connection over control
 characters (U+0001 to U+001F, U+007F to U+009F), and over what Unicode has no characters for (MQTT 5, 1.5.4). The user

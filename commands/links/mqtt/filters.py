@@ -3,9 +3,9 @@
 The broker remembers them across a restart of the bridge, and so does the bridge: what the broker kept meanwhile comes
 with the identifiers of then. Filters overlap (``a/#`` and ``a/+/c``), and a broker may send a publication once for each
 that selects it; it is taken once, for the oldest filter that selects it. Each SUBSCRIBE for a filter that the broker is
-not known to have gets an identifier that was never given before: so identifiers ascend in the order in which the broker
-got the filters, and the oldest of those filters was there, or was not, for every copy alike. A copy under an
-identifier that is not known any more is taken: rather twice than never.
+not known to have gets a new identifier. So identifiers ascend in the order in which the broker got the filters, and all
+copies of a publication agree on which filter is the oldest. The bridge takes a copy under an identifier that it no
+longer knows: a second copy is better than none.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Filters:
             self._changed = True
 
     def forgotten(self) -> None:
-        """The broker has none of them."""
+        """The broker has none of the filters."""
         self.acknowledged.clear()
         self._changed = True
 

@@ -1,7 +1,8 @@
 """Publications that the MQTT broker has sent, until the queue manager has them (``Receiver``).
 
-What came at QoS 1 is acknowledged once it is accepted; what was not by the time a connection breaks comes again. What
-came at QoS 0 comes once: as much of it as fits waits here, the rest is dropped. QoS 1 is bounded by Receive Maximum.
+The receiver acknowledges a publication at QoS 1 after it was accepted. Publications that are not acknowledged when a
+connection breaks come again. Those at QoS 0 come once: they wait here up to a limit, and the receiver drops the others.
+Receive Maximum limits those at QoS 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Publications to the MQTT broker (``Sender``): as many on their way at once as it takes (Receive Maximum).
 
-What the broker says that it cannot do (CONNACK) is not asked of it: it would hang up, again and again. What it hangs up
-over without having said so is found like this: all that was on its way when the connection broke is sent alone from
-then on, each after the broker has answered for something harmless, and nothing else that is suspected meanwhile. What
-breaks the connection then, twice, is refused, and what is behind it passes.
+The sender does not send what the broker says that it cannot do (CONNACK): the broker would end each connection. If the
+broker ends the connection for another reason, the sender finds the publication that causes it. From then on it sends
+each publication that had no answer alone, after the broker has answered something harmless, and no other suspect at the
+same time. A publication that breaks the connection twice in this way is refused, and those behind it go on.
 """
 
 from __future__ import annotations

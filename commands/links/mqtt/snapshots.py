@@ -1,10 +1,10 @@
 """What the broker retains on the topics that a filter selects, asked for at one moment.
 
-A second connection, without a session, subscribes with Retain Handling 0 and without Retain As Published: so what has
-the retain flag is retained, and what comes by the way has not. Behind its SUBSCRIBE it publishes a fence to itself; a
-broker sends a connection what it has for it in order, so that all that is retained has come when the fence does. It is
-on a topic that begins with ``$``, which no native program's ``#`` selects; where the broker keeps those to itself, on
-one that does not; and where that is forbidden too, silence ends the snapshot instead.
+A second connection, without a session, subscribes with Retain Handling 0 and without Retain As Published: so a message
+with the retain flag is retained, and a new publication has no such flag. After its SUBSCRIBE it publishes a fence to
+itself. A broker sends in order, so all retained messages have come when the fence comes. The topic of the fence begins
+with ``$``, so that the ``#`` of native programs does not select it. If the broker does not send such topics, the fence
+is on a topic without ``$``. If that is forbidden too, the snapshot ends after a time without messages.
 """
 
 from __future__ import annotations

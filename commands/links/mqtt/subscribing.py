@@ -1,9 +1,9 @@
 """SUBSCRIBE: for one filter that a RegSub waits for, for many after a restart, and for those that no broker can bear.
 
-A filter over which the broker ends the connection, instead of refusing it, would end each connection after it. So all
-that were on their way when one broke are sent alone from then on, as publications are
-(``commands.links.mqtt.sender``), and one that breaks the connection then, twice, is not sent again while the
-bridge runs.
+If the broker ends the connection because of a filter, and does not refuse it, the filter would end each new connection.
+So the bridge sends each filter that had no answer when a connection broke alone from then on, like publications
+(``commands.links.mqtt.sender``). It does not send a filter that breaks the connection twice in this way again while it
+runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger("qpubsub.mqtt")
 
 
 class Subscribing:
-    """Has the broker send what filters select; used by the processor's thread and by the keeper's.
+    """Subscribes to filters at the broker; used by the processor's thread and by the keeper's.
 
     lock: the engine's. patience_s: how long to wait for an answer.
     """
@@ -83,7 +83,7 @@ class Subscribing:
             )
 
     def _gone(self, topic_filter: str, number: int) -> None:
-        """The broker does not have it: copies that come for others are not to wait for one that comes for it."""
+        """The broker does not have it: copies for other filters must not wait for a copy for this one."""
         with self._lock:
             if self._filters.number(topic_filter) == number:
                 self._filters.remove(topic_filter)

@@ -1,7 +1,7 @@
 """The attributes of each kind of object in PCF: MQSC's keyword, the number of its parameter, its form and its words.
 
 What a keyword means, and what it may be, is said in ``commands.mqsc.attributes`` alone. Keywords that PCF has no
-parameter for (GROUPSUB, which is the bridge's own) are not told.
+parameter for (GROUPSUB, which is the bridge's own) are not returned.
 """
 
 from __future__ import annotations

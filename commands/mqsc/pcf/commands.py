@@ -1,4 +1,4 @@
-"""The commands of PCF that are taken: which command of MQSC each is, and which parameters it has."""
+"""The PCF commands that the bridge accepts: the MQSC command and the parameters of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PcfCommand:
     """One command.
 
     verb, target: of MQSC. name: the parameter that names the object, 0 for none; instead: the one that may be given in
-    its place. taken: attributes that it may set, or by which Inquire chooses. shown: those that Inquire may tell.
+    its place. taken: attributes that it may set, or by which Inquire chooses. shown: those that Inquire may return.
     selectors: the parameter that lists which of them are wanted. copy: of a Copy command. names: the parameter in which
     one response lists all names, for the commands that tell nothing else. not_found, exists: the reasons for an object
     that is not there, and for one that is. defaults: what an Inquire command asks for without being told. also:

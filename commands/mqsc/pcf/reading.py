@@ -176,7 +176,7 @@ class _Reader:
             raise parameter_error(reason, number, f"parameter {number} cannot stand here")
 
     def _select(self, parameter: Parameter) -> None:
-        """The attributes that an Inquire command wants; one that the bridge does not keep is not told."""
+        """The attributes that an Inquire command asks for, without those that the bridge does not keep."""
         if not isinstance(parameter, Cfil):
             raise parameter_error(MQRCCF_CFIL_PARM_ID_ERROR, parameter.parameter, "it is not an MQCFIL")
         known = {attribute.number: attribute.keyword for attribute in self._about.shown}

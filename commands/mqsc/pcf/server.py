@@ -131,7 +131,7 @@ class PcfCommandServer:
 
     @staticmethod
     def _done(command: Command, rights: Rights, administration: Administration, request: Request) -> Answer:
-        """What one command came to. Raises CommandError where it was not done."""
+        """The result of one command. Raises CommandError if it failed."""
         answer = carry_out(command, administration)
         if not answer.ok:
             error = writing.refused(answer, request.about)
