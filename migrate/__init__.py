@@ -1,4 +1,4 @@
-"""Migration: the state of a legacy broker in, a plan, and what carries it out."""
+"""Migration: read the state of a legacy broker, make a plan, and apply it."""
 
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState

@@ -1,14 +1,15 @@
 """Access control lists of Event Broker and Message Broker: topic objects for them, and suggested commands (guide 8.1).
 
-There everybody may unless a list denies it; in MQ nobody may unless a topic object grants it, and what is granted above
-cannot be denied below. So an allowed right becomes a ``setmqaut`` command, a denied one a line for a person, and an
-inherited one nothing. A principal whose name may be a user's or a group's gets both forms, the group's commented out:
+In those brokers everybody is authorized unless a list denies it. In MQ nobody is authorized unless a topic object
+grants it, and an authority that is granted higher in the tree cannot be denied below. So an allowed right becomes a
+``setmqaut`` command, a denied one a line for a person, and an inherited one nothing. A principal whose name may be a
+user's or a group's gets both forms, the group's commented out:
 
     setmqaut -m QM1 -n MIGMBBRK.TOPIC.00001 -t topic -p fred +sub +pub
     # setmqaut -m QM1 -n MIGMBBRK.TOPIC.00001 -t topic -g fred +sub +pub
 
-The commands are never run from here. One topic object is made for each topic with a list, unless one with that topic
-string is there; the root has SYSTEM.BASE.TOPIC.
+The migration never runs the commands. It makes one topic object for each topic with a list, unless one with that topic
+string exists; the root has SYSTEM.BASE.TOPIC.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _topic_object(draft: Draft, topic: str, keys: tuple[Key, ...], following) ->
 
 def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
     if not entry.principal.isprintable():
-        # In a script a line break would end the comment or the command that the name stands in.
+        # In a script a line break would end the comment or the command that has the name.
         yield f"# {_shown(entry.principal)}: no name that a command can hold. By hand."
         draft.ledger.report(
             key, "its principal's name has characters that no command can hold", severity=Severity.ERROR
@@ -129,7 +130,7 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
     )
     types = {e.principal_type for e in draft.state.acl if e.principal == entry.principal}
     if {"user", "group"} <= types and entry.principal_type != "unknown":
-        # The entries themselves say which is which: the other's form would give one what is the other's.
+        # The entries say which one is meant: the other form would grant the right to the wrong one.
         yield group if entry.principal_type == "group" else user
         why = f"{entry.principal} is a user and a group; this is the {entry.principal_type}'s entry (guide 8.1)"
         draft.ledger.note(key, why, "P03", severity=Severity.WARNING)

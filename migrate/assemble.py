@@ -1,8 +1,8 @@
-"""From items to one state: each kind in its order, and what the items imply without saying it.
+"""Combine items into one state: each kind in its order, and the items that others imply.
 
 A stream that only a subscription names exists all the same; so does a subscription point. Such an item has the source
-of the item that implies it. The same thing in two sources stays two items: what becomes of the second one is the
-plan's to say.
+of the item that implies it. An item that two sources contain stays two items: the plan decides what
+becomes of the second one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) ->
 
 
 def _normal(item: Item, qmgr: str, product: Product) -> Item:
-    """*item* with what has several spellings in the one: own queue manager, CorrelId, a stream's topics in a broker."""
+    """*item* with one spelling for its own queue manager, its CorrelId, and a stream's topics in a broker."""
     if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
         stream, topic = split_stream(item.topic)
         if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):

@@ -1,9 +1,9 @@
 """Authorities of version 6 on stream queues become authorities on the streams' topic objects (guide 7).
 
 The version 6 broker asked whether a user could put to the stream queue (to publish), or browse it (to subscribe). No
-source prints what IBM's own migration makes of that; here PUT becomes PUB and BROWSE becomes SUB, on the topic object
-of the same name. The default stream is the root: a right there would hold for the whole tree, and cannot be taken away
-further down, so it is left to a person. Authorities on queues stay what they are.
+source says what IBM's own migration makes of that; here PUT becomes PUB and BROWSE becomes SUB, on the topic object
+of the same name. The default stream is the root: an authority there would apply to the whole tree, and cannot be
+removed further down, so a person must decide. Authorities on queues do not change.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _grant(
 
 
 def check_subscribers(draft: Draft) -> None:
-    """Say whose users may not subscribe or publish where they did, under the records as they will be."""
+    """Report users who, with the new records, may no longer subscribe or publish where they did."""
     if not draft.objects.authorities:
         return
     authority = RecordedAuthority(draft.objects, _groups_of(draft))
@@ -115,7 +115,7 @@ def check_subscribers(draft: Draft) -> None:
 
 
 def _groups_of(draft: Draft) -> Callable[[str], tuple[str, ...]]:
-    """Who is in which group, as far as the sources say; who is not in them may be in any that has a record."""
+    """Who is in which group, if the sources say so; other users may be in any group that has a record."""
     groups = {p.name: p.groups for p in draft.state.principals if p.type == "user"}
     any_group = tuple(sorted({r.entity for r in draft.objects.authorities.values() if r.entity_type == "GROUP"}))
     users = {step.subscription.user for step in draft.steps if isinstance(step, AddSubscription)}

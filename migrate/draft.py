@@ -1,7 +1,7 @@
-"""A plan in the making: the legacy state, the target as it will be so far, the steps, and what has been said.
+"""A plan that is not complete: the legacy state, the target with the steps so far, the steps, and the remarks.
 
-Every definition and subscription that a plan makes is made on a scratch copy of the target at once. So whatever the
-target's own rules would refuse is refused while planning, and later parts see what earlier ones have made.
+Every definition and subscription of a plan is made at once on a scratch copy of the target. Therefore planning refuses
+whatever the target's own rules would refuse, and later parts see what earlier ones have made.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Place:
 class Draft:
     """What planning works on.
 
-    streams, sub_points: where each lies; those that are not there have no place. theirs: the subscriptions that the
-    target has of its own, by name, or those without one by ``same_registration``. now: UTC. progress: called with how
+    streams, sub_points: where each lies; those that do not exist have no place. theirs: the subscriptions that the
+    target had before, by name, or those without one by ``same_registration``. now: UTC. progress: called with how
     many more items are done.
     """
 
@@ -98,7 +98,7 @@ class Draft:
         self.steps.append(Store(definition, keys, replaces=before is not None, anew=anew))
 
     def ensure_queue(self, name: str, *keys: Key, persistent: bool = False) -> bool:
-        """Have a queue of that name, if there is none under it; whether there is one now."""
+        """Make a queue of that name if none exists; whether there is one now."""
         if name in self.objects.queues or name in self.objects.aliases:
             return True
         if not is_object_name(name):

@@ -1,9 +1,8 @@
 """The objects of a queue manager of IBM MQ, from the script of all its objects that dmpmqcfg or saveqmgr writes.
 
-Queues, topics, namelists, subscriptions, authorities and the queue manager's attributes are taken over. Channels and
-everything else are passed over, with a note; the names of remote queues are kept, for no local queue can have them.
-A command about something that is taken over and that cannot be carried out is an error: what is planned would rest on
-something that is not there.
+Queues, topics, namelists, subscriptions, authorities and the queue manager's attributes are read. Channels and all
+other objects are skipped, with a note; the names of remote queues are kept, because no local queue can have them. If a
+command about an object that is read fails, this is an error: the plan would depend on an object that does not exist.
 """
 
 from __future__ import annotations

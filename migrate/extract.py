@@ -1,8 +1,8 @@
 """The command messages that get the state out of a running version 6 broker, for ``strmqbrk --extract``.
 
-For each stream: who is subscribed and who publishes (metatopics of all identities, anonymous ones too, which needs the
+For each stream: the subscribers and publishers (metatopics of all identities, anonymous ones too, which needs the
 authority to use another user's), and every retained publication. On the administration stream: streams and neighbours.
-Each question is three commands in MQRFH, which every version 6 broker takes: register with PubOnReqOnly, request an
+Each question is three commands in MQRFH, which every version 6 broker accepts: register with PubOnReqOnly, request an
 update, deregister. InclStreamName makes retained publications name their stream. Answers that nothing is retained
 (3077) are no errors.
 
@@ -36,7 +36,7 @@ from streams.namelists import DEFAULT_STREAM
 
 REPLY_QUEUE: Final = "QPUBSUB.EXTRACT.REPLY"
 _NAME: Final = 48
-# Registrations of a run that was given up go away by themselves.
+# Registrations of an abandoned run expire.
 _EXPIRY_TENTHS: Final = 6_000
 
 

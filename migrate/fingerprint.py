@@ -1,7 +1,7 @@
-"""What makes two readings of a broker the same, and what lies between two that are not.
+"""Whether two readings of a broker are the same, and how they differ.
 
-The fingerprint is of what the items say, not of where they were found nor of their order: the same broker listed twice
-has one fingerprint.
+The fingerprint depends on the contents of the items, not on where they were found or on their order: two listings of
+the same broker have the same fingerprint.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from migrate.legacy_state import Item, LegacyState
 
 
 def digest(item: Item) -> str:
-    """32 hexadecimal digits of what *item* says."""
+    """32 hexadecimal digits for the contents of *item*."""
     said = item.model_dump_json(exclude={"source"}, exclude_defaults=True)
     return sha256(f"{item.kind} {said}".encode()).hexdigest()[:32]
 
@@ -35,7 +35,7 @@ def combined(digests: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadingDifference:
-    """What changed from one reading to a later one: labels of items that came, and how many of each kind went."""
+    """What changed from one reading to a later one: labels of new items, and how many of each kind are gone."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -50,7 +50,7 @@ def labelled(state: LegacyState) -> list[tuple[str, str]]:
 
 
 def difference(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> ReadingDifference:
-    """What *after* has that *before* has not, and the other way round; each in its own order."""
+    """The items that only *after* has and those that only *before* has, each in its own order."""
     before, after = list(before), list(after)
     were, are = Counter(d for d, _ in before), Counter(d for d, _ in after)
     return ReadingDifference(_beyond(after, were), _beyond(before, are))

@@ -1,7 +1,7 @@
-"""The fate of every item: migrated, changed with a reason, or reported to a person; one of them, always.
+"""The fate of every item: always one of migrated, changed with a reason, or reported to a person.
 
-Planning settles items as it goes. ``close`` refuses to end while an item is unsettled, so that a plan that forgets one
-cannot exist: what goes in is what comes out.
+Planning settles the items one by one. ``close`` fails while an item is unsettled, so that no plan can forget an item:
+the number of fates is the number of items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 class Severity(StrEnum):
-    """INFO: nothing needs doing. WARNING: somebody should look. ERROR: something would be lost without a person."""
+    """INFO: no action is needed. WARNING: a person should look. ERROR: something is lost unless a person acts."""
 
     INFO = "info"
     WARNING = "warning"
@@ -32,7 +32,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an item is not simply there as it was. ids: known problems and differences, such as ``P09`` and ``D15``.
+    """Why an item is not in the new state as it was. ids: known problems and differences, such as ``P09`` and ``D15``.
 
     is_refusal: a run is refused for it.
     """
@@ -71,7 +71,7 @@ class _LedgerEntry:
 
 
 class Ledger:
-    """The items of one state, and what has been said of each so far."""
+    """The items of one state, and what was decided about each so far."""
 
     def __init__(self, state: LegacyState) -> None:
         self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(item) for key, item in state.items()}
@@ -81,13 +81,13 @@ class Ledger:
         self._entries[key].becomes = what
 
     def change(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
-        """The item is not quite what it was; it still has to become something."""
+        """The item changes; ``becomes`` must still be called."""
         entry = self._entries[key]
         entry.changed = True
         entry.reasons.append(Reason(text, severity, ids))
 
     def note(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
-        """Something to know about the item that changes nothing about it."""
+        """A remark about the item; the item does not change."""
         self._entries[key].reasons.append(Reason(text, severity, ids))
 
     def report(self, key: Key, text: str, *ids: str, severity: Severity = Severity.WARNING) -> None:
@@ -101,11 +101,11 @@ class Ledger:
         return self._entries[key].reported
 
     def unsettled(self) -> tuple[Key, ...]:
-        """Items of which nothing has been said that settles them."""
+        """Items for which nothing was decided yet."""
         return tuple(key for key, e in self._entries.items() if e.becomes is None and not e.reported)
 
     def close(self) -> tuple[Fate, ...]:
-        """The fate of every item. Raises MigrationError where one has none: a fault in planning, never in the data."""
+        """The fate of every item. Raises MigrationError if one has none: an error in planning, never in the data."""
         missing = self.unsettled()
         if missing:
             raise MigrationError(f"the plan says nothing of {len(missing)} items, the first is {missing[0]}")

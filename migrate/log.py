@@ -2,10 +2,10 @@
 
 Every line is ``YYYY-MM-DD HH:MM:SS.mmm: text``; options and details are indented by a tab. In order: where from, where
 to, the options; streams and subscription points; subscriptions with their numbers; topics with access control entries;
-retained publications; what concerns the whole; then what is applied, and the end. Subscriptions are known by their
-number, for a topic string may be 10,240 characters long and not fit to be printed: it is shown as far as it is.
+retained publications; what concerns the whole; then what is applied, and the end. Subscriptions are identified by
+their number, because a topic string may be 10,240 characters long and have characters that cannot be printed.
 
-The lines are made here without their time, which is that of writing them.
+The lines are made here without their time: it is added when they are written.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Itera
 
 
 def retrieved(state: LegacyState, how: str = "the sources") -> Iterator[str]:
-    """Whose state was read, and what of it could not be: why a run that is refused is refused. how: from where."""
+    """Whose state was read, and what could not be read, which may be why a run is refused. how: from where."""
     yield f"State of queue manager {state.qmgr} read from {how}: fingerprint {fingerprint(state)}"
     for item in state.unread:
         if item.is_state:
@@ -83,7 +83,7 @@ def applying(plan: MigrationPlan) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """*text* without anything that would end the line or move about on it, but for the tab that indents it."""
+    """*text* without control characters that would end the line or move the cursor, except the tab that indents it."""
     indent = "\t" if text.startswith("\t") else ""
     return indent + "".join(c if c.isprintable() else "." for c in text[len(indent) :])
 

@@ -1,8 +1,8 @@
-"""How a queue manager remembers that it was migrated: a namelist that commits with everything else.
+"""How a queue manager records that it was migrated: a namelist, committed with everything else.
 
 QPUBSUB.MIGRATION.<tool> has four names: the phase that was done, when, the fingerprint of what was migrated, and the
-broker that it came from. It is an ordinary object: DISPLAY NAMELIST shows it, MQSC carries it to a real queue manager,
-undoing takes it away.
+broker that it came from. It is an ordinary object: DISPLAY NAMELIST shows it, MQSC defines it on a real queue manager,
+and undoing the migration removes it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Marker:
         return Namelist(f"{PREFIX}{self.tool.upper()}", names, description)
 
     def is_of(self, broker: str) -> bool:
-        """Whether it remembers a migration of *broker*, as far as it says."""
+        """Whether it records a migration of *broker*; true if it names no broker."""
         return self.broker in ("", broker, broker_as_name(broker))
 
 
@@ -51,7 +51,7 @@ def is_marker(definition: Definition) -> bool:
 
 
 def marker_of(objects: Objects, tool: Tool) -> Marker | None:
-    """What is remembered of *tool*, if anything that can be read."""
+    """The record of *tool*, if there is one that can be read."""
     found = objects.namelists.get(f"{PREFIX}{tool.upper()}")
     if found is None or len(found.names) not in (3, 4):
         return None

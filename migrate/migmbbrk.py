@@ -1,6 +1,6 @@
 """Planning migmbbrk: the state of an Event Broker or Message Broker into its queue manager (guide 8).
 
-Three phases. A rehearsal decides everything and does nothing. The initial phase makes the topic objects that access
+Three phases. A rehearsal plans everything and changes nothing. The initial phase makes the topic objects that access
 control lists need, and suggests security commands. The completion phase makes everything from the definitions as they
 are by then; it needs the initial one before it, and says what has changed since.
 """
@@ -36,7 +36,7 @@ REPLY_QUEUE = "SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE"
 
 
 def last_phase(target: Target) -> Marker | None:
-    """What is remembered of the last phase that this queue manager has behind it."""
+    """The record of the last phase that was done on this queue manager."""
     return marker_of(target.objects, Tool.MIGMBBRK)
 
 
@@ -149,7 +149,7 @@ def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
 
 
 def _initial(draft: Draft) -> tuple[Step, ...]:
-    """Topic objects alone, which access control lists need, and the memory that they were made (guide 8.1)."""
+    """Only the topic objects that access control lists need, and the record that they were made (guide 8.1)."""
     acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
     kept = [
         step

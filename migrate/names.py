@@ -1,7 +1,7 @@
-"""Names that a migration makes: of subscriptions that were unique in a stream only, and of topic objects.
+"""Names that a migration makes: for subscriptions whose names were unique only in a stream, and for topic objects.
 
-A topic object for a subscription point bears the point's name. Where that is longer than an object name, or taken by an
-object with another topic string, it is made of the first 23 characters, two hexadecimal digits counting from 00, and
+A topic object for a subscription point has the point's name. If that is longer than an object name, or an object with
+another topic string has it, the name is made of the first 23 characters, two hexadecimal digits counting from 00, and
 the last 23 (guide 6.2; IBM's sample programs have the rule):
 
     Prices/Europe/Frankfurt/Equities/RealTime/VeryLongSubscriptionPoint

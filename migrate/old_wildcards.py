@@ -1,8 +1,8 @@
-"""Wildcards of subscriptions from WebSphere MQ version 6: by character, whatever header registered them.
+"""Wildcards of subscriptions from WebSphere MQ version 6: character-based, with any header.
 
 Guide 2.5.1.1: "Subscriptions that were created before WebSphere MQ Version 7.0 always use the character based wildcard
-scheme." The message brokers had the topic-based scheme for MQRFH2 (guide 8.1, Wildcard subscriptions), so this is for
-strmqbrk alone.
+scheme." The message brokers had the topic-based scheme for MQRFH2 (guide 8.1, Wildcard subscriptions), so only
+strmqbrk uses this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def by_characters(state: LegacyState) -> LegacyState:
 
 
 def note_schemes(draft: Draft, sources: LegacyState) -> None:
-    """Say where a source has another scheme, and where a program will get one when it registers anew.
+    """Report where a source has another scheme, and where a program gets another one when it registers again.
 
     sources: the state as the sources have it.
     """

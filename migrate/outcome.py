@@ -1,10 +1,10 @@
-"""What a migration came to, in one word: what a script that migrates many brokers goes by.
+"""The outcome of a migration in one word, for a script that migrates many brokers.
 
     refused    a run would be, or was, refused: nothing is changed
-    lost       something that the broker knew is not in the new state, or is lost unless a person acts
-    changed    all is there, and something means something else: who sees what, a topic, an authority
-    warned     all is there and means the same; a person should read the warnings
-    done       nothing to read
+    lost       something of the broker's state is not in the new state, or is lost unless a person acts
+    changed    everything is there, but something has another meaning: a subscription, a topic, an authority
+    warned     everything is there and means the same; a person should read the warnings
+    done       there is nothing to read
 
 The first that applies holds.
 """
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 def outcome_of(plan: MigrationPlan) -> Outcome:
-    """What *plan* comes to, once it is applied."""
+    """The outcome of *plan* when it is applied."""
     if any(reason.is_refusal for reason in plan.warnings):
         return Outcome.REFUSED
     fates = [fate for fate in plan.fates if fate.severity is not Severity.INFO and not _is_remark(plan, fate)]

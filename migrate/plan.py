@@ -61,7 +61,7 @@ class AddSubscription:
 
 @dataclass(frozen=True, slots=True)
 class KeepRetained:
-    """Have a topic keep a publication; nobody receives it now."""
+    """Store a retained publication on a topic; the migration delivers it to nobody."""
 
     retained: RetainedPublication
     key: Key
@@ -87,7 +87,7 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Topics that were apart and are one in the new topic tree. each: stream, subscription point and topic."""
+    """Different topics that are one in the new topic tree. each: stream, subscription point and topic."""
 
     topic_string: str
     each: tuple[tuple[str, str, str], ...]
@@ -158,9 +158,9 @@ class PlanOptions:
     """What an administrator chooses.
 
     parent: -p. overwrite: -f of strmqbrk, -o of migmbbrk. separator: between a subscription's name and its stream.
-    prefixes: topic strings of streams whose own name will not do (guide 6.1). accept_unread: what could not be read is
-    given up. from_qmgr: the queue manager whose state the sources hold, where an administrator says which one.
-    accept_changed: the state may be another than that of the phase before.
+    prefixes: topic strings of streams whose own name will not do (guide 6.1). accept_unread: migrate without
+    what could not be read. from_qmgr: the queue manager whose state is migrated, if an administrator named it.
+    accept_changed: the state may differ from that of the phase before.
     """
 
     parent: str | None = None

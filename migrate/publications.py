@@ -41,7 +41,7 @@ _REWRITTEN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What the header of a publication says. stream: "" where it does not say."""
+    """The contents of a publication's header. stream: "" if the header does not name it."""
 
     topics: tuple[str, ...]
     is_retained: bool
@@ -52,7 +52,7 @@ class Delivered:
 
 
 def delivered_publication(message: Message) -> Delivered | None:
-    """What *message* says of itself as a publication; None where it is none. Raises DecodeError."""
+    """The publication in *message*; None if it is not a publication. Raises DecodeError."""
     if message.rfh2 is not None:
         commands, _ = split_psc(message.rfh2)
         if commands:
@@ -66,7 +66,7 @@ def delivered_publication(message: Message) -> Delivered | None:
 def published_again(message: Message, topic: str, sub_point: str | None, *, local: bool = False) -> Message:
     """*message* as a publisher would put it: to be retained, on *topic*, at *sub_point*.
 
-    Raises CommandError, DecodeError where it is no publication.
+    Raises CommandError, DecodeError if it is not a publication.
     """
     delivered = delivered_publication(message)
     if delivered is None:

@@ -1,8 +1,9 @@
-"""Register Subscriber commands that make a subscription what it is: for what MQSC cannot carry.
+"""Register Subscriber commands for subscriptions that MQSC cannot define.
 
-A subscription without a name is found by its traditional identity, which only a command can give it; so are persistence
-options, identity sets and the prefix that is taken off again. The command is put with the context of its user. One that
-would be sent retained publications at once gets NewPubsOnly, for the subscriber had them before the migration.
+A subscription without a name is found by its traditional identity, which only a command can give it. Only a command
+can give persistence options, identity sets and the prefix that is removed again. The command is put with the context of
+its user. If the subscription would be sent retained publications at once, the command has NewPubsOnly, because the
+subscriber received them before the migration.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _HEADERS = {
 
 
 def cannot_register(subscription: Subscription) -> str:
-    """Why no command can make *subscription*; "" where one can."""
+    """Why no command can make *subscription*; "" if one can."""
     scheme = _HEADERS.get(subscription.format)
     if scheme is None:
         return f"no command asks for publications as {subscription.format}"
@@ -76,7 +77,7 @@ def registrations(
 ) -> Iterator[CapturedMessage]:
     """The commands, one for each member of the identity set, at least one. Raises EncodeError.
 
-    is_sent_retained: whether something retained matches it.
+    is_sent_retained: whether a retained publication matches it.
     """
     for identity in subscription.identities or (None,):
         mqmd, body = _command(subscription, identity, now, qmgr, is_sent_retained)

@@ -1,4 +1,4 @@
-"""Neighbours of the broker hierarchy: the parent becomes PARENT, children keep it up themselves (guide 7.4.1).
+"""Neighbours in the broker hierarchy: the parent becomes PARENT; children keep the relation themselves (guide 7.4.1).
 
 Each child's own queue manager names this one as its parent. A hierarchy of version 6 and version 7 queue managers works
 while it is migrated one by one; what cannot work is reported: two parents, a neighbour that is both parent and child, a

@@ -1,8 +1,8 @@
 """Retained publications: each on its resolved topic, kept without being delivered to anybody.
 
-The publisher's own message is kept as it is. A copy that the broker had delivered becomes the publication it was a copy
-of, as far as it says. Two publications that come to lie on one topic are never laid over each other: the second is
-reported, with the first one's name.
+The publisher's own message is kept as it is. A copy that the broker delivered becomes the publication that it was made
+from, as far as the copy has its contents. If two publications get the same topic, neither replaces the other: the
+second is reported, with the first one's name.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def carries_string_data(message: Message) -> bool:
 
 
 def _without_older(draft: Draft) -> set[Key]:
-    """The keys of those that hold; of several on one topic the latest, or the one with a body."""
+    """The keys of those to keep; of several on one topic the latest, or the one with a body."""
     chosen: dict[tuple[str, str, str], tuple[Key, LegacyRetained]] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
         key = (legacy.kind, number)
@@ -111,7 +111,7 @@ def _plan_one(
         draft.ledger.change(key, why, "P08", severity=Severity.WARNING)
     publication = Publication(message, legacy.published_at or draft.now, legacy.expires_at, legacy.local)
     if not legacy.delivered:
-        # What was published on several topics stays one publication, and is stored once.
+        # A publication on several topics stays one publication, and is stored once.
         what = (legacy.md_hex, legacy.body_hex, publication.published_at, legacy.expires_at, legacy.local)
         publication = shared.setdefault(what, publication)
     taken[topic_string] = key
@@ -157,7 +157,7 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
     except QPubSubError as error:
         raise _RefusedError(f"its message cannot be read: {error}") from error
     if name_of(message.mqmd.reply_to_qmgr) == draft.state.qmgr != draft.qmgr:
-        # Whoever answers the publisher finds it under the name that its queue manager has now.
+        # A program that replies to the publisher needs the present name of its queue manager.
         message = replace(message, mqmd=replace(message.mqmd, reply_to_qmgr=draft.qmgr))
     if message.mqmd.persistence == MQPER_PERSISTENCE_AS_Q_DEF:
         message = replace(message, mqmd=replace(message.mqmd, persistence=MQPER_PERSISTENT))

@@ -2,7 +2,7 @@
 
 A migration that was successful enables queued publish/subscribe and is not done again (guide 7.1, 7.4.1). So it must
 not be successful with sources that say nothing, that could not be read, or that are another queue manager's or another
-broker's. ``--accept-unread`` and ``--from-qmgr`` are an administrator's word that they are good all the same.
+broker's. With ``--accept-unread`` and ``--from-qmgr`` an administrator says that they are good nevertheless.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
 
 
 def _refusals(state: LegacyState, options: PlanOptions, tool: Tool) -> Iterator[str]:
-    """Why nothing may be changed, a clause each with what to do; none where the sources are good."""
+    """The reasons why nothing may be changed, each with what to do; none if the sources are good."""
     if options.from_qmgr is None:
         yield from _foreign(state)
     if tool is Tool.MIGMBBRK:

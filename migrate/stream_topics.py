@@ -1,8 +1,8 @@
 """Streams become topic objects: name, topic string and WILDCARD(BLOCK), a queue, a place in the namelist (guide 6.1).
 
-The topic string is the stream's name unless the administrator gave another one. An object that is there already is
-left as it is, with a warning, unless existing objects are to be replaced (guide 7.1); subscriptions and publications of
-the stream then go where that object leads. The namelist is written once, complete, behind the objects (guide 6.5.4).
+The topic string is the stream's name unless the administrator gave another one. An object that exists already is
+not changed, with a warning, unless existing objects are to be replaced (guide 7.1); subscriptions and publications of
+the stream then use its topic string. The namelist is written once, complete, after the objects (guide 6.5.4).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def plan_streams(draft: Draft) -> None:
 
 
 def _plan_stream(draft: Draft, key: Key, stream: Stream) -> bool:
-    """Whether the stream is there when all is done."""
+    """Whether the stream exists after the migration."""
     name = stream.name
     if not is_object_name(name):
         why = "it cannot be the name of a queue and of a topic object; its subscriptions have no place"
@@ -62,7 +62,7 @@ def _plan_stream(draft: Draft, key: Key, stream: Stream) -> bool:
 
 
 def _topic_object(draft: Draft, key: Key, name: str) -> str | None:
-    """The prefix of the stream; None where no topic object can be had."""
+    """The prefix of the stream; None if no topic object can be made."""
     wanted = TopicObject(name, draft.options.prefixes.get(name, name), wildcard=Wildcard.BLOCK)
     existing = draft.objects.topics.get(name)
     if existing is not None and not draft.options.overwrite:
@@ -117,7 +117,7 @@ def _plan_namelist(draft: Draft, listed: list[str], seen: dict[str, Key]) -> Non
 
 
 def _check_collisions(draft: Draft) -> None:
-    """Whatever else lies below the prefixes: other objects, and topics of the default stream (guide 6.1)."""
+    """Report what else is below the prefixes: other objects, and topics of the default stream (guide 6.1)."""
     state = draft.state
     plain = {s.topic for s in state.subscriptions if s.stream == DEFAULT_STREAM}
     plain |= {r.topic for r in state.retained if r.stream == DEFAULT_STREAM}

@@ -1,6 +1,6 @@
 """Subscription points become topic objects in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST (guide 6.2).
 
-One is migrated where it has a retained publication or a registered subscriber; others are reported to the
+One is migrated if it has a retained publication or a registered subscriber; others are reported to the
 administrator. The topic string is the point's name, WILDCARD(BLOCK). An object with that topic string is used as it is;
 the name of the object is the point's unless it is taken or too long (``names``).
 """
@@ -45,7 +45,7 @@ def plan_sub_points(draft: Draft) -> None:
 
 
 def _topic_object(draft: Draft, key: Key, point: str) -> str | None:
-    """The name of the object for *point*; None where none can be had."""
+    """The name of the object for *point*; None if none can be made."""
     topics = draft.objects.topics
     if len(point) > MAX_POINT_NAME:
         why = f"its name has {len(point)} characters, more than {MAX_POINT_NAME}"

@@ -2,7 +2,7 @@
 
 Those that cannot or need not be in the new state are reported, each with its reason: expired, to metatopics, for
 temporary dynamic queues, with a topic, filter or queue that the queue manager refuses. Of two of the same
-registration one is migrated; where they contradict each other that is said.
+registration one is migrated; contradictions between them are reported.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def plan_subscriptions(draft: Draft) -> None:
 
 
 def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
-    """What each registration comes to, under the key of the item that stands for it; the other items are settled."""
+    """Each registration, under the key of the item that represents it; the other items are settled."""
     by_identity: dict[tuple[str, ...], tuple[Key, LegacySubscription]] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
         key = (legacy.kind, number)
@@ -147,7 +147,7 @@ def _plan_one(draft: Draft, key: Key, legacy: LegacySubscription, names: dict[st
 
 
 def _existing(draft: Draft, made: Subscription) -> Subscription | None:
-    """What of the target's own subscriptions *made* would double."""
+    """The target's own subscription that *made* would duplicate."""
     return draft.theirs.get(made.name if made.name is not None else same_registration(made))
 
 
@@ -158,7 +158,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
     topic_string = _topic_string(legacy, prefix)
     stream = None if legacy.stream == DEFAULT_STREAM else legacy.stream
     if stream is not None and legacy.format is PublicationFormat.RFH2:
-        # No MQRFH2 names a stream: to such a program the stream's topics are at their full topic strings.
+        # An MQRFH2 cannot name a stream: such a program uses the full topic strings of the stream's topics.
         draft.ledger.change(key, f"its topic is {topic_string} now: with MQRFH2 a program names it in full", "D08")
         stream, prefix = None, prefix if legacy.sub_point else ""
     if legacy.topic.startswith("$SYS/"):

@@ -1,4 +1,4 @@
-"""The queue manager that a migration goes to, as it is before: definitions, subscriptions, retained publications."""
+"""The target queue manager before the migration: definitions, subscriptions, retained publications."""
 
 from __future__ import annotations
 

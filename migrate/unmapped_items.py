@@ -1,4 +1,4 @@
-"""The fate of items that become nothing in the topic tree, and the order of steps."""
+"""The fate of items that have no equivalent in the topic tree, and the order of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streams.topic_objects import TopicObject
 
 
 def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """*steps* in an order that works: what others need comes first; PSMODE and the memory of it all come last."""
+    """*steps* in an order that works: those that others need first; PSMODE and the record of the migration last."""
     return tuple(sorted(steps, key=_rank))
 
 
@@ -51,7 +51,7 @@ def brokers(draft: Draft) -> None:
 
 
 def publishers(draft: Draft) -> None:
-    """Registered publishers: version 7 knows none (guide 7.5)."""
+    """Registered publishers: version 7 has none (guide 7.5)."""
     for number, publisher in enumerate(draft.state.publishers, 1):
         why = "publishers are not registered in version 7; RegPub is answered with ok and does nothing (guide 7.5)"
         draft.ledger.report((publisher.kind, number), why, "D06", severity=Severity.INFO)
@@ -59,7 +59,7 @@ def publishers(draft: Draft) -> None:
 
 
 def foreign_acl(draft: Draft) -> None:
-    """Access control lists are Message Broker's; WebSphere MQ's broker had none."""
+    """Access control lists belong to Message Broker; WebSphere MQ's broker had none."""
     for number, entry in enumerate(draft.state.acl, 1):
         why = "WebSphere MQ's own broker had no access control lists: migrate them with migmbbrk"
         draft.ledger.report((entry.kind, number), why)
@@ -67,7 +67,7 @@ def foreign_acl(draft: Draft) -> None:
 
 
 def principals(draft: Draft) -> None:
-    """Users and groups are the operating system's; they were read to know one from the other."""
+    """Users and groups belong to the operating system; they were read to distinguish the two."""
     for number, principal in enumerate(draft.state.principals, 1):
         draft.ledger.becomes((principal.kind, number), f"{principal.type} {principal.name} of the operating system")
         draft.progress(1)
@@ -87,7 +87,7 @@ def flow_inputs(draft: Draft) -> None:
 
 
 def unread(draft: Draft) -> None:
-    """What no reader understood is a person's to look at."""
+    """A person must look at what no reader understood."""
     for number, item in enumerate(draft.state.unread, 1):
         severity = Severity.WARNING if item.is_state or item.warns else Severity.INFO
         ids = (item.problem,) if item.problem else ()
@@ -96,7 +96,7 @@ def unread(draft: Draft) -> None:
 
 
 def scopes(draft: Draft) -> None:
-    """Say once what a local publication does to global subscriptions (guide 7.5, table 2)."""
+    """Report once what a local publication does to global subscriptions (guide 7.5, table 2)."""
     local = any(retained.local for retained in draft.state.retained) or any(
         "Local" in publisher.options for publisher in draft.state.publishers
     )

@@ -1,9 +1,9 @@
-"""Who would see more, and who less: every subscription matched before and after, over all topics known.
+"""Which subscriptions would match more or fewer topics: each is matched before and after, over all known topics.
 
-Before: streams and subscription points are apart, a wildcard never leaves its own (guide 6.1). After: all lie in one
-tree, under the topic objects and WILDCARD(BLOCK) of the target as it will be. The topics are those of the legacy state:
-retained publications, registered publishers, subscriptions without wildcards. Topics that only native programs of the
-target use are not known here.
+Before: streams and subscription points are separate, and a wildcard matches only in its own (guide 6.1). After: all are
+in one tree, under the topic objects and WILDCARD(BLOCK) of the target as it will be. The topics are those of the legacy
+state: retained publications, registered publishers, subscriptions without wildcards. Topics that only native programs
+of the target use are not known here.
 
 Cost: each topic is matched once in an index of the subscriptions of either side.
 """
@@ -49,7 +49,7 @@ def known_topics(draft: Draft) -> dict[LegacyTopic, str]:
 
 
 def collisions(topics: dict[LegacyTopic, str]) -> tuple[Collision, ...]:
-    """Topics that were apart and are one now (guide 6.1, third reason for adding a stream by hand)."""
+    """Different topics that are one now (guide 6.1, third reason for adding a stream by hand)."""
     by_string: dict[str, list[LegacyTopic]] = defaultdict(list)
     for legacy, topic_string in topics.items():
         by_string[topic_string].append(legacy)
@@ -92,7 +92,7 @@ def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility
 
 
 class _Before:
-    """The subscriptions as version 6 matched them: each stream and subscription point for itself."""
+    """The subscriptions as version 6 matched them: each stream and subscription point separately."""
 
     def __init__(self, draft: Draft, made: dict[bytes, AddSubscription]) -> None:
         self._literal: dict[LegacyTopic, set[bytes]] = defaultdict(set)
@@ -107,7 +107,7 @@ class _Before:
                 self._wild[place].add(replace(step.subscription, topic_string=legacy.topic))
 
     def match(self, legacy: LegacyTopic) -> set[bytes]:
-        """The sub_ids of those that were given a publication on *legacy*."""
+        """The sub_ids of those that received a publication on *legacy*."""
         stream, point, topic = legacy
         index = self._wild.get((stream, point))
         wild = set() if index is None else {s.sub_id for s in index.match(topic)}

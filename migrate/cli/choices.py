@@ -1,4 +1,4 @@
-"""Options and manners that both migration verbs share."""
+"""Options and functions that both migration verbs share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIT_CODES: Final = {
     0: "done",
     1: "done, with warnings",
     2: "refused, nothing was changed",
-    3: "done, and something changed its meaning",
+    3: "done, and something has another meaning than before",
     4: "done, and something is lost; a rehearsal ends with the code of the run that it rehearses",
 }
 
@@ -31,7 +31,7 @@ def sources(function: F) -> F:
         "--source",
         multiple=True,
         metavar="[KIND=]PATH...",
-        help=f"The same as FILE: legacy state, a file or a directory. KIND, where the content is not enough, is one of "
+        help=f"The same as FILE: a file or a directory with legacy state. Give KIND if the content does not show it: "
         f"{', '.join(KINDS)}.",
     )
     return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE]...")(function))
@@ -58,7 +58,7 @@ def outputs(function: F) -> F:
             type=click.Choice(TARGETS),
             default="embedded",
             show_default=True,
-            help="The embedded queue manager, or files alone for a queue manager of IBM MQ.",
+            help="The embedded queue manager, or only files for a queue manager of IBM MQ.",
         ),
     ):
         function = option(function)
@@ -66,13 +66,13 @@ def outputs(function: F) -> F:
 
 
 def check_existing(existing: Path | None, target: str) -> None:
-    """Raises UsageError where --existing is given for an embedded queue manager, whose objects are known."""
+    """Raises UsageError if --existing is given for an embedded queue manager, whose objects are known."""
     if existing is not None and target != "files":
         raise click.UsageError("--existing goes with --target files: an embedded queue manager knows its own objects")
 
 
 def script(existing: Path | None) -> str:
-    """The text of --existing; "" without. Raises MigrationError where it cannot be read."""
+    """The text of --existing; "" without it. Raises MigrationError if it cannot be read."""
     if existing is None:
         return ""
     try:
@@ -87,12 +87,12 @@ def trust(function: F) -> F:
         click.option(
             "--from-qmgr",
             metavar="QMGR",
-            help="The queue manager whose state the sources hold, where that is not QMGR of -m, or they hold several.",
+            help="The queue manager whose state is migrated, if the sources are not those of -m, or hold several.",
         ),
         click.option(
             "--accept-unread",
             is_flag=True,
-            help="Migrate although pieces of the sources could not be read: they are lost.",
+            help="Migrate even if parts of the sources cannot be read; these parts are lost.",
         ),
     ):
         function = option(function)
@@ -107,7 +107,7 @@ def trust_shown(accept_unread: bool, from_qmgr: str | None) -> list[str]:
 def cluster(function: F) -> F:
     """``--cluster NAME``: the verb gets *cluster*, a name or None."""
     option = click.option(
-        "--cluster", metavar="NAME", help="With --out: write the runbook that takes the topology to this cluster."
+        "--cluster", metavar="NAME", help="With --out: write the runbook for moving the topology to this cluster."
     )
     return option(function)
 
@@ -129,7 +129,7 @@ def utc_now() -> datetime:
 
 
 def set_aside(path: Path) -> None:
-    """Give a file that is there another name, so that a new one does not destroy it: a number at its end."""
+    """Append a number to the name of a file, if it exists, so that a new file does not replace it."""
     if not path.exists():
         return
     number = 1

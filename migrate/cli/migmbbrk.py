@@ -69,15 +69,15 @@ class _Run:
 )
 @HOME
 @click.option("--broker", "-b", metavar="BROKER", help="The broker to migrate from.")
-@click.option("--rehearse", "-r", is_flag=True, help="Rehearsal phase: log, security commands, nothing changed.")
-@click.option("--initial", "-t", is_flag=True, help="Initial phase: topic objects for access control lists.")
-@click.option("--complete", "-c", is_flag=True, help="Completion phase: everything.")
+@click.option("--rehearse", "-r", is_flag=True, help="Rehearsal phase: write the log and the security commands.")
+@click.option("--initial", "-t", is_flag=True, help="Initial phase: make topic objects for access control lists.")
+@click.option("--complete", "-c", is_flag=True, help="Completion phase: migrate everything.")
 @click.option(
     "--overwrite", "-o", is_flag=True, help="Replace subscriptions and retained publications of the same name."
 )
-@click.option("--leave-running", "-l", is_flag=True, help="Do not remind that the broker has to be stopped.")
-@click.option("--discard", "-s", is_flag=True, help="Forget what an interrupted run had read; read the sources again.")
-@click.option("--again", "-z", is_flag=True, help="Run although an earlier run was completed.")
+@click.option("--leave-running", "-l", is_flag=True, help="Do not print the reminder to stop the broker.")
+@click.option("--discard", "-s", is_flag=True, help="Discard what an interrupted run had read; read the sources again.")
+@click.option("--again", "-z", is_flag=True, help="Run even if an earlier run was completed.")
 @click.option(
     "--directory",
     default=".",
@@ -90,11 +90,16 @@ class _Run:
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
 @click.option("--undo", is_flag=True, help="Restore what the last phase changed.")
-@click.option("--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of it.")
 @click.option(
-    "--connection", multiple=True, metavar="QMGR=HOST(PORT)", help="With --cluster: where a queue manager listens."
+    "--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of the collective."
 )
-@click.option("--accept-changed", is_flag=True, help="Complete although the broker has changed since the phase before.")
+@click.option(
+    "--connection",
+    multiple=True,
+    metavar="QMGR=HOST(PORT)",
+    help="With --cluster: the address of a queue manager's listener.",
+)
+@click.option("--accept-changed", is_flag=True, help="Complete even if the broker has changed since the phase before.")
 @choices.trust
 @choices.cluster
 @choices.outputs
@@ -130,9 +135,9 @@ def command(
 ) -> ExitCode:
     """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
 
-    Rehearse with -r, make topic objects with -t, review and run the security commands in amqmigrateacl.txt, complete
+    Rehearse with -r. Make topic objects with -t. Review and run the security commands in amqmigrateacl.txt. Complete
     with -c. Sources are the listing of mqsireportproperties, the broker's XML events, queue unloads with retained
-    publications, and JSON. A run that was interrupted goes on with what it had read, unless -s is given.
+    publications, and JSON. After an interruption, the next run uses the state that was read then, unless -s is given.
     """
     if undo:
         running.no_others("--undo", source=(*source, *more), initial=initial, complete=complete, out=out, again=again)
@@ -204,7 +209,7 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
 
 @contextmanager
 def _kept_while_applying(path: Path | None, read: retrieved.Retrieved) -> Iterator[Callable[[], None]]:
-    """Gives what keeps *read* when applying begins; it is forgotten when that has ended or was refused."""
+    """Gives the function that keeps *read* when applying begins; it is discarded when applying ends or is refused."""
 
     was_there = path is not None and path.is_file()
 
@@ -215,7 +220,7 @@ def _kept_while_applying(path: Path | None, read: retrieved.Retrieved) -> Iterat
     try:
         yield begin
     except QPubSubError:
-        # What an earlier run was interrupted at has not ended by this one's being refused.
+        # If this run is refused, keep what an earlier, interrupted run had read.
         if path is not None and not was_there:
             path.unlink(missing_ok=True)
         raise
@@ -232,7 +237,7 @@ def _prepare(directory: Path) -> None:
 
 
 def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -> LegacyState:
-    """What the sources say; without any, what this phase had read when it was interrupted."""
+    """The state in the sources; without any, the state that this phase had read when it was interrupted."""
     before = None
     if kept is not None and run.phase is not Phase.REHEARSE:
         if run.discard and kept.is_file():
@@ -261,7 +266,7 @@ def _since_initial(state: LegacyState, store: QueueManagerStore | None) -> Readi
 
 
 def _write_security(directory: Path, plan: MigrationPlan) -> None:
-    """A new security command file; one that a person may have worked on keeps its contents under another name."""
+    """Write a new security command file; an older one, which a person may have edited, gets another name."""
     path = directory / FILE_NAME
     text = "".join(f"{line}\n" for line in plan.security)
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:

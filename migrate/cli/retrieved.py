@@ -1,7 +1,7 @@
-"""What a phase of migmbbrk had read when it was interrupted: kept from when applying begins until it has ended.
+"""The state that a phase of migmbbrk has read, kept while the phase applies it, for use after an interruption.
 
-A phase that is refused keeps nothing, for it has begun nothing. What is kept bears its broker, its phase and its
-fingerprint, and only that phase of that broker goes on with it.
+A phase that is refused keeps nothing, because it has not begun to apply anything. The file has the broker, the phase
+and the fingerprint, and only that phase of that broker uses it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Retrieved:
     state: LegacyState
 
     def check(self, broker: str, phase: Phase) -> None:
-        """Raises MigrationError where it is not that phase of that broker which was interrupted."""
+        """Raises MigrationError if the interrupted phase was another one, or that of another broker."""
         if (self.broker, self.phase) != (broker, phase):
             raise MigrationError(
                 f"the {self.phase} phase of broker {self.broker} was interrupted, this is the {phase} phase of broker "
@@ -38,7 +38,7 @@ class Retrieved:
             )
 
     def check_sources(self, given: LegacyState) -> None:
-        """Raises MigrationError where the sources *given* now are not what the interrupted phase had read."""
+        """Raises MigrationError if the sources *given* now are not those that the interrupted phase had read."""
         mine, theirs = fingerprint(self.state), fingerprint(given)
         if mine != theirs:
             raise MigrationError(
@@ -66,7 +66,7 @@ def keep(path: Path, retrieved: Retrieved) -> None:
 
 
 def kept(path: Path) -> Retrieved | None:
-    """What an interrupted phase had read, or None. Raises MigrationError where it is damaged."""
+    """What an interrupted phase had read, or None. Raises MigrationError if the file is damaged."""
     if not path.is_file():
         return None
     try:

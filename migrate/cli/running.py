@@ -1,9 +1,9 @@
-"""Carrying a plan out from the command line: what may fail fails before anything is changed, or is reported afterwards.
+"""Apply a plan from the command line: failures occur before anything is changed, or are reported afterwards.
 
 log       opened, and what was read written to it
 outputs   written whole, beside their places
 apply     one transaction, with the report in the queue manager's directory
---------- from here on the migration is done: what cannot be written is reported, and the exit code is 1
+--------- now the migration is done: a file that cannot be written is reported, and the exit code is 1
 outputs   moved to their places
 log       what was done
 stdout    the report
@@ -57,7 +57,7 @@ class MigrationLog:
 
 @contextmanager
 def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]:
-    """The log at *path*; what ends the call is its last line. Raises MigrationError where it cannot be written."""
+    """The log at *path*; its last line is the error that ends the call. Raises MigrationError if it is not writable."""
     try:
         make_directory(path.parent)
         stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
@@ -71,7 +71,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
             log.writer.write(_ending(error, log.is_done))
         raise
     finally:
-        # What it held back is either on the disk by now, or has been reported.
+        # What the stream has buffered is either on the disk by now, or has been reported.
         with suppress(OSError):
             stream.close()
 
@@ -85,7 +85,7 @@ def _ending(error: BaseException, is_done: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of the result is written where. before_applying: called when all checks are behind."""
+    """Which results are written where. before_applying: called after all checks."""
 
     out: Path | None
     as_json: bool
@@ -144,14 +144,14 @@ EXIT_CODES: Final = {
 
 @dataclass(slots=True)
 class _Afterwards:
-    """What comes after the migration; where nothing was changed a failure is raised as any other."""
+    """Actions after the migration. If nothing was changed, a failure is raised like any other."""
 
     console: Console
     kept: Path | None
     failed: bool = False
 
     def does(self, complaint: str, action: Callable[[], object]) -> bool:
-        """Whether *action* succeeded. Raises what it raises where nothing was changed, BrokenPipeError always."""
+        """Whether *action* succeeded. If nothing was changed, raises what it raises; BrokenPipeError always."""
         try:
             action()
         except BrokenPipeError:
@@ -184,7 +184,7 @@ def _print_report(console: Console, found: dict[str, object], as_json: bool) -> 
 
 
 def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
-    """Errors go to the terminal as well: each is something that would be lost without a person."""
+    """Print errors on the terminal as well: each is something that would be lost unless a person acts."""
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:
         if reason.severity is Severity.ERROR:
@@ -197,7 +197,7 @@ def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
 
 
 def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Path | None) -> ExitCode:
-    """No action is taken (guide 7.1). report: where the one of then is, if it was kept."""
+    """No action is taken (guide 7.1). report: the path of the first migration's report, if it was kept."""
     where = "" if report is None else f"; the report of then is in {report}"
     log.writer.write(f"Queue manager {qmgr} has already been migrated: no action is taken{where}")
     console.say(f"queue manager {qmgr} has already been migrated: no action was taken{where}")
@@ -205,7 +205,7 @@ def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Pat
 
 
 def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool) -> ExitCode:
-    """Give back what the last migration changed; or say what that would be, an object a line."""
+    """Restore what the last migration changed; a rehearsal prints what that would be, an object a line."""
     with QueueManagerStore.open(home, qmgr) as store:
         undone = embedded.undo(store, tool, rehearse=rehearse)
     if rehearse:
@@ -220,7 +220,7 @@ def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool)
 
 
 def no_others(undoing: str, **given: object) -> None:
-    """Raises UsageError where an option has nothing to do with *undoing*. given: option names and values."""
+    """Raises UsageError if an option does not apply to *undoing*. given: option names and values."""
     others = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if others:
         raise click.UsageError(f"{undoing} goes with --rehearse alone, not with {', '.join(others)}")

@@ -53,9 +53,12 @@ class _Asked:
 )
 @queue_manager
 @click.option(
-    "--parent", "-p", metavar="QMGR", help="Deprecated: the parent migrates by itself; another one is an error."
+    "--parent",
+    "-p",
+    metavar="QMGR",
+    help="Deprecated: the parent is migrated without it. Another parent than the recorded one is an error.",
 )
-@click.option("--force", "-f", is_flag=True, help="Replace objects of the same name; without it they are skipped.")
+@click.option("--force", "-f", is_flag=True, help="Replace objects of the same name. Without it they are skipped.")
 @click.option(
     "--log",
     "-l",
@@ -73,12 +76,10 @@ class _Asked:
     default=NAME_SEPARATOR,
     show_default=True,
     metavar="TEXT",
-    help="Between a subscription's name and the stream's that is appended to it.",
+    help="The text between a subscription's name and the name of its stream.",
 )
 @click.option("--undo", is_flag=True, help="Restore what the last migration changed.")
-@click.option(
-    "--extract", is_flag=True, help="Write the command messages that get the state out of a version 6 broker."
-)
+@click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
 @click.option("--stream", multiple=True, metavar="NAME", help="With --extract: a stream besides the default one.")
 @choices.trust
 @choices.cluster
@@ -112,8 +113,8 @@ def command(
 
     Sources are captured command traffic, metatopic publications, listings of amqspsd, retained publications in a queue
     unload, qm.ini, authority scripts, and JSON; several together make one state. Nothing is dropped: each item is
-    migrated, changed with a reason, or reported, in the log and in the report. A queue manager that has been migrated
-    is left alone.
+    migrated, changed with a reason, or reported. The log and the report have every item. If the queue manager has been
+    migrated already, no action is taken.
     """
     given = (*source, *more)
     if undo:
@@ -156,7 +157,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         log.write_all(lines.retrieved(state))
         if store is None and not asked.rehearse:
             check_sources(state, asked.options, Tool.STRMQBRK)
-        # Files change nothing themselves, so that their plan says what a rehearsal says.
+        # Writing files changes no queue manager, so their plan is that of a rehearsal.
         rehearse = asked.rehearse or store is None
         with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
             plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
@@ -165,7 +166,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
 
 
 def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
-    """Runbooks for the hierarchy in the sources; none where there is no neighbour."""
+    """Runbooks for the hierarchy in the sources; none if there is no neighbour."""
     topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
     if asked.cluster is not None:

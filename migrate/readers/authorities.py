@@ -17,8 +17,8 @@
 
 One file may hold all of them: setmqaut is what ``amqoamd -s`` and ``dmpmqaut -a`` print too, and SET AUTHREC stands
 among DEFINE commands in a script of dmpmqcfg or saveqmgr. Authorities on objects that are no part of publish/subscribe,
-such as channels, and commands about other things are passed over, a note for each kind. Nothing here decides what an
-authority becomes.
+such as channels, and commands about other objects are skipped, with a note for each kind. This module does not decide
+what an authority becomes.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def read(text: str, file: str) -> Iterator[Item]:
 
 
 class _PassedOver:
-    """What is no authority of publish/subscribe, counted by kind: it is said once, with its first line."""
+    """What is no authority of publish/subscribe, counted by kind: each kind is reported once, with its first line."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -126,7 +126,7 @@ def _mqsc(text: str, file: str, passed_over: _PassedOver) -> tuple[set[int], lis
     starts = [line.number for line in lines_of(text) if _MQSC.match(line.text)]
     if not starts:
         return lines, items
-    # What stands around the commands, dumped records for example, is no MQSC.
+    # Other text around the commands, for example dumped records, is not MQSC.
     rows = rows_of(text)
     number = 0
     for start in starts:

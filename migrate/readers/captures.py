@@ -5,13 +5,13 @@ What a captured message is to a migration:
 * a command on the control queue or on a stream queue: replayed, by one broker for each stream, as version 6 kept its
   streams apart (names, identities, retained publications); the state at the end is the broker's;
 * a publication in PCF on a metatopic: the broker about itself (``metatopics``);
-* a publication that a broker put: a retained one where it says so; otherwise something delivered, which is a message
-  and no state, as is whatever else lies on a queue: counted, an item for each queue.
+* a publication that a broker put: a retained one if it says so; otherwise a delivered message, which is no state. The
+  same is true for other messages on a queue: they are counted, an item for each queue.
 
 Commands of a capture that numbers its messages are taken in that order; those of a dump of queues in the order of their
-times, for a broker's queues need not be in order (APAR IZ66777). Subscriptions are numbered in the order in which they
-were registered. Wildcards of MQRFH2 commands are those of the product: by character in version 6 (guide 2.5.1.1), by
-level in the message brokers (guide 8.1). A message that cannot be read is an item, as are the messages of each other
+times, because a broker's queues need not be in order (APAR IZ66777). Subscriptions are numbered in the order in which
+they were registered. Wildcards of MQRFH2 commands are those of the product: by character in version 6 (guide 2.5.1.1),
+by level in the message brokers (guide 8.1). A message that cannot be read is an item, as are the messages of each other
 queue manager in each source.
 """
 
@@ -208,7 +208,7 @@ class _Foreign:
 
 
 def state_of(legacy: Legacy) -> Iterator[Item]:
-    """The items of what the brokers of *legacy* know now."""
+    """The items of the present state of the brokers of *legacy*."""
     for stream, source in legacy.streams.items():
         yield Stream(source=source, name=stream)
     for point, source in legacy.sub_points.items():
@@ -217,7 +217,7 @@ def state_of(legacy: Legacy) -> Iterator[Item]:
     for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
         yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
     for stream, broker in legacy.brokers.items():
-        # Topics that keep one publication share its text.
+        # Topics that retain the same publication share its text.
         texts: dict[int, tuple[str, str]] = {}
         for retained in broker.space.retained_publications():
             message = retained.publication.message
@@ -370,7 +370,7 @@ def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> N
 
 
 def _publishers(one: _Traffic, stream: str, qmgr: str, publishers: dict[tuple[str, ...], Publisher]) -> None:
-    """What version 6 kept and the replay does not: registered publishers."""
+    """Registered publishers, which version 6 kept and the replay does not."""
     command = one.command
     if isinstance(command, RegisterPublisher):
         for topic in command.topics:

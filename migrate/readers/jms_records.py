@@ -1,9 +1,9 @@
 """What JMS classes keep with SUBSTORE(QUEUE): messages on SYSTEM.JMS.ADMIN.QUEUE and SYSTEM.JMS.PS.STATUS.QUEUE.
 
 The broker has each of these subscriptions too, under the subscriber's queue and, as CorrelId, the MsgId of the entry.
-An entry whose subscription another source tells of adds nothing; the message stays where it is, for the JMS program.
-One that nobody else tells of is a subscription, as far as the entry says all that is needed. The rest may be state, and
-is said to be: a migration does not pass it over (P23).
+If another source has the subscription of an entry, the entry adds nothing; the message stays where it is, for the JMS
+program. If no other source has it, the entry becomes a subscription, provided that it has all that is needed. Any other
+entry may be state, and is reported as such: a migration does not ignore it (P23).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class JmsRecords:
         return True
 
     def items(self, others: Iterable[Item], product: Product) -> Iterator[Item]:
-        """What the records come to. others: the items of all sources."""
+        """The items that the records give. others: the items of all sources."""
         known = [item for item in others if isinstance(item, LegacySubscription)]
         identities = {(item.queue, (item.correl_id or "").upper()) for item in known}
         queues = {item.queue for item in known}

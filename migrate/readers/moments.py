@@ -1,4 +1,4 @@
-"""Times as the sources print them; all are UTC, and what is none is None."""
+"""Times as the sources print them; all are UTC, and text that is no time gives None."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
        RoutingExitPath=/var/mqm/exits/route(Route)
 
 A stanza begins with its name and a colon; ``name=value`` lines follow; ``#`` begins a comment. The guide calls the
-stanza Brokers, version 6 Broker: both are read. Other stanzas are nothing to do with publish/subscribe and are passed
-over, but for the queue manager's name where one gives it.
+stanza Brokers, version 6 Broker: both are read. Other stanzas do not concern publish/subscribe and are skipped,
+except for the queue manager's name if one gives it.
 """
 
 from __future__ import annotations

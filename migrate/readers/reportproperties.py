@@ -12,8 +12,8 @@
 
     BIP8071I: Successful command completion.
 
-No listing of a real broker was at hand: what is relied on is that nesting shows by indentation, that properties read
-``name='value'``, and that the words are those of the broker's events. Anything else is reported and passed over; a
+No listing of a real broker was available. The reader assumes that indentation shows nesting, that properties have the
+form ``name='value'``, and that the words are those of the broker's events. Anything else is reported and skipped; a
 listing that does not end with BIP8071I is reported as cut short.
 """
 

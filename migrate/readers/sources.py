@@ -1,4 +1,4 @@
-"""From files to one state: what kind of source each file is, by its content, and all their items together.
+"""Read files into one state: recognize the kind of each file by its content, and combine the items.
 
 Captures of all sources are replayed as one: what a command did may depend on one in another file. Everything else is
 read file by file. A directory stands for the files in it.
@@ -31,7 +31,7 @@ KINDS: Final = ("captures", "state", *_TEXTS)
 _EBCDIC: Final = "cp037"
 _IN_EBCDIC: Final = "ebcdic"
 _HEAD_BYTES: Final = 65_536
-# No text source is longer; what is goes to the capture readers, which take a message at a time.
+# No text source is longer; a longer file goes to the capture readers, which read one message at a time.
 _MAX_TEXT_BYTES: Final = 1 << 30
 
 
@@ -128,7 +128,7 @@ def _text_kind(text: str) -> str | None:
 
 
 def _states(file: Path, qmgr: str) -> list[Item]:
-    """The items of the state of *qmgr*. Those of others beside it are the rest of the estate, and said to be."""
+    """The items of the state of *qmgr*. The states of other queue managers beside it are reported."""
     states, items = state_json.read(decoded(_bytes(file)), str(file))
     all_items: list[Item] = list(items)
     sizes = [sum(1 for _ in state.items()) for state in states]

@@ -1,10 +1,10 @@
 """The vocabulary of Message Broker's subscription engine, the same in its XML events and in its property listing.
 
-Registry keeps the subscriptions and access control entries that are there after all changes, in the order in which they
-came: that order numbers them in the migration log (guide 8.4). A client identifier has its parts between colons: the
-header format, the queue manager, the queue and, where there is one, the correlation identifier.
+Registry keeps the subscriptions and access control entries that exist after all changes, in the order in which they
+were made: that order numbers them in the migration log (guide 8.4). A client identifier has its parts between colons:
+the header format, the queue manager, the queue and, where there is one, the correlation identifier.
 
-Topics of a stream bear ``$SYS/STREAM/<stream>/`` inside the broker (guide 8.4).
+Topics of a stream begin with ``$SYS/STREAM/<stream>/`` inside the broker (guide 8.4).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Registry:
         if isinstance(made, str):
             return made
         if action == "Create" and key in self._subscriptions:
-            # The later one holds; the earlier one is still an item of the source.
+            # The later one is valid; the earlier one is still an item of the source.
             self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
             self._subscriptions.pop(key)
         self._subscriptions[key] = made
@@ -187,7 +187,7 @@ class Registry:
         self._retained[topic, point] = LegacyRetained(source=source, topic=own, stream=stream, sub_point=point or None)
 
     def _repeated(self, line: int, text: str, why: str) -> None:
-        """What was understood, and adds no state to what there is; a person should see it."""
+        """An item that was understood but adds no state; a person should see it."""
         source = Source(file=self._file, position=line)
         self._unread.append(Unread(source=source, text=text, why=why, is_state=False, warns=True))
 

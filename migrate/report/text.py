@@ -1,4 +1,4 @@
-"""The report for a terminal: totals, what wants a person, problems with what to do, the trees."""
+"""The report for a terminal: totals, items that a person must handle, problems with what to do, the trees."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The checklist that comes with the files of one migration: what is run in which order, and what no file can do.
+"""The checklist for the files of one migration: what to run in which order, and what no file can do.
 
-A step is one line, which begins with the command or the file that it is about: tests carry the steps out.
+A step is one line, which begins with its command or its file: tests execute the steps.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
         "Stop the publish/subscribe applications; wait until the broker has processed what is on "
         f"`{CONTROL_QUEUE}`, the stream queues and the transmission queues."
     )
-    # A broker that still runs would take the commands of the loads below for its own.
+    # A broker that still runs would get the commands that are loaded below.
     if plan.tool is Tool.STRMQBRK:
         yield f"Stop the version 6 broker if it still runs: `endmqbrk -m {qmgr}`; `dspmqbrk -m {qmgr}` shows it ended."
     else:
@@ -84,7 +84,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
 
 
 def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
-    """Topic objects alone; the broker and its applications go on (guide 8, 8.2)."""
+    """Only topic objects; the broker and its applications continue to run (guide 8, 8.2)."""
     yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield from _objects(plan)
     yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: the memory that this phase was done."

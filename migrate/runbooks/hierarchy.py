@@ -1,4 +1,4 @@
-"""The runbook that takes a version 6 hierarchy to version 7, one queue manager at a time (guide 7.4.1)."""
+"""The runbook for migrating a version 6 hierarchy to version 7, one queue manager at a time (guide 7.4.1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _lines(topology: Topology) -> Iterator[str]:
 
 
 def findings(topology: Topology) -> Iterator[str]:
-    """What has to be put right first."""
+    """What must be corrected first."""
     found = check_topology(topology)
     if not found:
         return

@@ -1,13 +1,13 @@
-"""A plan carried out on the embedded queue manager: all of it in one transaction, after a backup, and back again.
+"""Apply a plan to the embedded queue manager in one transaction, after a backup; and undo it.
 
     plan      made from the state that the store has at version N
     backup    a copy of the database, complete, before anything is written
     journal   one JSON file a migration: the backup, what is going to be touched, the legacy state's fingerprints
-    apply     one unit of work; it begins by seeing that the store is still at version N
-    commit    everything is there, the namelist that remembers it too, or nothing is
+    apply     one unit of work; it checks first that the store is still at version N
+    commit    everything is stored, with the namelist that records the migration, or nothing
 
-Interrupted at any instant the database has all or nothing; running the command again does the rest. Undoing gives back
-from the backup what the migration touched and nothing else: messages that have come since stay where they are.
+After an interruption at any instant the database has all or nothing; run the command again. Undoing restores from the
+backup what the migration changed and nothing else: messages that arrived later stay where they are.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing gave back, a line each, and what it had to leave."""
+    """What undoing restored, a line each, and what it could not restore."""
 
     changes: tuple[str, ...]
     left: tuple[str, ...]
@@ -105,20 +105,20 @@ def apply(
 
 
 def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Undone:
-    """Give back what the last migration by *tool* touched, as it was before. rehearse: say it alone.
+    """Restore what the last migration by *tool* changed. rehearse: only report it.
 
     Raises MigrationError where there is none, or its backup is gone.
     """
     with store.processor_lock():
         directory = _latest(store, tool)
         journal = _read_journal(directory)
-        # Open until the end: what was retained before is read from it when its turn comes.
+        # Open until the end: the former retained publications are read from it when they are restored.
         with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
             undone = _give_back(unit, journal["touched"], Target.loaded(backup.load_state(), 0))
             if rehearse:
                 unit.backout()
                 return undone
-    # The queue manager itself no longer remembers the migration: the name of the journal is for people.
+    # The queue manager has no record of the migration any more: the name of the journal is for people.
     with suppress(OSError):
         (directory / _JOURNAL).rename(directory / "undone.json")
     return undone
@@ -222,7 +222,7 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
 
 
 def _keep_reports(directory: Path, reports: Mapping[str, bytes]) -> None:
-    """Before anything is changed: what is kept here can be had again when another disk was full."""
+    """Called before anything is changed: these reports remain if the disk of the other outputs is full."""
     make_directory(directory / REPORT)
     for name, content in reports.items():
         with open(directory / REPORT / name, "wb", opener=private) as file:
@@ -238,7 +238,7 @@ def _read_journal(directory: Path) -> dict[str, Any]:
 
 
 def _latest(store: QueueManagerStore, tool: Tool) -> Path:
-    """The directory of the migration that the queue manager itself remembers; others were never committed."""
+    """The directory of the migration that the queue manager records; others were never committed."""
     objects, _, _ = store.load_state()
     marker = marker_of(objects, tool)
     if marker is None:
@@ -253,7 +253,7 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
     left: list[str] = []
     done: list[str] = []
     were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
-    # Topic objects whose string had changed have to go before the old ones can come.
+    # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
     for kind, name in touched["definitions"]:
         definition = were.get((kind, name))
         try:

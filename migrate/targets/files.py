@@ -1,18 +1,18 @@
 """A plan as files for a queue manager of IBM MQ 9.x: scripts in the order in which they are run, messages, a checklist.
 
-    1-queues.mqsc         local queues; one that is there already is refused with AMQ8150, and stays as it is
+    1-queues.mqsc         local queues; one that exists already is refused with AMQ8150, and is not changed
     2-objects.mqsc        topic objects, namelists, the queue manager's attributes
     3-authorities.mqsc    SET AUTHREC, and the same as setmqaut in 3-authorities.sh; before anybody publishes
     4-retained-NN.qload   retained publications, a file for each stream's queue, while nobody subscribes
-    5-subscriptions.mqsc  DEFINE SUB of all that it can carry
+    5-subscriptions.mqsc  DEFINE SUB for the subscriptions that it can define exactly
     6-registrations.qload Register Subscriber commands for the others
-    7-enable.mqsc         PSMODE, and the namelist that remembers the migration
+    7-enable.mqsc         PSMODE, and the namelist that records the migration
     not-carried.jsonl     retained publications that nothing above carries, as captured messages
     checklist.md          what a person does, in order
 
-What DEFINE SUB carries and what it does not is ``is_carried``'s to say: a subscription that MQSC would make a little
-different goes as a command. Each command is tried in memory before it is written (``trial``): one that does not make
-what was planned is left to a person. Everything here runs on the embedded queue manager too, and gives the same state.
+``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
+command. Each command is tried in memory before it is written (``trial``): if it does not make what was planned, a
+person must act. Everything here runs on the embedded queue manager too, and gives the same state.
 """
 
 from __future__ import annotations

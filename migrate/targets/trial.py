@@ -1,8 +1,8 @@
 """Commands tried out in memory before they are written to a file: each has to make exactly what was planned.
 
-What a command makes is the queued interface's to say, and its rules are many; so the interface is asked, with the
-objects of the plan and nothing checked for authority. A command that makes something else raises CommandError, and
-goes to a person instead of into a file.
+The queued interface has many rules for what a command makes. So each command is run there, with the objects of the plan
+and without checks of authority. A command that makes something else raises CommandError, and is reported to a person
+instead of written to a file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Trial:
                 if step.anew:
                     objects.delete("topic", step.definition.name)
                 objects.put(step.definition)
-        # Authority is the queue manager's to give; the report says who lacks it.
+        # The queue manager grants authority; the report says who lacks it.
         objects.authorities = {}
         space = TopicSpace(objects.topics, Selection())
         space.restore(target.subscriptions, target.retained.values())
