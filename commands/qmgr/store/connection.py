@@ -51,7 +51,7 @@ class ProgramConnection:
 
     def __init__(self, store: _Store) -> None:
         self._store = store
-        self._number: int | None = None  # of the connection, once it holds a dynamic queue
+        self._number: int | None = None  # of the connection, once it holds anything
         self._lock: int | None = None
         self._open: dict[int, OpenQueue] = {}
         self._handles = 0
@@ -67,7 +67,7 @@ class ProgramConnection:
             with self._store.unit_of_work() as unit:
                 model = unit.dynamic.model(queue)
                 if model is not None:
-                    number = self._hold(unit.dynamic.connect()) if held is None else held
+                    number = self._locked(unit.dynamic.connect()) if held is None else held
                     name = unit.dynamic.make(model, dynamic_name, number).name
                 elif unit.find_queue(queue) is None:
                     raise UnknownQueueError(queue)
@@ -98,11 +98,16 @@ class ProgramConnection:
         del self._open[queue.handle]
         return gone
 
+    def number(self, unit: SqliteUnitOfWork) -> int:
+        """The connection's own number, the owner of its messages in ``uncommitted``; see that *unit* commits."""
+        return self._locked(unit.dynamic.connect()) if self._number is None else self._number
+
     def disconnect(self) -> None:
         """End the connection (MQDISC): its temporary dynamic queues go, others stay. Again is no error."""
         self._open.clear()
         if self._number is not None:
             with self._store.unit_of_work() as unit:
+                unit.uncommitted.backout(str(self._number))
                 unit.dynamic.disconnect(self._number)
         self._let_go()
 
@@ -123,7 +128,7 @@ class ProgramConnection:
             os.close(self._lock)
             self._lock = None
 
-    def _hold(self, number: int) -> int:
+    def _locked(self, number: int) -> int:
         # Lock before another process can read the number: a number without a lock counts as lost.
         path = lock_path(self._store.directory, number)
         try:

@@ -43,6 +43,7 @@ from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
 from commands.qmgr.store.rows import TIME, MessageRow
 from commands.qmgr.store.state import to_microseconds
+from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
@@ -95,6 +96,7 @@ class SqliteUnitOfWork:
         "database",
         "dynamic",
         "owed",
+        "uncommitted",
     )
 
     def __init__(
@@ -104,6 +106,7 @@ class SqliteUnitOfWork:
         self._connection = database.connection
         self._cache = cache
         self._queues = QueueDefinitions(database, cache, self.settle, self.is_gone)
+        self.uncommitted = Uncommitted(database, self.settle, self._emptied)
         self.dynamic = DynamicQueues(database, self._queues, clock, self.settle, self._emptied)
         self._arrivals = Arrivals()
         self._clock = clock

@@ -1,0 +1,124 @@
+"""Messages of programs' units of work that are not over, and finding messages by their ids.
+
+A program's unit of work lasts as long as it likes, the database's must be short. So a message that a program gets in
+syncpoint leaves its queue for a lane that no program can name: ``got ``, the connection, the conversation, and the
+queue; one that it puts waits on such a lane, which begins with ``put ``. A commit deletes the first and moves the second
+to their queues, in one transaction. A backout puts the first back in their old places, with a higher BackoutCount, and
+deletes the second; so does the end of a connection whose program died (``QueueManagerStore.end_lost_connections``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from commands.qmgr.store.database import Database
+from commands.qmgr.store.reading import check
+from commands.qmgr.store.rows import COLUMNS, MessageRow
+
+_GOT: Final = "got {} "
+_PUT: Final = "put {} "
+_COLUMNS: Final = ", ".join(COLUMNS)
+# Where the ids stand in the descriptor, counted from 1 (wire formats, section 1).
+_ID_CONDITIONS: Final = {
+    "msg_id": "substr(md, 49, 24) = :msg_id",
+    "correl_id": "substr(md, 73, 24) = :correl_id",
+    "group_id": "substr(md, 325, 24) = :group_id",
+    "seq": "seq = :seq",
+}
+_FIND: Final = (
+    "SELECT {columns} FROM messages WHERE queue = :queue AND (expires_at IS NULL OR expires_at > :now)"
+    " AND (rank, seq) > (:rank, :after){conditions} ORDER BY rank, seq LIMIT 1"
+)
+_MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
+_LANES: Final = "SELECT DISTINCT queue FROM messages WHERE queue >= ? AND queue < ?"
+_BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
+_DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
+BEFORE_ALL: Final = (-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which message of a queue: those of these ids; None matches any. seq: the one of this number."""
+
+    msg_id: bytes | None = None
+    correl_id: bytes | None = None
+    group_id: bytes | None = None
+    seq: int | None = None
+
+
+ANY: Final = Match()
+
+
+class Uncommitted:
+    """Those of one unit of work of the database. settle: has the database know what is pending.
+
+    changed: told the name of a queue whose messages are not what they were. An owner is words, as in ``3 7``; it has
+    also what belongs to those that begin with it and a blank.
+    """
+
+    __slots__ = ("_changed", "_connection", "_database", "_settle")
+
+    def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[str], None]) -> None:
+        self._database, self._connection = database, database.connection
+        self._settle, self._changed = settle, changed
+
+    def find(
+        self, queue: str, now_us: int, match: Match = ANY, after: tuple[int, int] = BEFORE_ALL
+    ) -> MessageRow | None:
+        """The first message of a local queue that *match* fits, behind the place *after*: its rank and seq.
+
+        Raises StoreDamagedError.
+        """
+        self._settle()
+        wanted = {name: value for name in _ID_CONDITIONS if (value := getattr(match, name)) is not None}
+        conditions = "".join(f" AND {_ID_CONDITIONS[name]}" for name in wanted)
+        statement = _FIND.format(columns=_COLUMNS, conditions=conditions)
+        values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
+        row: MessageRow | None = self._connection.execute(statement, values).fetchone()
+        if row is not None:
+            check(self._database, row)
+        return row
+
+    def remove(self, queue: str, seq: int) -> None:
+        """Take a message off its queue for good."""
+        self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
+        self._changed(queue)
+
+    def got(self, queue: str, seq: int, owner: str) -> None:
+        """Take a message off its queue until *owner*'s unit of work ends."""
+        self._connection.execute(_MOVE, (_GOT.format(owner), seq))
+        self._changed(queue)
+
+    def put(self, queue: str, seq: int, owner: str) -> None:
+        """Hide a message that was just put on its queue until *owner*'s unit of work ends."""
+        self._settle()
+        self._connection.execute(_MOVE, (_PUT.format(owner), seq))
+        self._changed(queue)
+
+    def commit(self, owner: str) -> list[str]:
+        """End the unit of work; returns the queues that have new messages."""
+        self._settle()
+        self._connection.execute(_DELETE, _range(_GOT, owner))
+        return self._returned(_PUT, owner, 0)
+
+    def backout(self, owner: str) -> list[str]:
+        """Undo the unit of work; returns the queues to which messages came back."""
+        self._settle()
+        self._connection.execute(_DELETE, _range(_PUT, owner))
+        return self._returned(_GOT, owner, 1)
+
+    def _returned(self, lane: str, owner: str, backouts: int) -> list[str]:
+        queues = []
+        for (name,) in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
+            queue = name.rpartition(" ")[2]
+            self._connection.execute(_BACK, (len(name) - len(queue) + 1, backouts, name))
+            self._changed(queue)
+            queues.append(queue)
+        return queues
+
+
+def _range(lane: str, owner: str) -> tuple[str, str]:
+    first = lane.format(owner)
+    return first, first[:-1] + "!"

@@ -1,0 +1,309 @@
+"""The structures of a client channel, declared with construct: of segments, and of MQI calls (docs/wire-formats.md).
+
+Pointers have four bytes on the wire. What is always big-endian, in whatever order the rest is, is declared as bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import construct as c
+
+from rfh2.layouts import Layout
+
+
+def _short(long: Any) -> Any:
+    return c.Int16ub if long is c.Int32sb else c.Int16ul
+
+
+def _header_rest(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    return (
+        "ByteOrder" / c.Byte,
+        "SegmentType" / c.Byte,
+        "ControlFlags1" / c.Byte,
+        "ControlFlags2" / c.Byte,
+        "Luwid" / c.Bytes(8),
+        "Encoding" / long,
+        "CodedCharSetId" / short,
+        "Reserved" / short,
+    )
+
+
+def _tsh(long: Any) -> tuple[Any, ...]:
+    return ("StrucId" / c.Bytes(4), "SegmentLength" / c.Bytes(4), *_header_rest(long))
+
+
+def _tshm(long: Any) -> tuple[Any, ...]:
+    own = ("StrucId" / c.Bytes(4), "SegmentLength" / c.Bytes(4), "ConversationId" / c.Bytes(4))
+    return (*own, "RequestId" / c.Bytes(4), *_header_rest(long))
+
+
+def _id_begin(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    return (
+        "StrucId" / c.Bytes(4),
+        "FapLevel" / c.Byte,
+        "CapabilityFlags1" / c.Byte,
+        "NotAccepted1" / c.Byte,
+        "ErrorFlags1" / c.Byte,
+        "Reserved1" / short,
+        "MaxMessagesPerBatch" / short,
+        "MaxTransmissionSize" / long,
+        "MaxMessageSize" / long,
+        "SequenceWrap" / long,
+        "ChannelName" / c.Bytes(20),
+    )
+
+
+def _id_more(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    return (
+        "CapabilityFlags2" / c.Byte,
+        "NotAccepted2" / c.Byte,
+        "CodedCharSetId" / short,
+        "QMgrName" / c.Bytes(48),
+        "HeartbeatInterval" / long,
+        "LengthOfRest" / short,
+    )
+
+
+def _id_sharing(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    return (
+        "ErrorFlags2" / c.Byte,
+        "Reserved2" / c.Byte,
+        "HeaderCompression" / c.Bytes(2),
+        "MessageCompression" / c.Bytes(16),
+        "Reserved3" / short,
+        "SslKeyResetCount" / long,
+        "ConversationsPerSocket" / long,
+        "CapabilityFlags3" / c.Byte,
+        "NotAccepted3" / c.Byte,
+        "Reserved4" / short,
+        "ProcessId" / long,
+        "ThreadId" / long,
+        "TraceId" / long,
+        "ProductId" / c.Bytes(12),
+        "QMgrIdentifier" / c.Bytes(48),
+    )
+
+
+def _id_protection(long: Any) -> tuple[Any, ...]:
+    del long
+    return ("PasswordProtection" / c.Bytes(20), "Random" / c.Bytes(12))
+
+
+def _uid(long: Any) -> tuple[Any, ...]:
+    del long
+    return ("StrucId" / c.Bytes(4), "UserIdentifier" / c.Bytes(12), "Password" / c.Bytes(12))
+
+
+def _uid_long(long: Any) -> tuple[Any, ...]:
+    return (*_uid(long), "LongUserIdentifier" / c.Bytes(64), "SidLength" / c.Byte, "Sid" / c.Bytes(39))
+
+
+def _caut(long: Any) -> tuple[Any, ...]:
+    names = ("AuthenticationType", "UserMaxLength", "PasswordMaxLength", "UserLength", "PasswordLength")
+    return ("StrucId" / c.Bytes(4), *(name / long for name in names))
+
+
+def _api(long: Any) -> tuple[Any, ...]:
+    return ("ReplyLength" / c.Bytes(4), "CompCode" / long, "Reason" / long, "ObjectHandle" / long)
+
+
+def _conn(long: Any) -> tuple[Any, ...]:
+    return (
+        "QMgrName" / c.Bytes(48),
+        "ApplName" / c.Bytes(28),
+        "ApplType" / long,
+        "AccountingToken" / c.Bytes(32),
+        "Options" / long,
+        "ConnectOptions" / long,
+    )
+
+
+def _fcno(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "CapabilityFlags" / long,
+        "ConnTag" / c.Bytes(128),
+    )
+
+
+def _charv(long: Any, name: str) -> tuple[Any, ...]:
+    parts = ("Pointer", "Offset", "BufferSize", "Length", "CodedCharSetId")
+    return tuple(f"{name}{part}" / long for part in parts)
+
+
+def _od1(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "ObjectType" / long,
+        "ObjectName" / c.Bytes(48),
+        "ObjectQMgrName" / c.Bytes(48),
+        "DynamicQName" / c.Bytes(48),
+        "AlternateUserId" / c.Bytes(12),
+    )
+
+
+def _od2(long: Any) -> tuple[Any, ...]:
+    counts = ("RecsPresent", "KnownDestCount", "UnknownDestCount", "InvalidDestCount")
+    offsets = ("ObjectRecOffset", "ResponseRecOffset", "ObjectRecPointer", "ResponseRecPointer")
+    return (*_od1(long), *(name / long for name in counts + offsets))
+
+
+def _od3(long: Any) -> tuple[Any, ...]:
+    names = ("AlternateSecurityId" / c.Bytes(40), "ResolvedQName" / c.Bytes(48), "ResolvedQMgrName" / c.Bytes(48))
+    return (*_od2(long), *names)
+
+
+def _od4(long: Any) -> tuple[Any, ...]:
+    strings = (_charv(long, name) for name in ("ObjectString", "SelectionString", "ResObjectString"))
+    return (*_od3(long), *(part for string in strings for part in string), "ResolvedType" / long)
+
+
+def _pmo1(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Options" / long,
+        "Timeout" / long,
+        "Context" / long,
+        "KnownDestCount" / long,
+        "UnknownDestCount" / long,
+        "InvalidDestCount" / long,
+        "ResolvedQName" / c.Bytes(48),
+        "ResolvedQMgrName" / c.Bytes(48),
+    )
+
+
+def _pmo2(long: Any) -> tuple[Any, ...]:
+    names = ("RecsPresent", "PutMsgRecFields", "PutMsgRecOffset", "ResponseRecOffset")
+    return (*_pmo1(long), *(name / long for name in (*names, "PutMsgRecPointer", "ResponseRecPointer")))
+
+
+def _pmo3(long: Any) -> tuple[Any, ...]:
+    handles = ("OriginalMsgHandle" / c.Bytes(8), "NewMsgHandle" / c.Bytes(8))
+    return (*_pmo2(long), *handles, "Action" / long, "PubLevel" / long)
+
+
+def _gmo1(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Options" / long,
+        "WaitInterval" / long,
+        "Signal1" / long,
+        "Signal2" / long,
+        "ResolvedQName" / c.Bytes(48),
+    )
+
+
+def _gmo2(long: Any) -> tuple[Any, ...]:
+    states = ("GroupStatus" / c.Bytes(1), "SegmentStatus" / c.Bytes(1), "Segmentation" / c.Bytes(1))
+    return (*_gmo1(long), "MatchOptions" / long, *states, "Reserved1" / c.Bytes(1))
+
+
+def _gmo3(long: Any) -> tuple[Any, ...]:
+    return (*_gmo2(long), "MsgToken" / c.Bytes(16), "ReturnedLength" / long)
+
+
+def _gmo4(long: Any) -> tuple[Any, ...]:
+    return (*_gmo3(long), "Reserved2" / long, "MsgHandle" / c.Bytes(8))
+
+
+def _fopa(long: Any) -> tuple[Any, ...]:
+    names = ("Version", "StrucLength", "DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
+    return ("StrucId" / c.Bytes(4), *(name / long for name in names))
+
+
+def _fopa2(long: Any) -> tuple[Any, ...]:
+    return (*_fopa(long), "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
+
+
+def _spi(long: Any) -> tuple[Any, ...]:
+    return ("Verb" / long, "Version" / long, "MaxReplySize" / long)
+
+
+def _spi_block(long: Any) -> tuple[Any, ...]:
+    return ("StrucId" / c.Bytes(4), "Version" / long, "StrucLength" / long)
+
+
+def _lpoo(long: Any) -> tuple[Any, ...]:
+    names = ("Version", "Options", "LpiOptions", "DefPersistence", "DefPutResponseType", "DefReadAhead")
+    parts = (name / long for name in (*names, "PropertyControl"))
+    return ("StrucId" / c.Bytes(4), *parts, "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
+
+
+def _request_messages(long: Any) -> tuple[Any, ...]:
+    names = ("Version", "ObjectHandle", "BytesReceived", "BytesRequested", "MaxMsgLength", "Options", "WaitInterval")
+    return (*(name / long for name in names), "QueueStatus" / long, "Flags" / long, "GlobalMessageIndex" / long)
+
+
+def _selection(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    names = ("CodedCharSetId", "Encoding", "MsgSeqNumber", "Offset", "MatchOptions")
+    return ("SelectionIndex" / short, "MqmdVersion" / short, *(name / long for name in names))
+
+
+def _async_message(long: Any) -> tuple[Any, ...]:
+    short = _short(long)
+    return (
+        "Version" / long,
+        "ObjectHandle" / long,
+        "MessageIndex" / long,
+        "GlobalMessageIndex" / long,
+        "SegmentDataLength" / long,
+        "SegmentIndex" / short,
+        "SelectionIndex" / short,
+        "Reason" / long,
+        "TotalMsgLength" / long,
+        "ActualMsgLength" / long,
+        "MsgToken" / c.Bytes(16),
+        "Status" / short,
+        "NameLength" / c.Byte,
+    )
+
+
+def _notification(long: Any) -> tuple[Any, ...]:
+    return tuple(name / long for name in ("Version", "ObjectHandle", "Code", "Value"))
+
+
+def _socket_action(long: Any) -> tuple[Any, ...]:
+    return tuple(name / long for name in ("ConversationId", "RequestId", "Type", "Parameter1", "Parameter2"))
+
+
+def _mqinq(long: Any) -> tuple[Any, ...]:
+    return tuple(name / long for name in ("SelectorCount", "IntAttrCount", "CharAttrLength"))
+
+
+TSH = Layout("TSH", _tsh)
+TSHM = Layout("TSHM", _tshm)
+# INITIAL_DATA in its parts: a client's level says how many of them it sends.
+ID_BEGIN = Layout("ID", _id_begin)
+ID_MORE = Layout("ID", _id_more)
+ID_SHARING = Layout("ID", _id_sharing)
+ID_PROTECTION = Layout("ID", _id_protection)
+UID = Layout("UID", _uid)
+UID_LONG = Layout("UID", _uid_long)
+CAUT = Layout("CAUT", _caut)
+API_HEADER = Layout("API header", _api)
+MQCONN = Layout("MQCONN", _conn)
+FCNO = Layout("FCNO", _fcno)
+MQOD = {1: Layout("MQOD", _od1), 2: Layout("MQOD", _od2), 3: Layout("MQOD", _od3), 4: Layout("MQOD", _od4)}
+MQPMO = {1: Layout("MQPMO", _pmo1), 2: Layout("MQPMO", _pmo2), 3: Layout("MQPMO", _pmo3)}
+MQGMO = {1: Layout("MQGMO", _gmo1), 2: Layout("MQGMO", _gmo2), 3: Layout("MQGMO", _gmo3), 4: Layout("MQGMO", _gmo4)}
+FOPA = Layout("FOPA", _fopa)
+FOPA2 = Layout("FOPA", _fopa2)
+SPI = Layout("SPI", _spi)
+SPI_BLOCK = Layout("SPI block", _spi_block)
+LPOO = Layout("LPOO", _lpoo)
+REQUEST_MSGS = Layout("REQUEST_MSGS", _request_messages)
+SELECTION = Layout("REQUEST_MSGS", _selection)
+ASYNC_MESSAGE = Layout("ASYNC_MESSAGE", _async_message)
+NOTIFICATION = Layout("NOTIFICATION", _notification)
+SOCKET_ACTION = Layout("SOCKET_ACTION", _socket_action)
+MQINQ = Layout("MQINQ", _mqinq)

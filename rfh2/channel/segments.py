@@ -1,0 +1,138 @@
+"""Transmission segments of a client channel: their headers, written and read, and long calls split into several.
+
+SegmentLength, ConversationId and RequestId are big-endian always; all else is in the order that the header names. A
+segment belongs to a conversation where the two ends share their connection (``TSHM``), else to none (``TSH ``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.channel.layouts import TSH, TSHM
+from rfh2.errors import DecodeError
+
+CONFIRM, ERROR, REQUEST_CLOSE, CLOSE, FIRST, LAST, ACCEPTED = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40
+WHOLE: Final = FIRST | LAST
+LARGEST_SEGMENT: Final = 32_768
+REPLY: Final = 0x10
+"""More than the type of the request."""
+
+
+class SegmentType(IntEnum):
+    """What a segment is."""
+
+    INITIAL_DATA = 0x01
+    STATUS = 0x05
+    USERID = 0x08
+    HEARTBEAT = 0x09
+    CONAUTH_INFO = 0x0A
+    SOCKET_ACTION = 0x0C
+    ASYNC_MESSAGE = 0x0D
+    REQUEST_MSGS = 0x0E
+    NOTIFICATION = 0x0F
+    MQCONN = 0x81
+    MQDISC = 0x82
+    MQOPEN = 0x83
+    MQCLOSE = 0x84
+    MQGET = 0x85
+    MQPUT = 0x86
+    MQPUT1 = 0x87
+    MQSET = 0x88
+    MQINQ = 0x89
+    MQCMIT = 0x8A
+    MQBACK = 0x8B
+    SPI = 0x8C
+    MQSTAT = 0x8D
+    MQSUB = 0x8E
+    MQSUBRQ = 0x8F
+
+
+_SHARED: Final = "TSHM"
+_IDS: Final = {
+    name.encode(charset): (name, charset)
+    for name in ("TSH ", "TSHC", _SHARED)
+    for charset in (ASCII_FIELDS, EBCDIC_FIELDS)
+}
+_ORDERS: Final[dict[int, ByteOrder]] = {1: "big", 2: "little"}
+PREFIX_BYTES: Final = 8
+"""StrucId and SegmentLength: enough to know how many bytes follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """What a header says. conversation: None where the segment belongs to none. charset: of its character fields."""
+
+    kind: int
+    flags: int = WHOLE
+    flags2: int = 0
+    order: ByteOrder = "little"
+    encoding: int = 0x222
+    ccsid: int = 819
+    conversation: int | None = None
+    request: int = 0
+    charset: str = ASCII_FIELDS
+
+    @property
+    def size(self) -> int:
+        """Bytes of the header."""
+        return TSH.size if self.conversation is None else TSHM.size
+
+    def write(self, payload: bytes | bytearray) -> bytes:
+        """The segment with this header. Raises struct.error for a number that does not fit its field."""
+        length = (self.size + len(payload)).to_bytes(4, "big")
+        rest = (1 if self.order == "big" else 2, self.kind, self.flags, self.flags2, bytes(8), self.encoding)
+        if self.conversation is None:
+            header = TSH.fast[self.order].pack("TSH ".encode(self.charset), length, *rest, self.ccsid, 0)
+        else:
+            own = (self.conversation.to_bytes(4, "big"), self.request.to_bytes(4, "big"))
+            header = TSHM.fast[self.order].pack(_SHARED.encode(self.charset), length, *own, *rest, self.ccsid, 0)
+        return header + payload
+
+
+def segment_length(prefix: bytes) -> int:
+    """How many bytes the segment has that begins with *prefix*. Raises DecodeError where none begins so."""
+    if prefix[:4] not in _IDS:
+        raise DecodeError(0, "TSH", f"StrucId is {prefix[:4].hex()}: this is no transmission segment")
+    length = int.from_bytes(prefix[4:8], "big")
+    if not TSH.size <= length <= LARGEST_SEGMENT:
+        raise DecodeError(4, "TSH", f"SegmentLength is {length}, not {TSH.size} to {LARGEST_SEGMENT}")
+    return length
+
+
+def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:
+    """The header of a whole segment, and its payload. Raises DecodeError."""
+    found = _IDS.get(data[:4])
+    if found is None:
+        raise DecodeError(0, "TSH", f"StrucId is {data[:4].hex()}: this is no transmission segment")
+    name, charset = found
+    layout = TSHM if name == _SHARED else TSH
+    if len(data) < layout.size:
+        raise DecodeError(len(data), "TSH", f"{len(data)} of {layout.size} bytes are there")
+    order = _ORDERS.get(data[layout.size - 20])
+    if order is None:
+        raise DecodeError(layout.size - 20, "TSH", f"ByteOrder is {data[layout.size - 20]}, not 1 or 2")
+    fields = layout.fast[order].unpack_from(data)
+    *own, _, kind, flags, flags2, _, encoding, ccsid, _ = fields
+    conversation = int.from_bytes(own[2], "big") if layout is TSHM else None
+    request = int.from_bytes(own[3], "big") if layout is TSHM else 0
+    header = SegmentHeader(kind, flags, flags2, order, encoding, ccsid, conversation, request, charset)
+    return header, data[layout.size :]
+
+
+def split(header: SegmentHeader, payload: bytes | bytearray, largest: int) -> Iterator[bytes]:
+    """The segments of a call or a reply: none is longer than *largest* bytes, and one that fits is one."""
+    room = largest - header.size
+    if len(payload) <= room:
+        yield header.write(payload)
+        return
+    for at in range(0, len(payload), room):
+        flags = (FIRST if at == 0 else 0) | (LAST if at + room >= len(payload) else 0)
+        part = SegmentHeader(
+            *(header.kind, flags, header.flags2, header.order, header.encoding, header.ccsid, header.conversation),
+            *(header.request, header.charset),
+        )
+        yield part.write(payload[at : at + room])
