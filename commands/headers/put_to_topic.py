@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.model import Publish
+from commands.model import Publish, PubOpt
 from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQMT_DATAGRAM
 from rfh2.errors import DecodeError
@@ -23,9 +23,10 @@ _UTF8: Final = 1208
 _COMMAND_FOLDERS: Final = frozenset({"psc", "pscr"})
 
 
-def publish_command(topic: str, mqmd: Mqmd, body: bytes) -> tuple[Mqmd, bytes]:
+def publish_command(topic: str, mqmd: Mqmd, body: bytes, retain: bool = False) -> tuple[Mqmd, bytes]:
     """The descriptor and the bytes of the command that publishes a message on *topic*. Raises EncodeError."""
-    psc = Folder.of(write("psc", (("Command", Publish.word), ("Topic", topic))))
+    options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if retain else ()
+    psc = Folder.of(write("psc", (("Command", Publish.word), ("Topic", topic), *options)))
     first = _first_header(mqmd, body)
     datagram = replace(mqmd, msg_type=MQMT_DATAGRAM, report=0)
     if first is not None:

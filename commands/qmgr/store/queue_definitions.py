@@ -106,11 +106,18 @@ class QueueDefinitions:
         alias = self.look_up(name)
         if not isinstance(alias, AliasQueue) or alias.target_type != "TOPIC":
             return None
-        row = self._connection.execute(_TOPIC, (alias.target,)).fetchone()
-        if row is None:
+        topic = self.topic_string_of(alias.target)
+        if topic is None:
             why = f"it is an alias of topic object {alias.target}, which does not exist"
             raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why)
-        with readable(self._database.path, f"definition of topic object {alias.target}"):
+        return topic
+
+    def topic_string_of(self, topic_object: str) -> str | None:
+        """The topic string of the topic object of that name; None where there is none."""
+        row = self._connection.execute(_TOPIC, (topic_object,)).fetchone()
+        if row is None:
+            return None
+        with readable(self._database.path, f"definition of topic object {topic_object}"):
             found = definition_of("topic", row[0])
             assert isinstance(found, TopicObject)
         return found.topic_string

@@ -2,7 +2,7 @@
 
 A program's unit of work lasts as long as it likes, the database's must be short. So a message that a program gets in
 syncpoint leaves its queue for a lane that no program can name: ``got ``, the connection, the conversation, and the
-queue; one that it puts waits on such a lane, which begins with ``put ``. A commit deletes the first and moves the second
+queue; one that it puts waits on a lane that begins with ``put ``. A commit deletes the first and moves the second
 to their queues, in one transaction. A backout puts the first back in their old places, with a higher BackoutCount, and
 deletes the second; so does the end of a connection whose program died (``QueueManagerStore.end_lost_connections``).
 """
@@ -31,6 +31,7 @@ _FIND: Final = (
     "SELECT {columns} FROM messages WHERE queue = :queue AND (expires_at IS NULL OR expires_at > :now)"
     " AND (rank, seq) > (:rank, :after){conditions} ORDER BY rank, seq LIMIT 1"
 )
+_MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
 _LANES: Final = "SELECT DISTINCT queue FROM messages WHERE queue >= ? AND queue < ?"
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
@@ -79,6 +80,13 @@ class Uncommitted:
         row: MessageRow | None = self._connection.execute(statement, values).fetchone()
         if row is not None:
             check(self._database, row)
+        return row
+
+    def message(self, seq: int) -> MessageRow:
+        """The message of that number, wherever it is. Raises StoreDamagedError."""
+        self._settle()
+        row: MessageRow = self._connection.execute(_MESSAGE, (seq,)).fetchone()
+        check(self._database, row)
         return row
 
     def remove(self, queue: str, seq: int) -> None:

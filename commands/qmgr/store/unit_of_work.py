@@ -35,6 +35,7 @@ from commands.qmgr.store.errors import (
     MQRC_Q_NOT_EMPTY,
     MessageRefusedError,
     QueueError,
+    UnknownQueueError,
 )
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -255,6 +256,24 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def ensure_queue(self, name: str) -> LocalQueue:
         return self._queues.ensure(name)
+
+    @translate_sqlite_errors
+    def topic_behind(self, name: str) -> str | None:
+        """The topic string of the topic object that *name* is an alias of; None for other names. Raises QueueError."""
+        return self._queues.topic_behind(name)
+
+    @translate_sqlite_errors
+    def topic_string_of(self, topic_object: str) -> str:
+        """The topic string of the topic object of that name. Raises UnknownQueueError (2085)."""
+        found = self._queues.topic_string_of(topic_object)
+        if found is None:
+            raise UnknownQueueError(topic_object, "there is no such topic object")
+        return found
+
+    @translate_sqlite_errors
+    def queue_manager(self) -> QueueManager:
+        """The queue manager's own definition. Raises StoreDamagedError."""
+        return self._queues.qmgr()
 
     @translate_sqlite_errors
     def is_gone(self, name: str) -> bool:

@@ -1,0 +1,146 @@
+"""What MQINQ tells of a queue manager and of a queue (IBM's description of MQINQ: selectors)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
+from commands.qmgr.mqi.errors import MqiError
+from rfh2 import pcf_admin_names as c
+from rfh2.mqi_constants import MQRC_SELECTOR_ERROR
+from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
+
+COMMAND_LEVEL: Final = 943
+_PLATFORM_UNIX: Final = 3
+_CCSID: Final = 1208
+_FIRST_CHARACTER_SELECTOR: Final = 2001
+_NAME, _DESCRIPTION, _DATE, _TIME = 48, 64, 12, 8
+_DEFINITION_TYPES: Final = {PREDEFINED: 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN": 4}
+
+_Of = TypeVar("_Of")
+
+Values = tuple[list[int], list[tuple[int, str]]]
+"""Integers, and characters with their lengths, in the order of the selectors."""
+
+MQIA_CODED_CHAR_SET_ID: Final = 2
+MQIA_DEF_INPUT_OPEN_OPTION: Final = 4
+MQIA_HARDEN_GET_BACKOUT: Final = 8
+MQIA_MAX_HANDLES: Final = 11
+MQIA_MAX_PRIORITY: Final = 14
+MQIA_MSG_DELIVERY_SEQUENCE: Final = 16
+MQIA_OPEN_INPUT_COUNT: Final = 17
+MQIA_OPEN_OUTPUT_COUNT: Final = 18
+MQIA_RETENTION_INTERVAL: Final = 21
+MQIA_SHAREABILITY: Final = 23
+MQIA_SYNCPOINT: Final = 30
+MQIA_COMMAND_LEVEL: Final = 31
+MQIA_PLATFORM: Final = 32
+MQIA_MAX_UNCOMMITTED_MSGS: Final = 33
+MQIA_DIST_LISTS: Final = 34
+MQIA_ADVANCED_CAPABILITY: Final = 273
+MQCA_COMMAND_INPUT_Q_NAME: Final = 2003
+MQCA_DEF_XMIT_Q_NAME: Final = 2025
+MQCA_Q_MGR_IDENTIFIER: Final = 2032
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUse:
+    """A queue and how it is used now. depth: messages that a get would find."""
+
+    queue: LocalQueue
+    depth: int
+    inputs: int
+    outputs: int
+
+
+_OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
+    MQIA_CODED_CHAR_SET_ID: lambda _: _CCSID,
+    MQIA_COMMAND_LEVEL: lambda _: COMMAND_LEVEL,
+    MQIA_PLATFORM: lambda _: _PLATFORM_UNIX,
+    MQIA_SYNCPOINT: lambda _: 1,
+    MQIA_DIST_LISTS: lambda _: 0,
+    MQIA_MAX_HANDLES: lambda _: 256,
+    MQIA_MAX_PRIORITY: lambda _: 9,
+    MQIA_MAX_UNCOMMITTED_MSGS: lambda _: 10_000,
+    MQIA_ADVANCED_CAPABILITY: lambda _: 0,
+    c.MQIA_MAX_MSG_LENGTH: lambda _: 104_857_600,
+    c.MQIA_PUBSUB_MODE: lambda qmgr: {"DISABLED": 0, "COMPAT": 1}.get(qmgr.psmode, 2),
+    c.MQIA_TREE_LIFE_TIME: lambda qmgr: qmgr.treelife,
+    c.MQIA_PUBSUB_MAXMSG_RETRY_COUNT: lambda qmgr: qmgr.psrtycnt,
+}
+_TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], str]]]] = {
+    MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
+    c.MQCA_DEAD_LETTER_Q_NAME: (_NAME, lambda qmgr: qmgr.deadq),
+    c.MQCA_Q_MGR_DESC: (_DESCRIPTION, lambda qmgr: qmgr.description),
+    MQCA_Q_MGR_NAME: (_NAME, lambda qmgr: qmgr.name),
+    MQCA_DEF_XMIT_Q_NAME: (_NAME, lambda _: ""),
+    MQCA_Q_MGR_IDENTIFIER: (_NAME, lambda qmgr: identifier(qmgr.name)),
+    c.MQCA_PARENT: (_NAME, lambda qmgr: qmgr.parent),
+}
+_OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
+    c.MQIA_CURRENT_Q_DEPTH: lambda use: use.depth,
+    MQIA_DEF_INPUT_OPEN_OPTION: lambda _: 2,
+    c.MQIA_DEF_PERSISTENCE: lambda use: int(use.queue.def_persistent),
+    c.MQIA_DEF_PRIORITY: lambda use: use.queue.def_priority,
+    c.MQIA_DEFINITION_TYPE: lambda use: _DEFINITION_TYPES[use.queue.definition_type],
+    MQIA_HARDEN_GET_BACKOUT: lambda _: 1,
+    c.MQIA_INHIBIT_GET: lambda use: int(not use.queue.get_enabled),
+    c.MQIA_INHIBIT_PUT: lambda use: int(not use.queue.put_enabled),
+    c.MQIA_USAGE: lambda use: int(use.queue.transmission),
+    c.MQIA_MAX_MSG_LENGTH: lambda use: use.queue.max_message_length,
+    c.MQIA_MAX_Q_DEPTH: lambda use: use.queue.max_depth,
+    MQIA_MSG_DELIVERY_SEQUENCE: lambda _: 0,
+    MQIA_OPEN_INPUT_COUNT: lambda use: use.inputs,
+    MQIA_OPEN_OUTPUT_COUNT: lambda use: use.outputs,
+    c.MQIA_Q_TYPE: lambda _: c.MQQT_LOCAL,
+    MQIA_RETENTION_INTERVAL: lambda _: 999_999_999,
+    c.MQIA_BACKOUT_THRESHOLD: lambda use: use.queue.backout_threshold,
+    MQIA_SHAREABILITY: lambda _: 1,
+    MQIA_DIST_LISTS: lambda _: 0,
+}
+_TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
+    MQCA_Q_NAME: (_NAME, lambda use: use.queue.name),
+    c.MQCA_Q_DESC: (_DESCRIPTION, lambda use: use.queue.description),
+    c.MQCA_BACKOUT_REQ_Q_NAME: (_NAME, lambda use: use.queue.backout_queue),
+    c.MQCA_CREATION_DATE: (_DATE, lambda _: ""),
+    c.MQCA_CREATION_TIME: (_TIME, lambda _: ""),
+}
+
+
+def identifier(qmgr: str) -> str:
+    """The unique identifier of a queue manager (QMID)."""
+    return f"{qmgr}_qpubsub"[:_NAME]
+
+
+def of_queue_manager(qmgr: QueueManager, selectors: list[int]) -> Values:
+    """The values of integer selectors, and the lengths and values of character selectors, in their order.
+
+    Raises MqiError 2067 for a selector that a queue manager does not have.
+    """
+    return _values(qmgr, selectors, _OF_QUEUE_MANAGER, _TEXTS_OF_QUEUE_MANAGER)
+
+
+def of_queue(use: QueueUse, selectors: list[int]) -> Values:
+    """The same of a queue."""
+    return _values(use, selectors, _OF_QUEUE, _TEXTS_OF_QUEUE)
+
+
+def _values(
+    of: _Of,
+    selectors: list[int],
+    numbers: Mapping[int, Callable[[_Of], int]],
+    texts: Mapping[int, tuple[int, Callable[[_Of], str]]],
+) -> Values:
+    integers: list[int] = []
+    characters: list[tuple[int, str]] = []
+    for selector in selectors:
+        if selector < _FIRST_CHARACTER_SELECTOR and selector in numbers:
+            integers.append(numbers[selector](of))
+        elif selector in texts:
+            length, value = texts[selector]
+            characters.append((length, value(of)))
+        else:
+            raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} is not one of this object")
+    return integers, characters

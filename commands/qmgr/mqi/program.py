@@ -1,0 +1,391 @@
+"""One connection's calls on an embedded queue manager, as IBM's interface has them.
+
+Each call works in a unit of work of the store that its caller commits; the program's own unit of work may last longer,
+and is on lanes of its own (``commands.qmgr.store.uncommitted``). A call that fails raises MqiError or QueueError, and
+has changed nothing that its caller may not commit. Nothing here waits: MQGET says that there is no message (2033), and
+whoever calls tries again when there may be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.transmission import transmitted
+from commands.headers.put_to_topic import publish_command
+from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_manager
+from commands.qmgr.mqi.context import Application, put_descriptor
+from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.handles import Handle, OpenQueues
+from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.dynamic_queues import Close
+from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
+from commands.qmgr.store.reading import message_of
+from commands.qmgr.store.rows import MessageRow
+from commands.qmgr.store.state import to_microseconds
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.errors import DecodeError
+from rfh2.message import Message
+from rfh2.mqi_constants import (
+    MQCC_WARNING,
+    MQCO_DELETE,
+    MQCO_DELETE_PURGE,
+    MQGMO_ACCEPT_TRUNCATED_MSG,
+    MQGMO_ANY_BROWSE,
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_MSG_UNDER_CURSOR,
+    MQGMO_LOCK,
+    MQGMO_MSG_UNDER_CURSOR,
+    MQGMO_SET_SIGNAL,
+    MQGMO_SYNCPOINT,
+    MQGMO_SYNCPOINT_IF_PERSISTENT,
+    MQGMO_UNLOCK,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_GROUP_ID,
+    MQMO_MATCH_MSG_ID,
+    MQOO_ANY_INPUT,
+    MQOO_BROWSE,
+    MQOO_INQUIRE,
+    MQOO_OUTPUT,
+    MQOO_SAVE_ALL_CONTEXT,
+    MQOT_Q,
+    MQOT_Q_MGR,
+    MQOT_TOPIC,
+    MQPMO_RETAIN,
+    MQPMO_SYNCPOINT,
+    MQRC_HOBJ_ERROR,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_NO_MSG_UNDER_CURSOR,
+    MQRC_NOT_OPEN_FOR_BROWSE,
+    MQRC_NOT_OPEN_FOR_INPUT,
+    MQRC_NOT_OPEN_FOR_INQUIRE,
+    MQRC_NOT_OPEN_FOR_OUTPUT,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_OPTIONS_ERROR,
+    MQRC_TRUNCATED_MSG_ACCEPTED,
+    MQRC_TRUNCATED_MSG_FAILED,
+    MQRC_UNKNOWN_REMOTE_Q_MGR,
+)
+from rfh2.mqmd import Mqmd
+
+_UNSUPPORTED_GETS = MQGMO_SET_SIGNAL | MQGMO_LOCK | MQGMO_UNLOCK
+_NO_ID = bytes(24)
+
+Begin = Callable[[], SqliteUnitOfWork]
+"""Begins a unit of work of the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetOptions:
+    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any."""
+
+    options: int
+    match: int
+    msg_id: bytes = _NO_ID
+    correl_id: bytes = _NO_ID
+    group_id: bytes = _NO_ID
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """A message that MQGET gives. body: cut where it is too long. length: of all data. reason: 0, 2079 or 2080."""
+
+    mqmd: Mqmd
+    body: bytes
+    length: int
+    queue: str
+    seq: int
+    reason: int = 0
+
+    @property
+    def comp_code(self) -> int:
+        """MQCC_OK or MQCC_WARNING."""
+        return MQCC_WARNING if self.reason else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a message goes: as MQOD says. topic: the topic string, of a topic or an object that names one."""
+
+    object_type: int = MQOT_Q
+    name: str = ""
+    qmgr: str = ""
+    topic: str = ""
+
+
+class Program:
+    """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
+
+    open_queues: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
+    """
+
+    def __init__(
+        self,
+        qmgr: str,
+        connection: ProgramConnection,
+        holder: ProgramConnection,
+        number: int,
+        application: Application,
+        open_queues: OpenQueues,
+        new_id: Callable[[], bytes],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.application = application
+        self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
+        self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
+        self._handles: dict[int, Handle] = {}
+        self._in_syncpoint = False
+
+    # Opening and closing: each in a unit of work of its own
+
+    def open(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> int:
+        """MQOPEN; the number of the handle, an even one. Raises MqiError, QueueError, StoreError."""
+        handle = self._opened(target, options, dynamic_name, unit_of_work)
+        number = next(n for n in range(2, 2 * len(self._handles) + 4, 2) if n not in self._handles)
+        self._handles[number] = handle
+        return number
+
+    def _opened(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> Handle:
+        if target.object_type == MQOT_Q_MGR:
+            if options & ~(MQOO_INQUIRE | 0x2000 | 0x4000):
+                raise MqiError(MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
+            return Handle(MQOT_Q_MGR, self._qmgr, options)
+        if target.object_type == MQOT_TOPIC:
+            if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
+                raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
+            with unit_of_work() as unit:
+                return Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target))
+        if target.object_type != MQOT_Q:
+            raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
+        if target.qmgr not in ("", self._qmgr):
+            return self._remote(target, options, unit_of_work)
+        made = None
+        with unit_of_work() as unit:
+            model = unit.dynamic.model(target.name) is not None
+            if not model:
+                queue, topic = self._local(unit, target.name, options)
+                handle = Handle(MQOT_Q, target.name, options, queue=queue, topic=topic)
+        if model:
+            made = self._connection.open(target.name, dynamic_name)
+            handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
+        self._open_queues.opened(handle.queue, options)
+        return handle
+
+    def _local(self, unit: SqliteUnitOfWork, name: str, options: int) -> tuple[str, str]:
+        """The local queue that *name* is or stands for, made for output if it is missing; the topic of an alias."""
+        topic = unit.topic_behind(name)
+        if topic is not None:
+            if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
+                raise MqiError(MQRC_OPTIONS_ERROR, f"{name} is an alias of a topic, and can be opened for output only")
+            return "", topic
+        found = unit.ensure_queue(name) if options & MQOO_OUTPUT else unit.find_queue(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found.name, ""
+
+    def _remote(self, target: Target, options: int, unit_of_work: Begin) -> Handle:
+        if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
+            raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
+        with unit_of_work() as unit:
+            found = unit.find_queue(target.qmgr)
+        if found is None or not found.transmission:
+            raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
+        return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
+
+    def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
+        """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
+        prefix = unit.topic_string_of(target.name) if target.name else ""
+        return f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
+
+    def handle(self, number: int) -> Handle:
+        """The object open under *number*. Raises MqiError 2019."""
+        found = self._handles.get(number)
+        if found is None:
+            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
+        return found
+
+    def close(self, number: int, options: int) -> None:
+        """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
+        handle = self.handle(number)
+        if handle.made is not None:
+            self._connection.close(handle.made, _close_option(options))
+        self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        handle = self._handles.pop(number)
+        if handle.queue:
+            self._open_queues.closed(handle.queue, handle.options)
+
+    def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
+        """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
+
+        Returns the queues that have more messages. Raises StoreError.
+        """
+        queues: list[str] = []
+        if self._in_syncpoint:
+            with unit_of_work() as unit:
+                queues = self.commit(unit) if commit else self.backout(unit)
+        for number in list(self._handles):
+            self._forget(number)
+        self._connection.disconnect()
+        return queues
+
+    # Messages
+
+    def put(self, unit: SqliteUnitOfWork, number: int, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
+        """MQPUT; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+        handle = self.handle(number)
+        handle.requires(MQOO_OUTPUT, MQRC_NOT_OPEN_FOR_OUTPUT)
+        return self._put(unit, handle, mqmd, options, body)
+
+    def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
+        """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+        if target.object_type == MQOT_TOPIC:
+            handle = Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=self._topic(unit, target))
+        elif target.qmgr not in ("", self._qmgr):
+            found = unit.find_queue(target.qmgr)
+            if found is None or not found.transmission:
+                raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
+            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=found.name, qmgr=target.qmgr)
+        else:
+            queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
+            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
+        return self._put(unit, handle, mqmd, options, body)
+
+    def _put(self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
+        mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
+        queue, described = handle.queue, mqmd
+        if handle.object_type == MQOT_TOPIC:
+            queue = DEFAULT_STREAM
+            described, body = publish_command(handle.topic, mqmd, body, retain=bool(options & MQPMO_RETAIN))
+        elif handle.topic:
+            queue = handle.name
+        elif handle.qmgr:
+            message = Message(mqmd, (), body)
+            put = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, message, body))
+            described, body = put.message.mqmd, put.body
+        seq = unit.put(queue, described.encode(), body, user=self.application.user, application=self.application.name)
+        row = unit.uncommitted.message(seq)
+        if options & MQPMO_SYNCPOINT:
+            self._in_syncpoint = True
+            unit.uncommitted.put(row[1], seq, self._owner(unit))
+        kept = Mqmd.decode(row[7])
+        return replace(
+            mqmd,
+            msg_id=kept.msg_id,
+            user_identifier=kept.user_identifier,
+            put_appl_type=kept.put_appl_type,
+            put_appl_name=kept.put_appl_name,
+            put_date=kept.put_date,
+            put_time=kept.put_time,
+        )
+
+    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions) -> Got:
+        """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do."""
+        handle = self.handle(number)
+        options = asked.options
+        if options & _UNSUPPORTED_GETS:
+            raise MqiError(MQRC_OPTIONS_ERROR, "signals, and locks of browsed messages, are not supported")
+        browses = options & MQGMO_ANY_BROWSE
+        if browses:
+            handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
+        else:
+            handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
+        queue = unit.find_queue(handle.queue)
+        if queue is None:
+            raise UnknownQueueError(handle.queue)
+        if not queue.get_enabled:
+            raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
+        row = self._found(unit, handle, asked)
+        message = message_of(unit.database, row, to_microseconds(self._clock()))
+        try:
+            mqmd = Mqmd.decode(message.md)
+        except DecodeError:
+            mqmd = Mqmd()
+        length, body, reason = len(message.body), message.body, 0
+        if asked.longest is not None and length > asked.longest:
+            body = body[: asked.longest]
+            reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
+        got = Got(mqmd, body, length, queue.name, message.seq, reason)
+        if browses:
+            handle.cursor = (row[2], row[0])
+        elif reason != MQRC_TRUNCATED_MSG_FAILED:
+            self._take(unit, queue.name, got, options)
+            if handle.options & MQOO_SAVE_ALL_CONTEXT:
+                handle.passed = mqmd
+        return got
+
+    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions) -> MessageRow:
+        options, now_us = asked.options, to_microseconds(self._clock())
+        match = Match(
+            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != _NO_ID else None,
+            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != _NO_ID else None,
+            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != _NO_ID else None,
+        )
+        after = BEFORE_ALL
+        if options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
+            match = Match(seq=handle.cursor[1])
+        elif options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST:
+            after = handle.cursor
+        row = unit.uncommitted.find(handle.queue, now_us, match, after)
+        if row is not None:
+            return row
+        if match.seq is not None:
+            raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
+        raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
+
+    def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> None:
+        in_syncpoint = options & MQGMO_SYNCPOINT or (
+            options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == 1
+        )
+        if in_syncpoint:
+            self._in_syncpoint = True
+            unit.uncommitted.got(queue, got.seq, self._owner(unit))
+        else:
+            unit.uncommitted.remove(queue, got.seq)
+
+    # Units of work
+
+    def commit(self, unit: SqliteUnitOfWork) -> list[str]:
+        """MQCMIT; returns the queues that have more messages. Raises StoreError."""
+        return self._ended(unit, commit=True)
+
+    def backout(self, unit: SqliteUnitOfWork) -> list[str]:
+        """MQBACK; returns the queues to which messages came back. Raises StoreError."""
+        return self._ended(unit, commit=False)
+
+    def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
+        if not self._in_syncpoint:
+            return []
+        owner = self._owner(unit)
+        self._in_syncpoint = False
+        return unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner)
+
+    def _owner(self, unit: SqliteUnitOfWork) -> str:
+        return f"{self._holder.number(unit)} {self._number}"
+
+    # Inquiry
+
+    def inquire(self, unit: SqliteUnitOfWork, number: int, selectors: list[int]) -> Values:
+        """MQINQ: integers, and characters with their lengths. Raises MqiError 2038, 2067, QueueError, StoreError."""
+        handle = self.handle(number)
+        handle.requires(MQOO_INQUIRE, MQRC_NOT_OPEN_FOR_INQUIRE)
+        if handle.object_type == MQOT_Q_MGR:
+            return of_queue_manager(unit.queue_manager(), selectors)
+        queue = unit.find_queue(handle.queue)
+        if queue is None:
+            raise UnknownQueueError(handle.queue or handle.name)
+        opened = self._open_queues
+        use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
+        return of_queue(use, selectors)
+
+
+def _close_option(options: int) -> Close:
+    if options & MQCO_DELETE_PURGE:
+        return Close.PURGE
+    return Close.DELETE if options & MQCO_DELETE else Close.NONE
