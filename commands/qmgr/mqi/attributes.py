@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
 from commands.qmgr.mqi.errors import MqiError
 from rfh2 import pcf_admin_names as c
-from rfh2.mqi_constants import MQRC_SELECTOR_ERROR
+from rfh2.mqi_constants import MQRC_SELECTOR_ERROR, MQRC_SELECTOR_NOT_FOR_TYPE
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
 COMMAND_LEVEL: Final = 943
@@ -21,8 +21,8 @@ _DEFINITION_TYPES: Final = {PREDEFINED: 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN
 
 _Of = TypeVar("_Of")
 
-Values = tuple[list[int], list[tuple[int, str]]]
-"""Integers, and characters with their lengths, in the order of the selectors."""
+Values = tuple[list[int], list[tuple[int, str]], int]
+"""Integers, characters with their lengths, both in the order of the selectors; 2068 where one is not for this object."""
 
 MQIA_CODED_CHAR_SET_ID: Final = 2
 MQIA_DEF_INPUT_OPEN_OPTION: Final = 4
@@ -40,7 +40,19 @@ MQIA_PLATFORM: Final = 32
 MQIA_MAX_UNCOMMITTED_MSGS: Final = 33
 MQIA_DIST_LISTS: Final = 34
 MQIA_ADVANCED_CAPABILITY: Final = 273
+MQIA_TRIGGER_CONTROL: Final = 24
+MQIA_TRIGGER_MSG_PRIORITY: Final = 26
+MQIA_TRIGGER_TYPE: Final = 28
+MQIA_TRIGGER_DEPTH: Final = 29
+MQIA_SCOPE: Final = 45
+MQIA_DEF_BIND: Final = 61
 MQCA_COMMAND_INPUT_Q_NAME: Final = 2003
+MQCA_INITIATION_Q_NAME: Final = 2008
+MQCA_PROCESS_NAME: Final = 2012
+MQCA_REMOTE_Q_MGR_NAME: Final = 2017
+MQCA_REMOTE_Q_NAME: Final = 2018
+MQCA_TRIGGER_DATA: Final = 2023
+MQCA_XMIT_Q_NAME: Final = 2024
 MQCA_DEF_XMIT_Q_NAME: Final = 2025
 MQCA_Q_MGR_IDENTIFIER: Final = 2032
 
@@ -96,6 +108,12 @@ _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
     MQIA_OPEN_OUTPUT_COUNT: lambda use: use.outputs,
     c.MQIA_Q_TYPE: lambda _: c.MQQT_LOCAL,
     MQIA_RETENTION_INTERVAL: lambda _: 999_999_999,
+    MQIA_TRIGGER_CONTROL: lambda _: 0,
+    MQIA_TRIGGER_MSG_PRIORITY: lambda _: 0,
+    MQIA_TRIGGER_TYPE: lambda _: 0,
+    MQIA_TRIGGER_DEPTH: lambda _: 1,
+    MQIA_DEF_BIND: lambda _: 0,
+    MQIA_SCOPE: lambda _: 1,
     c.MQIA_BACKOUT_THRESHOLD: lambda use: use.queue.backout_threshold,
     MQIA_SHAREABILITY: lambda _: 1,
     MQIA_DIST_LISTS: lambda _: 0,
@@ -104,9 +122,18 @@ _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
     MQCA_Q_NAME: (_NAME, lambda use: use.queue.name),
     c.MQCA_Q_DESC: (_DESCRIPTION, lambda use: use.queue.description),
     c.MQCA_BACKOUT_REQ_Q_NAME: (_NAME, lambda use: use.queue.backout_queue),
+    MQCA_INITIATION_Q_NAME: (_NAME, lambda _: ""),
+    MQCA_PROCESS_NAME: (_NAME, lambda _: ""),
+    MQCA_TRIGGER_DATA: (64, lambda _: ""),
+    c.MQCA_CLUSTER_NAME: (_NAME, lambda _: ""),
     c.MQCA_CREATION_DATE: (_DATE, lambda _: ""),
     c.MQCA_CREATION_TIME: (_TIME, lambda _: ""),
 }
+
+# Of queues of other kinds: blank for a local one, with a warning.
+_OF_OTHER_QUEUES: Final = frozenset(
+    {c.MQCA_BASE_OBJECT_NAME, MQCA_REMOTE_Q_MGR_NAME, MQCA_REMOTE_Q_NAME, MQCA_XMIT_Q_NAME}
+)
 
 
 def identifier(qmgr: str) -> str:
@@ -135,12 +162,16 @@ def _values(
 ) -> Values:
     integers: list[int] = []
     characters: list[tuple[int, str]] = []
+    reason = 0
     for selector in selectors:
         if selector < _FIRST_CHARACTER_SELECTOR and selector in numbers:
             integers.append(numbers[selector](of))
         elif selector in texts:
             length, value = texts[selector]
             characters.append((length, value(of)))
+        elif selector in _OF_OTHER_QUEUES and numbers is _OF_QUEUE:
+            characters.append((_NAME, ""))
+            reason = MQRC_SELECTOR_NOT_FOR_TYPE
         else:
             raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} is not one of this object")
-    return integers, characters
+    return integers, characters, reason

@@ -58,7 +58,7 @@ class QueueManagerStore:
         self.directory = directory
         self.database = database
         self._name = name
-        self._clock = clock
+        self.clock = clock
         self._cache = DefinitionCache()
         self._messages = KeptMessages(database, self._settle)
         self._unit: SqliteUnitOfWork | None = None
@@ -154,7 +154,7 @@ class QueueManagerStore:
         self.database.begin()
         try:
             self._data_version = self._read_data_version()
-            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self._clock)
+            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self.clock)
         except BaseException:
             connection.execute("ROLLBACK")
             raise
@@ -262,6 +262,11 @@ class QueueManagerStore:
         self._data_version = version
         return True
 
+    @translate_sqlite_errors
+    def data_version(self) -> int:
+        """A number that changes when another connection commits."""
+        return self._read_data_version()
+
     def close(self) -> None:
         """Close the database; a unit of work still open is backed out."""
         try:
@@ -292,7 +297,7 @@ class QueueManagerStore:
         return found.name
 
     def _now_us(self) -> int:
-        return to_microseconds(self._clock())
+        return to_microseconds(self.clock())
 
     @translate_sqlite_errors
     def _rows(self, statement: str) -> list[tuple[int]]:

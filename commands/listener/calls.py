@@ -1,0 +1,202 @@
+"""MQI calls on a channel: what is in each, and what its reply holds (docs/wire-formats.md).
+
+A reply repeats the structures of the request with what the queue manager writes into them. A call that fails repeats
+them as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from commands.listener.conversation import Conversation
+from commands.listener.request import Request
+from commands.listener.targets import ObjectDescriptor, object_descriptor
+from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.program import GetOptions, Got
+from commands.qmgr.store.errors import QueueError
+from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO
+from rfh2.channel.segments import SegmentType
+from rfh2.channel.structure import Structure
+from rfh2.errors import DecodeError, StoreError
+from rfh2.mqi_constants import (
+    MQCC_FAILED,
+    MQCC_WARNING,
+    MQGMO_WAIT,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_MSG_ID,
+    MQOT_Q_MGR,
+    MQRC_DATA_LENGTH_ERROR,
+    MQRC_FUNCTION_NOT_SUPPORTED,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_Q_MGR_NOT_AVAILABLE,
+)
+
+Call = Callable[[Conversation, Request], Awaitable[bytes]]
+_START: Final = API_HEADER.size
+ERROR_QUEUE: Final = "SYSTEM.PROTECTION.ERROR.QUEUE"
+
+
+async def answered(conversation: Conversation, request: Request) -> bytes:
+    """The payload of the reply to *request*. Raises DecodeError where the call cannot be read."""
+    call = _CALLS.get(request.header.kind)
+    if call is None:
+        return request.reply(request.data[_START:], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
+    try:
+        return await call(conversation, request)
+    except (MqiError, QueueError) as error:
+        conversation.debug(f"{SegmentType(request.header.kind).name}: {error}")
+        comp_code = error.comp_code if isinstance(error, MqiError) else MQCC_FAILED
+        return request.reply(request.data[_START:], comp_code, error.reason, request.handle)
+    except StoreError as error:
+        conversation.log(str(error))
+        return request.reply(request.data[_START:], MQCC_FAILED, MQRC_Q_MGR_NOT_AVAILABLE, request.handle)
+
+
+async def _connect(conversation: Conversation, request: Request) -> bytes:
+    body = request.data[_START:]
+    fields = Structure(MQCONN, body, 0, request.header.order, request.header.charset)
+    reason = await conversation.connect(
+        fields.text("QMgrName"), fields.text("ApplName"), fields["ApplType"], fields["AccountingToken"]
+    )
+    if len(body) >= MQCONN.size + FCNO.size:
+        _write_connection(conversation, body, request)
+    return request.reply(body, MQCC_FAILED if reason else 0, reason)
+
+
+def _write_connection(conversation: Conversation, body: bytearray, request: Request) -> None:
+    """Write the connection's identifier and tag into the FCNO, all else of which becomes zeros."""
+    asked = Structure(FCNO, body, MQCONN.size, request.header.order)
+    flags = asked["CapabilityFlags"]
+    room = len(body) - MQCONN.size
+    body[MQCONN.size :] = bytes(room)
+    fcno = Structure(FCNO, body, MQCONN.size, request.header.order)
+    fcno["StrucId"], fcno["CapabilityFlags"] = b"FCNO", flags | 1
+    has_tag = room >= 2 * FCNO.size
+    fcno["Version"] = 3 if has_tag else 2 if room > FCNO.size else 1
+    fcno["ConnTag"] = conversation.connection_id
+    if has_tag and conversation.is_connected:
+        tag = conversation.connection_tag.encode("ascii", "replace")[:128]
+        body[MQCONN.size + 140 : MQCONN.size + 140 + len(tag)] = tag
+
+
+async def _disconnect(conversation: Conversation, request: Request) -> bytes:
+    await conversation.disconnect(commit=True)
+    return request.reply()
+
+
+async def _open(conversation: Conversation, request: Request) -> bytes:
+    od, end = object_descriptor(request, _START)
+    options = request.long(end)
+    handle = await conversation.open(od, options)
+    fopa_at = end + 4
+    if len(request.data) >= fopa_at + FOPA.size:
+        fopa = request.structure(FOPA, fopa_at)
+        queue = od.object_type != MQOT_Q_MGR
+        values = (0, 1, 0, 0) if queue else (-1, -1, -1, -1)
+        names = ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
+        for name, value in zip(names, values, strict=True):
+            fopa[name] = value
+        if len(request.data) >= fopa_at + FOPA2.size:
+            more = request.structure(FOPA2, fopa_at)
+            more.put_text("ErrorQName", ERROR_QUEUE if queue else "")
+            more["ExtraOffset"], more["ExtraLength"] = FOPA2.size, 0
+    return request.reply(request.data[_START:], handle=handle)
+
+
+async def _close(conversation: Conversation, request: Request) -> bytes:
+    await conversation.close(request.handle, request.long(_START))
+    return request.reply(handle=-1)
+
+
+async def _put(conversation: Conversation, request: Request) -> bytes:
+    return await _put_at(conversation, request, _START, None)
+
+
+async def _put1(conversation: Conversation, request: Request) -> bytes:
+    od, end = object_descriptor(request, _START)
+    reply = await _put_at(conversation, request, end, od)
+    od.resolve(od.target.name, conversation.qmgr)
+    head = request.reply(bytes(request.data[_START:end]) + reply[_START:])
+    return head
+
+
+async def _put_at(conversation: Conversation, request: Request, at: int, od: ObjectDescriptor | None) -> bytes:
+    mqmd, pmo_at = request.mqmd(at)
+    pmo = request.versioned(MQPMO, pmo_at)
+    length = request.long(pmo.end)
+    body = bytes(request.data[pmo.end + 4 : pmo.end + 4 + max(0, length)])
+    if length < 0 or len(body) < length:
+        raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
+    put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body)
+    pmo["KnownDestCount"] = 1
+    pmo.put_text("ResolvedQName", queue)
+    pmo.put_text("ResolvedQMgrName", conversation.qmgr)
+    described = request.in_own_terms(put, mqmd.version)
+    return request.reply(described + bytes(pmo) + request.bytes_of(length))
+
+
+async def _get(conversation: Conversation, request: Request) -> bytes:
+    mqmd, gmo_at = request.mqmd(_START)
+    gmo = request.versioned(MQGMO, gmo_at)
+    longest = request.long(gmo.end)
+    match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
+    asked = GetOptions(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest))
+    wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
+    try:
+        got = await conversation.get(request.handle, asked, wait_ms, (mqmd.coded_char_set_id, mqmd.encoding))
+    except MqiError as error:
+        if error.reason != MQRC_NO_MSG_AVAILABLE:
+            raise
+        empty = bytes(request.data[_START : gmo.end]) + bytes(4)
+        return request.reply(empty, MQCC_FAILED, error.reason, request.handle)
+    return _got(request, gmo, mqmd.version, got)
+
+
+def _got(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
+    gmo.put_text("ResolvedQName", got.queue)
+    if gmo["Version"] >= 3:
+        gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
+    described = request.in_own_terms(got.mqmd, version)
+    body = described + bytes(gmo) + request.bytes_of(got.length) + got.body
+    return request.reply(body, got.comp_code, got.reason, request.handle)
+
+
+async def _inquire(conversation: Conversation, request: Request) -> bytes:
+    head = request.structure(MQINQ, _START)
+    count = head["SelectorCount"]
+    if not 0 <= count <= 256:
+        raise DecodeError(_START, "MQINQ", f"SelectorCount is {count}, not 0 to 256")
+    selectors = [request.long(head.end + 4 * n) for n in range(count)]
+    integers, characters, reason = await conversation.inquire(request.handle, selectors)
+    text = b"".join(
+        value[:length].ljust(length).encode(request.header.charset, "replace") for length, value in characters
+    )
+    head["IntAttrCount"], head["CharAttrLength"] = len(integers), len(text)
+    values = b"".join(request.bytes_of(value) for value in integers)
+    body = bytes(head) + bytes(request.data[head.end : head.end + 4 * count]) + values + text
+    return request.reply(body, MQCC_WARNING if reason else 0, reason, request.handle)
+
+
+async def _commit(conversation: Conversation, request: Request) -> bytes:
+    await conversation.commit()
+    return request.reply()
+
+
+async def _backout(conversation: Conversation, request: Request) -> bytes:
+    await conversation.backout()
+    return request.reply()
+
+
+_CALLS: Final[dict[int, Call]] = {
+    SegmentType.MQCONN: _connect,
+    SegmentType.MQDISC: _disconnect,
+    SegmentType.MQOPEN: _open,
+    SegmentType.MQCLOSE: _close,
+    SegmentType.MQPUT: _put,
+    SegmentType.MQPUT1: _put1,
+    SegmentType.MQGET: _get,
+    SegmentType.MQINQ: _inquire,
+    SegmentType.MQCMIT: _commit,
+    SegmentType.MQBACK: _backout,
+}

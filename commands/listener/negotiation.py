@@ -1,0 +1,133 @@
+"""INITIAL_DATA: what the two ends of a client channel agree on (docs/wire-formats.md).
+
+The client offers its values. The server answers with its own, and marks those of the client that it does not accept;
+then the client offers again. A server lowers, it never raises, except for the heartbeat interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from commands.qmgr.mqi.attributes import identifier
+from rfh2.ccsid import ByteOrder
+from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
+from rfh2.channel.segments import ERROR
+from rfh2.channel.structure import Structure
+
+CCSID: Final = 819
+_HIGHEST_FAP: Final = 17
+_FAP_WITH_PROTECTION: Final = 13
+_TRANSMISSION_SIZE: Final = 0x7FEC
+_MESSAGE_SIZE: Final = 104_857_600
+_HEARTBEAT_S: Final = 300
+_PRODUCT: Final = "MQMM09040300"
+# Capability flags 1: the end is a client. Flags 2: distribution lists, fast messages, dual units of work, SPI.
+_PROTECTED, _PLAIN, _UNUSED = 1, 0, 0xFFFF
+_IS_CLIENT: Final = 0x20
+_CAPABILITIES1: Final = 0x26
+_CAPABILITIES2: Final = 0x51
+_CAPABILITIES3: Final = 0x20
+# Error flags 1.
+_BAD_FAP, _BAD_TRANSMISSION_SIZE, _BAD_MESSAGE_SIZE, _BAD_HEARTBEAT = 0x08, 0x04, 0x10, 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was agreed. conversations: on one connection, 0 where it is not shared. largest: bytes of a segment."""
+
+    fap: int
+    channel: str
+    qmgr: str
+    largest: int
+    longest_message: int
+    heartbeat_s: int
+    conversations: int
+    product: str
+    is_client: bool
+    trace_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The server's INITIAL_DATA, the control flags of its segment, and the terms if the client accepts them."""
+
+    payload: bytes
+    flags: int
+    terms: Terms
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the client's offer was accepted as it was."""
+        return not self.flags & ERROR
+
+
+def answer(offer: bytes, order: ByteOrder, qmgr: str, sharing: int, random: bytes) -> Answer:
+    """The answer to *offer*, in *order*. sharing: the most conversations on a connection. Raises DecodeError."""
+    data = bytearray(offer)
+    begin = Structure(ID_BEGIN, data, 0, order)
+    fap = min(begin["FapLevel"], _HIGHEST_FAP)
+    errors = _BAD_FAP if fap < begin["FapLevel"] else 0
+    begin["FapLevel"] = fap
+    size = min(begin["MaxTransmissionSize"], _TRANSMISSION_SIZE)
+    longest = min(begin["MaxMessageSize"], _MESSAGE_SIZE)
+    errors |= _BAD_TRANSMISSION_SIZE if size < begin["MaxTransmissionSize"] else 0
+    errors |= _BAD_MESSAGE_SIZE if longest < begin["MaxMessageSize"] else 0
+    begin["MaxTransmissionSize"], begin["MaxMessageSize"] = size, longest
+    is_client = bool(begin["CapabilityFlags1"] & _IS_CLIENT)
+    begin["CapabilityFlags1"], refused = _accepted(begin["CapabilityFlags1"], _CAPABILITIES1)
+    begin["NotAccepted1"] = refused
+    heartbeat, conversations, trace_id, product = 0, 0, 0, ""
+    if len(data) >= ID_BEGIN.size + ID_MORE.size:
+        more = Structure(ID_MORE, data, ID_BEGIN.size, order)
+        more["CapabilityFlags2"], more["NotAccepted2"] = _accepted(more["CapabilityFlags2"], _CAPABILITIES2)
+        refused |= more["NotAccepted2"]
+        more["CodedCharSetId"] = CCSID
+        more.put_text("QMgrName", qmgr)
+        heartbeat = max(more["HeartbeatInterval"], _HEARTBEAT_S) if more["HeartbeatInterval"] else 0
+        errors |= _BAD_HEARTBEAT if heartbeat != more["HeartbeatInterval"] else 0
+        more["HeartbeatInterval"], more["LengthOfRest"] = heartbeat, 0
+    if len(data) >= ID_BEGIN.size + ID_MORE.size + ID_SHARING.size:
+        shared = Structure(ID_SHARING, data, ID_BEGIN.size + ID_MORE.size, order)
+        product = shared.text("ProductId")
+        shared["ErrorFlags2"] = 0
+        shared["HeaderCompression"], shared["MessageCompression"] = b"\0\xff", b"\0" + b"\xff" * 15
+        conversations = max(0, min(shared["ConversationsPerSocket"], sharing))
+        shared["ConversationsPerSocket"] = conversations
+        shared["CapabilityFlags3"], shared["NotAccepted3"] = _accepted(shared["CapabilityFlags3"], _CAPABILITIES3)
+        refused |= shared["NotAccepted3"]
+        shared["ProcessId"], shared["ThreadId"], trace_id = 1, 1, shared["TraceId"]
+        shared.put_text("ProductId", _PRODUCT)
+        shared.put_text("QMgrIdentifier", identifier(qmgr))
+        if len(data) >= shared.end + ID_PROTECTION.size:
+            protection = Structure(ID_PROTECTION, data, shared.end, order)
+            protection["PasswordProtection"] = b"".join(
+                n.to_bytes(2, order) for n in (_PROTECTED, _PLAIN, *[_UNUSED] * 8)
+            )
+            protection["Random"] = random
+    begin["ErrorFlags1"] = errors
+    flags = ERROR if errors or refused else 0
+    terms = Terms(
+        fap, begin.text("ChannelName"), qmgr, size, longest, heartbeat, conversations, product, is_client, trace_id
+    )
+    return Answer(bytes(data), flags, terms)
+
+
+def turned(offer: bytes, order: ByteOrder, wanted: ByteOrder) -> bytes:
+    """*offer*, whose numbers are in *order*, with its numbers in *wanted*. Raises DecodeError."""
+    if order == wanted:
+        return offer
+    before, after, at = bytearray(offer), bytearray(offer), 0
+    for layout in (ID_BEGIN, ID_MORE, ID_SHARING):
+        if at > 0 and len(offer) < at + layout.size:
+            break
+        read, written = Structure(layout, before, at, order), Structure(layout, after, at, wanted)
+        for name in layout.names:
+            written[name] = read[name]
+        at += layout.size
+    return bytes(after)
+
+
+def _accepted(offered: int, known: int) -> tuple[int, int]:
+    """Of the capabilities offered, those accepted and those not."""
+    return offered & known, offered & ~known & 0xFF

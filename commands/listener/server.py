@@ -1,0 +1,100 @@
+"""The listener of one queue manager: its socket, its limits, and the worker that all sessions share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from commands.listener.conversation import Arrivals, Manager
+from commands.listener.security import Security
+from commands.listener.session import Session
+from commands.listener.worker import Worker
+from commands.qmgr.store import QueueManagerStore
+
+_log: Final = logging.getLogger("qpubsub.listener")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerOptions:
+    """Where to listen, and how much to bear. sharing: the most conversations on a connection (SHARECNV).
+
+    connections: the most at a time. first_s: how long a connection may take until it is agreed.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 1414
+    sharing: int = 10
+    connections: int = 1000
+    tls: ssl.SSLContext | None = None
+
+
+class Listener:
+    """Serves clients from ``start`` to ``stop``. open_store: opens the queue manager, on a thread of the listener's."""
+
+    def __init__(
+        self, options: ListenerOptions, name: str, open_store: Callable[[], QueueManagerStore], security: Security
+    ) -> None:
+        self._options, self._open_store = options, open_store
+        self._arrivals = Arrivals()
+        self._name, self._security = name, security
+        self._sessions: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._worker: Worker | None = None
+        self._manager: Manager | None = None
+
+    async def start(self) -> int:
+        """Listen; returns the port. Raises OSError, StoreError."""
+        self._worker = Worker(self._open_store, self._arrived)
+        await self._worker.start()
+        self._manager = Manager(self._name, self._worker, self._arrivals, self._security, _new_ids())
+        self._server = await asyncio.start_server(
+            self._serve, self._options.host, self._options.port, ssl=self._options.tls
+        )
+        port: int = self._server.sockets[0].getsockname()[1]
+        _log.info("listening on %s:%d for queue manager %s", self._options.host, port, self._name)
+        return port
+
+    async def stop(self) -> None:
+        """Take no more connections, end those that there are, and let go of the queue manager."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._sessions):
+            task.cancel()
+        await asyncio.gather(*self._sessions, return_exceptions=True)
+        if self._worker is not None and self._manager is not None:
+            holder = self._manager.holder
+            if holder is not None:
+                await self._worker.alone(lambda _: holder.disconnect())
+            await self._worker.stop()
+
+    def _arrived(self, queues: Iterable[str] | None) -> None:
+        self._arrivals.wake(queues)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._sessions) >= self._options.connections:
+            _log.warning("%d connections: another one was refused", len(self._sessions))
+            writer.close()
+            return
+        task = asyncio.current_task()
+        assert task is not None and self._manager is not None
+        self._sessions.add(task)
+        task.add_done_callback(self._sessions.discard)
+        await Session(reader, writer, self._manager, self._options.sharing, os.urandom).run()
+
+
+def _new_ids() -> Callable[[], bytes]:
+    """Makes identifiers of 24 bytes: the end is a count that begins with the time, so that no later one repeats it."""
+    last = time.time_ns() // 1000 | 1 << 62
+
+    def new() -> bytes:
+        nonlocal last
+        last += 1
+        return b"AMQ qpubsub     " + last.to_bytes(8, "big")
+
+    return new

@@ -1,0 +1,69 @@
+"""SPI calls: what Java programs use in place of MQOPEN, and to ask which of these calls there are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from commands.listener.calls import ERROR_QUEUE
+from commands.listener.conversation import Conversation
+from commands.listener.request import Request
+from commands.listener.targets import object_descriptor
+from rfh2.channel.layouts import API_HEADER, LPOO, SPI, SPI_BLOCK
+from rfh2.channel.structure import Structure
+from rfh2.mqi_constants import MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED
+from rfh2.pcf import Pcf
+from rfh2.pcf_parameters import Cfin, Cfst
+
+_QUERY, _OPEN = 1, 12
+# Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
+# only two are answered.
+_VERBS: Final = (
+    *((1, 2, 2, 2, 1), (2, 1, 3, 1, 1), (3, 2, 2, 3, 1), (4, 1, 1, 1, 1), (5, 1, 1, 1, 1), (6, 1, 1, 1, 1)),
+    *((7, 1, 1, 1, 1), (8, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 0, 0, 0, 0), (11, 1, 1, 1, 1), (12, 1, 2, 2, 1)),
+)
+
+
+async def answered(conversation: Conversation, request: Request) -> bytes:
+    """The payload of the reply to an SPI call. Raises what MQOPEN raises, DecodeError."""
+    spi = request.structure(SPI, API_HEADER.size)
+    if spi["Verb"] == _QUERY:
+        return _query(request, spi)
+    if spi["Verb"] == _OPEN:
+        return await _open(conversation, request, spi)
+    return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
+
+
+def _block(request: Request, name: str, version: int, length: int) -> bytes:
+    made = Structure.new(SPI_BLOCK, request.header.order)
+    made["StrucId"], made["Version"], made["StrucLength"] = name.encode(request.header.charset), version, length
+    return bytes(made)
+
+
+def _query(request: Request, spi: Structure) -> bytes:
+    entries = b"".join(request.bytes_of(number) for entry in _VERBS for number in entry)
+    listed = request.bytes_of(len(_VERBS)) + entries
+    head = _block(request, "SPQU", 1, SPI_BLOCK.size) + _block(request, "SPQO", 1, SPI_BLOCK.size + len(listed))
+    return request.reply(bytes(spi) + head + listed)
+
+
+async def _open(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    lpoo_at = spi.end + 2 * SPI_BLOCK.size
+    lpoo = request.structure(LPOO, lpoo_at)
+    od, end = object_descriptor(request, lpoo.end)
+    handle = await conversation.open(od, lpoo["Options"])
+    lpoo["DefPersistence"], lpoo["DefPutResponseType"] = 0, 1
+    lpoo["DefReadAhead"], lpoo["PropertyControl"] = 0, 0
+    lpoo.put_text("ErrorQName", ERROR_QUEUE)
+    described = SPI_BLOCK.size + LPOO.size + (end - lpoo.end)
+    policy = _policy(od.structure.text("ObjectName"))
+    lpoo["ExtraOffset"], lpoo["ExtraLength"] = described, len(policy)
+    head = _block(request, "SPOU", 1, SPI_BLOCK.size) + _block(request, "SPOO", 2, described + len(policy))
+    body = bytes(spi) + head + bytes(lpoo) + bytes(request.data[lpoo.end : end]) + policy
+    return request.reply(body, handle=handle)
+
+
+def _policy(queue: str) -> bytes:
+    """The message protection policy of a queue: none. It is PCF, in big-endian whatever the channel has."""
+    name = Cfst.of(6, queue.ljust(48), 819)
+    rest = (Cfin(number, 0) for number in (7, 8, 9, 14, 10, 12))
+    return Pcf(0, (Cfin(5, 1), name, *rest), type=8, version=3, order="big").encode()

@@ -1,0 +1,182 @@
+"""Messages that are sent to a program that shares its connection: REQUEST_MSGS, and the ASYNC_MESSAGE that answers it.
+
+A Java program asks so for one message or for several, also where it calls receive or get. Exactly what it asks for is
+sent: nothing is read ahead that it might not take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from commands.listener.conversation import Conversation
+from commands.listener.request import Request
+from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.program import GetOptions, Got
+from commands.qmgr.store.errors import QueueError
+from rfh2.channel.layouts import ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
+from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
+from rfh2.channel.structure import Structure
+from rfh2.errors import DecodeError
+from rfh2.mqi_constants import (
+    MQGMO_WAIT,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_GROUP_ID,
+    MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
+    MQRC_NO_MSG_AVAILABLE,
+    MQWI_UNLIMITED,
+)
+
+_HAS_SELECTION: Final = 0x10
+# The program asks for what there is now, and waits for the notification behind it.
+_CHECKS: Final = 0x02
+# A call waits for the message; else it is for a consumer, whenever it comes.
+_CALL: Final = 0x08
+_STREAM_REQUEST: Final = 1
+_CONTINUED_BYTES: Final = 24
+_IDS: Final = (
+    (MQMO_MATCH_MSG_ID, "msg_id", 24),
+    (MQMO_MATCH_CORREL_ID, "correl_id", 24),
+    (MQMO_MATCH_GROUP_ID, "group_id", 24),
+    (MQMO_MATCH_MSG_TOKEN, "token", 16),
+)
+CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, CHECK_MSG = 3, 4, 5, 6, 11
+
+
+@dataclass(slots=True)
+class Selection:
+    """What a program last said that it wants from one handle. index: of that. ccsid, encoding: for conversion."""
+
+    index: int = 0
+    mqmd_version: int = 2
+    ccsid: int = 0
+    encoding: int = 0
+    match: int = 0
+    msg_id: bytes = bytes(24)
+    correl_id: bytes = bytes(24)
+    group_id: bytes = bytes(24)
+
+
+@dataclass(slots=True)
+class Stream:
+    """One handle's messages: how many were sent, and the selection in force."""
+
+    selection: Selection
+    sent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A REQUEST_MSGS, read."""
+
+    handle: int
+    options: int
+    longest: int | None
+    wait_ms: int
+    selection: Selection | None
+    checks: bool
+
+
+def read_request(request: Request) -> Wanted:
+    """What a REQUEST_MSGS asks for. Raises DecodeError."""
+    fields = request.structure(REQUEST_MSGS, 0)
+    selection = _selection(request, fields.end) if fields["Flags"] & _HAS_SELECTION else None
+    longest = fields["MaxMsgLength"]
+    checks, for_call = bool(fields["Flags"] & _CHECKS), bool(fields["Flags"] & _CALL)
+    if not for_call:
+        wait_ms = MQWI_UNLIMITED
+    else:
+        wait_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
+    longest = None if longest < 0 else longest
+    return Wanted(fields["ObjectHandle"], fields["Options"], longest, wait_ms, selection, checks)
+
+
+def _selection(request: Request, at: int) -> Selection:
+    fields = request.structure(SELECTION, at)
+    ids, at = {}, fields.end
+    for bit, name, size in _IDS:
+        if fields["MatchOptions"] & bit:
+            ids[name] = bytes(request.data[at : at + size])
+            if len(ids[name]) < size:
+                raise DecodeError(at, "REQUEST_MSGS", f"the {name} to match is cut")
+            at += size
+    ids.pop("token", None)
+    values = (fields["SelectionIndex"], fields["MqmdVersion"], fields["CodedCharSetId"], fields["Encoding"])
+    return Selection(*values, fields["MatchOptions"], **ids)
+
+
+async def sent_message(
+    conversation: Conversation, request: Request, wanted: Wanted, stream: Stream, largest: int
+) -> list[bytes]:
+    """The segments that answer a REQUEST_MSGS: a message, or that there is none."""
+    chosen = stream.selection
+    conversation.debug(f"REQUEST_MSGS: {wanted}")
+    asked = GetOptions(
+        *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest)
+    )
+    try:
+        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, (chosen.ccsid, chosen.encoding))
+    except (MqiError, QueueError) as error:
+        if error.reason == MQRC_NO_MSG_AVAILABLE:
+            return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
+        return [_failed(request, wanted.handle, stream, error.reason)]
+    stream.sent += 1
+    segments = _message(request, wanted.handle, stream, got, largest)
+    if wanted.checks:
+        segments.append(notification(request.header, wanted.handle, CHECK_MSG, 0))
+    return segments
+
+
+def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
+    encoding = 0x222 if header.order == "little" else 0x111
+    return replace(header, kind=int(kind), flags=WHOLE, encoding=encoding)
+
+
+def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
+    """A NOTIFICATION that answers what came with *header*."""
+    fields = Structure.new(NOTIFICATION, header.order)
+    fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
+    return replace(_header(header, SegmentType.NOTIFICATION), flags=FIRST).write(bytes(fields))
+
+
+def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
+    fields = _fields(request, handle, stream, reason)
+    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), ""))
+
+
+def _fields(request: Request, handle: int, stream: Stream, reason: int) -> Structure:
+    fields = Structure.new(ASYNC_MESSAGE, request.header.order)
+    fields["Version"], fields["ObjectHandle"] = 1, handle
+    fields["MessageIndex"] = fields["GlobalMessageIndex"] = stream.sent
+    fields["SelectionIndex"], fields["Reason"], fields["Status"] = stream.selection.index, reason, 1
+    return fields
+
+
+def _named(fixed: bytes, queue: str) -> bytes:
+    """The fixed part, and the queue's name with its padding."""
+    name = queue.encode("ascii", "replace")
+    name += b" " * (-(3 + len(name)) % 4) if name else b""
+    padding = bytes(-(len(fixed) + len(name)) % 4)
+    return fixed[:-1] + bytes((len(name),)) + name + padding
+
+
+def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> list[bytes]:
+    header = replace(_header(request.header, SegmentType.ASYNC_MESSAGE), request=_STREAM_REQUEST)
+    fields = _fields(request, handle, stream, got.reason)
+    fields["TotalMsgLength"], fields["ActualMsgLength"] = got.length, len(got.body)
+    fields["MsgToken"] = got.seq.to_bytes(16, "big")
+    described = request.in_own_terms(got.mqmd, stream.selection.mqmd_version)
+    queue = got.queue if stream.sent == 1 else ""
+    room = largest - header.size - len(_named(bytes(fields), queue)) - len(described)
+    part, rest = got.body[:room], got.body[room:]
+    fields["SegmentDataLength"] = len(part)
+    first = _named(bytes(fields), queue) + described + part
+    segments = [replace(header, flags=FIRST | (0 if rest else LAST)).write(first)]
+    index, room = 1, largest - header.size - _CONTINUED_BYTES
+    while rest:
+        part, rest = rest[:room], rest[room:]
+        fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index
+        segments.append(replace(header, flags=0 if rest else LAST).write(bytes(fields)[:_CONTINUED_BYTES] + part))
+        index += 1
+    return segments

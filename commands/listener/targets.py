@@ -1,0 +1,68 @@
+"""The MQOD of a call: what it opens, and what the queue manager writes into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commands.listener.request import Request
+from commands.qmgr.mqi.program import Target
+from rfh2.ccsid import text_codec
+from rfh2.channel.layouts import MQOD
+from rfh2.channel.structure import Structure
+from rfh2.errors import DecodeError
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDescriptor:
+    """An MQOD. dynamic_name: DynamicQName."""
+
+    structure: Structure
+    target: Target
+    dynamic_name: str
+
+    @property
+    def object_type(self) -> int:
+        """MQOT_*."""
+        return self.target.object_type
+
+    def resolve(self, queue: str, qmgr: str, dynamic: bool = False) -> None:
+        """Write what was opened: counts, the names that they resolved to; *dynamic*: the name of the queue made."""
+        fields = self.structure
+        version = fields["Version"]
+        if dynamic:
+            fields.put_text("ObjectName", queue)
+            fields.put_text("ObjectQMgrName", qmgr)
+        if version >= 2:
+            fields["KnownDestCount"], fields["UnknownDestCount"], fields["InvalidDestCount"] = 1, 0, 0
+        if version >= 3:
+            fields.put_text("ResolvedQName", queue)
+            fields.put_text("ResolvedQMgrName", qmgr)
+        if version >= 4:
+            fields["ResolvedType"] = self.target.object_type
+
+
+def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]:
+    """The MQOD at *at*, and where it and its strings end. Raises DecodeError."""
+    fields = request.versioned(MQOD, at)
+    end, topic = fields.end, ""
+    if fields["Version"] >= 4:
+        topic, end = _object_string(fields)
+    target = Target(fields["ObjectType"], fields.text("ObjectName"), fields.text("ObjectQMgrName"), topic)
+    return ObjectDescriptor(fields, target, fields.text("DynamicQName")), end
+
+
+def _object_string(fields: Structure) -> tuple[str, int]:
+    """ObjectString, and where the strings end that stand behind the MQOD."""
+    end, found = fields.end, ""
+    for name in ("ObjectString", "SelectionString", "ResObjectString"):
+        offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
+        if offset < fields.layout.size or length <= 0:
+            continue
+        start = fields.at + offset
+        if start + length > len(fields.data):
+            raise DecodeError(fields.at, "MQOD", f"{name} ends behind the call")
+        if name == "ObjectString":
+            raw = bytes(fields.data[start : start + length])
+            found = raw.decode(text_codec(fields["ObjectStringCodedCharSetId"], 0) or fields.charset, "replace")
+        end = max(end, fields.at + offset + -(-length // 4) * 4)
+    return found, end
