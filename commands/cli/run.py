@@ -21,6 +21,8 @@ from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
+from commands.listener.opening import listener_of
+from commands.listener.process import listening
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
@@ -30,7 +32,7 @@ from commands.qmgr.store.home import directory_of
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
 from commands.running.recorder import Recorder
-from commands.running.supervisor import SupervisedWatch, supervised
+from commands.running.supervisor import SupervisedWatch, die_with, supervised
 from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -106,6 +108,11 @@ _DEFAULT: Final = Budget()
     metavar="URL",
     help="The queue manager that has the queues, if it is not the embedded one: ibmmq://host:1414/QMGR.",
 )
+@click.option(
+    "--listen",
+    metavar="[HOST:]PORT",
+    help="Let MQ client programs connect here, as to a queue manager; the host is 127.0.0.1 if you give only a port.",
+)
 @click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
 @click.option(
     "--config",
@@ -128,6 +135,7 @@ def command(
     command_puts: int,
     command_megabytes: int,
     queues: str | None,
+    listen: str | None,
     topics: str | None,
     config: Path | None,
     as_json: bool,
@@ -145,14 +153,16 @@ def command(
     the processor ended or hung twice there with reason 2362; the processor is restarted automatically.
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
+    settings = read_config(config)
+    listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
     page = None
     if console.is_the_process:
-        worker = supervised(console, directory_of(home, qmgr), budget.time_s)
-        if not isinstance(worker, WorkPage):
-            return worker
+        with nullcontext() if listener is None else listening(listener, die_with):
+            worker = supervised(console, directory_of(home, qmgr), budget.time_s)
+            if not isinstance(worker, WorkPage):
+                return worker
         page = worker
     stop = threading.Event()
-    settings = read_config(config)
     for exposed in exposed_secrets(settings):
         console.warn(exposed)
     places = Places.of(home, qmgr, settings, queues, topics, Durability[durability.upper()])

@@ -117,8 +117,7 @@ async def _put1(conversation: Conversation, request: Request) -> bytes:
     od, end = object_descriptor(request, _START)
     reply = await _put_at(conversation, request, end, od)
     od.resolve(od.target.name, conversation.qmgr)
-    head = request.reply(bytes(request.data[_START:end]) + reply[_START:])
-    return head
+    return request.reply(bytes(request.data[_START:end]) + reply[_START:])
 
 
 async def _put_at(conversation: Conversation, request: Request, at: int, od: ObjectDescriptor | None) -> bytes:

@@ -48,6 +48,11 @@ class Listener:
         self._worker: Worker | None = None
         self._manager: Manager | None = None
 
+    @property
+    def where(self) -> str:
+        """HOST:PORT."""
+        return f"{self._options.host}:{self._options.port}"
+
     async def start(self) -> int:
         """Listen; returns the port. Raises OSError, StoreError."""
         self._worker = Worker(self._open_store, self._arrived)
@@ -64,11 +69,12 @@ class Listener:
         """Take no more connections, end those that there are, and let go of the queue manager."""
         if self._server is not None:
             self._server.close()
-        for task in list(self._sessions):
+        sessions = list(self._sessions)
+        for task in sessions:
             task.cancel()
-        await asyncio.gather(*self._sessions, return_exceptions=True)
-        if self._worker is not None and self._manager is not None:
-            holder = self._manager.holder
+        await asyncio.gather(*sessions, return_exceptions=True)
+        if self._worker is not None and self._worker.is_running:
+            holder = None if self._manager is None else self._manager.holder
             if holder is not None:
                 await self._worker.alone(lambda _: holder.disconnect())
             await self._worker.stop()
@@ -82,7 +88,8 @@ class Listener:
             writer.close()
             return
         task = asyncio.current_task()
-        assert task is not None and self._manager is not None
+        assert task is not None
+        assert self._manager is not None
         self._sessions.add(task)
         task.add_done_callback(self._sessions.discard)
         await Session(reader, writer, self._manager, self._options.sharing, os.urandom).run()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -149,10 +150,8 @@ class Session:
         answered = replace(
             header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, encoding=encoding, conversation=conversation
         )
-        try:
+        with suppress(ConnectionError):
             await self._send(answered.write(body))
-        except ConnectionError:
-            pass
 
     # Negotiation
 
@@ -209,7 +208,6 @@ class Session:
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
         elif kind == SegmentType.NOTIFICATION:
-            print("NOTIFICATION", payload.hex(), header.conversation, header.request, flush=True)
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
             self._pull(line, Request(header, bytearray(payload)))
@@ -226,7 +224,8 @@ class Session:
             raise ProtocolError(_BAD_SEGMENT, "a call goes on that did not begin")
         else:
             line.partial.data.extend(payload)
-        assert line.partial is not None and self._terms is not None
+        assert line.partial is not None
+        assert self._terms is not None
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
             raise ProtocolError(_BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
@@ -287,9 +286,6 @@ class Session:
             await self._send(streaming.notification(header, fields["ObjectHandle"], code + 1, value))
 
     def _pull(self, line: _Line, request: Request) -> None:
-        from rfh2.channel.layouts import REQUEST_MSGS
-        f = request.structure(REQUEST_MSGS, 0)
-        print({n: f[n] for n in REQUEST_MSGS.names}, request.header.request, request.header.conversation, flush=True)
         wanted = streaming.read_request(request)
         stream = line.streams.setdefault(wanted.handle, streaming.Stream(streaming.Selection()))
         if wanted.selection is not None:

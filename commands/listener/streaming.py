@@ -84,26 +84,33 @@ def read_request(request: Request) -> Wanted:
     selection = _selection(request, fields.end) if fields["Flags"] & _HAS_SELECTION else None
     longest = fields["MaxMsgLength"]
     checks, for_call = bool(fields["Flags"] & _CHECKS), bool(fields["Flags"] & _CALL)
-    if not for_call:
-        wait_ms = MQWI_UNLIMITED
-    else:
-        wait_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
+    waits_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
     longest = None if longest < 0 else longest
+    wait_ms = waits_ms if for_call else MQWI_UNLIMITED
     return Wanted(fields["ObjectHandle"], fields["Options"], longest, wait_ms, selection, checks)
 
 
 def _selection(request: Request, at: int) -> Selection:
     fields = request.structure(SELECTION, at)
-    ids, at = {}, fields.end
+    ids: dict[str, bytes] = {}
+    at = fields.end
     for bit, name, size in _IDS:
         if fields["MatchOptions"] & bit:
             ids[name] = bytes(request.data[at : at + size])
             if len(ids[name]) < size:
                 raise DecodeError(at, "REQUEST_MSGS", f"the {name} to match is cut")
             at += size
-    ids.pop("token", None)
-    values = (fields["SelectionIndex"], fields["MqmdVersion"], fields["CodedCharSetId"], fields["Encoding"])
-    return Selection(*values, fields["MatchOptions"], **ids)
+    none = bytes(24)
+    return Selection(
+        index=fields["SelectionIndex"],
+        mqmd_version=fields["MqmdVersion"],
+        ccsid=fields["CodedCharSetId"],
+        encoding=fields["Encoding"],
+        match=fields["MatchOptions"],
+        msg_id=ids.get("msg_id", none),
+        correl_id=ids.get("correl_id", none),
+        group_id=ids.get("group_id", none),
+    )
 
 
 async def sent_message(

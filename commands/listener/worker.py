@@ -56,6 +56,11 @@ class Worker:
         self._thread.start()
         await self._ready
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the queue manager is open."""
+        return self._thread.is_alive() and self._ready.done() and self._ready.exception() is None
+
     async def stop(self) -> None:
         """Finish what was handed over, and close the queue manager."""
         self._jobs.put(None)

@@ -85,7 +85,7 @@ class _Supervisor:
                 for number, handler in before.items():
                     signal.signal(number, handler)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-                _die_with(supervisor)
+                die_with(supervisor)
                 return self._page
             os.close(held)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
@@ -272,7 +272,7 @@ class SupervisedWatch:
         return f"{what}: the processor {cause} while it worked on it; {then}"
 
 
-def _die_with(supervisor: int) -> None:
+def die_with(supervisor: int) -> None:
     """Make the system kill this process when its supervisor ends."""
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415

@@ -127,6 +127,55 @@ class QueuesConfig(Secret):
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
 
 
+class ChannelConfig(BaseModel):
+    """Table [listener.channels.NAME], NAME a server-connection channel, ``*`` for those that are not named.
+
+    mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
+    connect, none for all. block_users: users who may not; ``*MQADMIN`` for the privileged ones. password: whether one
+    is required, which ``users_file`` must know.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mcauser: str = Field("", max_length=12)
+    addresses: tuple[str, ...] = ()
+    block_users: tuple[str, ...] = ("*MQADMIN",)
+    password: bool = False
+
+
+class ListenerTls(BaseModel):
+    """Table [listener.tls]. ca_file: clients must show a certificate that it verifies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cert_file: Path
+    key_file: Path
+    ca_file: Path | None = None
+
+
+class ListenerConfig(BaseModel):
+    """Table [listener]: programs that connect as MQ clients.
+
+    listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. sharing: the most
+    conversations on a connection (SHARECNV). connections: the most at a time.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    listen: str | None = None
+    channels: dict[str, ChannelConfig] = {}
+    users_file: Path | None = None
+    tls: ListenerTls | None = None
+    sharing: Annotated[int, Field(ge=0, le=999)] = 10
+    connections: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read."""
+        keys = () if self.tls is None else (self.tls.key_file,)
+        return keys if self.users_file is None else (*keys, self.users_file)
+
+
 class Config(BaseModel):
     """The whole file."""
 
@@ -134,6 +183,7 @@ class Config(BaseModel):
 
     queues: QueuesConfig = QueuesConfig()
     topics: TopicsConfig = TopicsConfig()
+    listener: ListenerConfig = ListenerConfig()
 
 
 def exposed_secrets(config: Config) -> tuple[str, ...]:
@@ -141,7 +191,7 @@ def exposed_secrets(config: Config) -> tuple[str, ...]:
 
     A group counts as others, except for a file of another user: an administrator may share it by its group.
     """
-    files = dict.fromkeys((*config.queues.secret_files, *config.topics.secret_files))
+    files = dict.fromkeys((*config.queues.secret_files, *config.topics.secret_files, *config.listener.secret_files))
     return tuple(warning for path in files if (warning := _exposed(path)) is not None)
 
 

@@ -22,7 +22,7 @@ _DEFINITION_TYPES: Final = {PREDEFINED: 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN
 _Of = TypeVar("_Of")
 
 Values = tuple[list[int], list[tuple[int, str]], int]
-"""Integers, characters with their lengths, both in the order of the selectors; 2068 where one is not for this object."""
+"""Integers, characters with their lengths, both in the order of the selectors; 2068 if one is not for it, else 0."""
 
 MQIA_CODED_CHAR_SET_ID: Final = 2
 MQIA_DEF_INPUT_OPEN_OPTION: Final = 4

@@ -1,0 +1,84 @@
+"""The listener that ``--listen`` and the table [listener] of the configuration ask for."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Final
+
+from commands.links.engine.config import ConfigError, ListenerConfig
+from commands.listener.security import ChannelRule, Security
+from commands.listener.server import Listener, ListenerOptions
+from commands.qmgr.store import Durability, QueueManagerStore
+
+_LOOPBACK: Final = "127.0.0.1"
+
+
+def listener_of(
+    config: ListenerConfig, listen: str | None, home: Path, qmgr: str, durability: Durability
+) -> Callable[[], Listener] | None:
+    """Makes the listener; None where none is asked for. listen: of the command line, which comes first.
+
+    Raises ConfigError for what cannot be listened on, or would let anybody in.
+    """
+    where = listen or config.listen
+    if where is None:
+        return None
+    host, port = _address(where)
+    if not config.channels and not _is_loopback(host):
+        why = f"{host} can be reached from other machines: say in [listener.channels] who may connect"
+        raise ConfigError("[listener]", why)
+    security = Security(_rules(config), config.users_file)
+    if security.reads_passwords and config.users_file is None:
+        raise ConfigError("[listener]", "a channel requires a password, but there is no users_file")
+    tls = _tls(config)
+    options = ListenerOptions(host, port, config.sharing, config.connections, tls)
+
+    def open_store() -> QueueManagerStore:
+        return QueueManagerStore.open(home, qmgr, durability=durability)
+
+    return lambda: Listener(options, qmgr, open_store, security)
+
+
+def _address(where: str) -> tuple[str, int]:
+    host, _, port = where.rpartition(":")
+    if not port.isdecimal() or not 0 <= int(port) <= 65_535:
+        raise ConfigError("--listen", f"{where} is not HOST:PORT or a port, as in 127.0.0.1:1414")
+    return host.strip("[]") or _LOOPBACK, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _rules(config: ListenerConfig) -> dict[str, ChannelRule]:
+    rules = {}
+    for name, channel in config.channels.items():
+        for network in channel.addresses:
+            try:
+                ip_network(network, strict=False)
+            except ValueError as error:
+                raise ConfigError(f"[listener.channels.{name}] addresses", str(error)) from error
+        rules[name] = ChannelRule(channel.mcauser, channel.addresses, channel.block_users, channel.password)
+    return rules or {"*": ChannelRule()}
+
+
+def _tls(config: ListenerConfig) -> ssl.SSLContext | None:
+    files = config.tls
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(files.cert_file, files.key_file)
+        if files.ca_file is not None:
+            context.load_verify_locations(files.ca_file)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:
+        raise ConfigError("[listener.tls]", f"the certificate or key cannot be used: {error}") from error
+    return context
