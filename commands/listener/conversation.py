@@ -178,9 +178,15 @@ class Conversation:
     # Messages
 
     async def put(
-        self, od: ObjectDescriptor | None, handle: int, mqmd: Mqmd, options: int, body: bytes
+        self,
+        od: ObjectDescriptor | None,
+        handle: int,
+        mqmd: Mqmd,
+        options: int,
+        body: bytes,
+        deferred: bool = False,
     ) -> tuple[Mqmd, str]:
-        """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue."""
+        """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
         program = self._connected()
         if od is not None:
             target = od.target
@@ -188,10 +194,15 @@ class Conversation:
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await self._manager.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body))
+            put = await self._manager.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
             queue = opened.queue or opened.name
         self._manager.arrivals.wake((queue,))
         return put, queue
+
+    async def activate(self, msg_id: bytes, put: bool) -> None:
+        """Put a deferred message, or with *put* false take it back."""
+        program = self._connected()
+        self._manager.arrivals.wake(await self._manager.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
     async def get(self, handle: int, asked: GetOptions, wait_ms: int, wanted: tuple[int, int]) -> Got:
         """MQGET; it waits up to *wait_ms*, below 0 for ever. wanted: CCSID and Encoding for MQGMO_CONVERT."""

@@ -8,13 +8,16 @@ from commands.listener.calls import ERROR_QUEUE
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.targets import object_descriptor
-from rfh2.channel.layouts import API_HEADER, LPOO, SPI, SPI_BLOCK
+from commands.qmgr.mqi.errors import MqiError
+from rfh2.channel.layouts import API_HEADER, LPOO, MQPMO, SPAI, SPI, SPI_BLOCK
 from rfh2.channel.structure import Structure
-from rfh2.mqi_constants import MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED
+from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst
 
-_QUERY, _OPEN = 1, 12
+_IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
+_CANCEL = 2
+_QUERY, _PUT, _ACTIVATE, _OPEN = 1, 2, 4, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
 # only two are answered.
 _VERBS: Final = (
@@ -30,6 +33,10 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
         return _query(request, spi)
     if spi["Verb"] == _OPEN:
         return await _open(conversation, request, spi)
+    if spi["Verb"] == _PUT:
+        return await _put(conversation, request, spi)
+    if spi["Verb"] == _ACTIVATE:
+        return await _activate(conversation, request, spi)
     return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
 
 
@@ -60,6 +67,40 @@ async def _open(conversation: Conversation, request: Request, spi: Structure) ->
     head = _block(request, "SPOU", 1, SPI_BLOCK.size) + _block(request, "SPOO", 2, described + len(policy))
     body = bytes(spi) + head + bytes(lpoo) + bytes(request.data[lpoo.end : end]) + policy
     return request.reply(body, handle=handle)
+
+
+async def _put(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Like MQPUT; its options can defer the message."""
+    described = spi.end + SPI_BLOCK.size
+    mqmd, pmo_at = request.mqmd(described)
+    pmo = request.versioned(MQPMO, pmo_at)
+    block = request.structure(SPI_BLOCK, pmo.end)
+    options, length = request.long(block.end), request.long(block.end + 4)
+    start = block.at + block["StrucLength"] - length
+    body = bytes(request.data[start : start + max(0, length)])
+    if not block.end + 8 <= start or length < 0 or len(body) < length:
+        raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
+    put, queue = await conversation.put(
+        None, request.handle, mqmd, _put_options(pmo["Options"], options), body, bool(options & _DEFERRED)
+    )
+    pmo["KnownDestCount"] = 1
+    pmo.put_text("ResolvedQName", queue)
+    pmo.put_text("ResolvedQMgrName", conversation.qmgr)
+    written = request.in_own_terms(put, mqmd.version) + bytes(pmo)
+    reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
+    return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
+
+
+async def _activate(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Have a deferred message put now, or take it back."""
+    asked = request.structure(SPAI, spi.end + SPI_BLOCK.size)
+    await conversation.activate(asked["MsgId"], put=asked["Mode"] != _CANCEL)
+    blocks = _block(request, "SPAU", 1, SPI_BLOCK.size) + _block(request, "SPAO", 1, SPI_BLOCK.size)
+    return request.reply(bytes(spi) + blocks)
+
+
+def _put_options(options: int, spi_options: int) -> int:
+    return options | MQPMO_SYNCPOINT if spi_options & _IN_SYNCPOINT else options
 
 
 def _policy(queue: str) -> bytes:

@@ -232,6 +232,11 @@ def _spi_block(long: Any) -> tuple[Any, ...]:
     return ("StrucId" / c.Bytes(4), "Version" / long, "StrucLength" / long)
 
 
+def _spai(long: Any) -> tuple[Any, ...]:
+    names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "MsgId" / c.Bytes(24))
+    return (*_spi_block(long), "Mode" / long, *names)
+
+
 def _lpoo(long: Any) -> tuple[Any, ...]:
     names = ("Version", "Options", "LpiOptions", "DefPersistence", "DefPutResponseType", "DefReadAhead")
     parts = (name / long for name in (*names, "PropertyControl"))
@@ -300,6 +305,7 @@ FOPA = Layout("FOPA", _fopa)
 FOPA2 = Layout("FOPA", _fopa2)
 SPI = Layout("SPI", _spi)
 SPI_BLOCK = Layout("SPI block", _spi_block)
+SPAI = Layout("SPAI", _spai)
 LPOO = Layout("LPOO", _lpoo)
 REQUEST_MSGS = Layout("REQUEST_MSGS", _request_messages)
 SELECTION = Layout("REQUEST_MSGS", _selection)

@@ -49,6 +49,14 @@ class OpenQueues:
         self.inputs: Counter[str] = Counter()
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
+        self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
+
+    def unlock(self, handle: Handle) -> bool:
+        """Let go of what *handle* has locked; whether there was anything."""
+        held = [seq for seq, holder in self.locks.items() if holder is handle]
+        for seq in held:
+            del self.locks[seq]
+        return bool(held)
 
     def opened(self, queue: str, options: int) -> None:
         """*queue* is opened. Raises MqiError 2042 where its use is exclusive, or cannot be."""

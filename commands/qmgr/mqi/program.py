@@ -59,6 +59,7 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_HOBJ_ERROR,
     MQRC_NO_MSG_AVAILABLE,
+    MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
     MQRC_NOT_OPEN_FOR_BROWSE,
     MQRC_NOT_OPEN_FOR_INPUT,
@@ -72,7 +73,6 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 
-_UNSUPPORTED_GETS = MQGMO_SET_SIGNAL | MQGMO_LOCK | MQGMO_UNLOCK
 _NO_ID = bytes(24)
 
 Begin = Callable[[], SqliteUnitOfWork]
@@ -139,7 +139,7 @@ class Program:
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
         self._handles: dict[int, Handle] = {}
-        self._in_syncpoint = False
+        self._in_syncpoint = self._defers = False
 
     # Opening and closing: each in a unit of work of its own
 
@@ -218,6 +218,7 @@ class Program:
 
     def _forget(self, number: int) -> None:
         handle = self._handles.pop(number)
+        self._open_queues.unlock(handle)
         if handle.queue:
             self._open_queues.closed(handle.queue, handle.options)
 
@@ -227,9 +228,11 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint:
+        if self._in_syncpoint or self._defers:
             with unit_of_work() as unit:
-                queues = self.commit(unit) if commit else self.backout(unit)
+                if commit:
+                    queues += self.commit(unit)
+                queues += unit.uncommitted.end(self._owner(unit))
         for number in list(self._handles):
             self._forget(number)
         self._connection.disconnect()
@@ -237,11 +240,20 @@ class Program:
 
     # Messages
 
-    def put(self, unit: SqliteUnitOfWork, number: int, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
-        """MQPUT; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+    def put(
+        self, unit: SqliteUnitOfWork, number: int, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
+    ) -> Mqmd:
+        """MQPUT; the descriptor as it was put. Raises MqiError, QueueError, StoreError.
+
+        deferred: the message stays hidden until the connection ends, or ``activate`` is called for it.
+        """
         handle = self.handle(number)
         handle.requires(MQOO_OUTPUT, MQRC_NOT_OPEN_FOR_OUTPUT)
-        return self._put(unit, handle, mqmd, options, body)
+        return self._put(unit, handle, mqmd, options, body, deferred)
+
+    def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
+        """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
+        return unit.uncommitted.activate(self._owner(unit), msg_id, put)
 
     def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
@@ -257,7 +269,9 @@ class Program:
             handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
         return self._put(unit, handle, mqmd, options, body)
 
-    def _put(self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
+    def _put(
+        self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
+    ) -> Mqmd:
         mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
         queue, described = handle.queue, mqmd
         if handle.object_type == MQOT_TOPIC:
@@ -271,7 +285,10 @@ class Program:
             described, body = put.message.mqmd, put.body
         seq = unit.put(queue, described.encode(), body, user=self.application.user, application=self.application.name)
         row = unit.uncommitted.message(seq)
-        if options & MQPMO_SYNCPOINT:
+        if deferred:
+            self._defers = True
+            unit.uncommitted.defer(row[1], seq, self._owner(unit))
+        elif options & MQPMO_SYNCPOINT:
             self._in_syncpoint = True
             unit.uncommitted.put(row[1], seq, self._owner(unit))
         kept = Mqmd.decode(row[7])
@@ -289,8 +306,10 @@ class Program:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do."""
         handle = self.handle(number)
         options = asked.options
-        if options & _UNSUPPORTED_GETS:
-            raise MqiError(MQRC_OPTIONS_ERROR, "signals, and locks of browsed messages, are not supported")
+        if options & MQGMO_SET_SIGNAL:
+            raise MqiError(MQRC_OPTIONS_ERROR, "signals are not supported")
+        if options & MQGMO_UNLOCK:
+            return self._unlocked(handle)
         browses = options & MQGMO_ANY_BROWSE
         if browses:
             handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
@@ -312,8 +331,11 @@ class Program:
             body = body[: asked.longest]
             reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
         got = Got(mqmd, body, length, queue.name, message.seq, reason)
+        self._open_queues.unlock(handle)
         if browses:
             handle.cursor = (row[2], row[0])
+            if options & MQGMO_LOCK:
+                self._open_queues.locks[message.seq] = handle
         elif reason != MQRC_TRUNCATED_MSG_FAILED:
             self._take(unit, queue.name, got, options)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
@@ -332,12 +354,19 @@ class Program:
             match = Match(seq=handle.cursor[1])
         elif options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST:
             after = handle.cursor
-        row = unit.uncommitted.find(handle.queue, now_us, match, after)
-        if row is not None:
-            return row
+        locks = self._open_queues.locks
+        while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
+            if locks.get(row[0], handle) is handle:
+                return row
+            after = (row[2], row[0])
         if match.seq is not None:
             raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
         raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
+
+    def _unlocked(self, handle: Handle) -> Got:
+        if not self._open_queues.unlock(handle):
+            raise MqiError(MQRC_NO_MSG_LOCKED, "no message is locked", MQCC_WARNING)
+        return Got(Mqmd(), b"", 0, handle.queue, 0)
 
     def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> None:
         in_syncpoint = options & MQGMO_SYNCPOINT or (

@@ -107,7 +107,7 @@ class ProgramConnection:
         self._open.clear()
         if self._number is not None:
             with self._store.unit_of_work() as unit:
-                unit.uncommitted.backout(str(self._number))
+                unit.uncommitted.end(str(self._number))
                 unit.dynamic.disconnect(self._number)
         self._let_go()
 

@@ -230,7 +230,7 @@ class QueueManagerStore:
         for number in numbers:
             if is_lost(self.directory, number):
                 with self.unit_of_work() as unit:
-                    unit.uncommitted.backout(str(number))
+                    unit.uncommitted.end(str(number))
                     gone += unit.dynamic.disconnect(number)
                 with suppress(OSError):
                     lock_path(self.directory, number).unlink()

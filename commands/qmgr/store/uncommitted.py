@@ -5,6 +5,9 @@ syncpoint leaves its queue for a lane that no program can name: ``got ``, the co
 queue; one that it puts waits on a lane that begins with ``put ``. A commit deletes the first and moves the second
 to their queues, in one transaction. A backout puts the first back in their old places, with a higher BackoutCount, and
 deletes the second; so does the end of a connection whose program died (``QueueManagerStore.end_lost_connections``).
+
+A deferred message is put when its program ends, in whatever way, unless the program takes it back or has it put before.
+JMS programs leave the DeregSub of their subscriptions in this way, in case they die.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from commands.qmgr.store.rows import COLUMNS, MessageRow
 
 _GOT: Final = "got {} "
 _PUT: Final = "put {} "
+_DEFERRED: Final = "deferred {} "
 _COLUMNS: Final = ", ".join(COLUMNS)
 # Where the ids stand in the descriptor, counted from 1 (wire formats, section 1).
 _ID_CONDITIONS: Final = {
@@ -35,6 +39,8 @@ _MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
 _LANES: Final = "SELECT DISTINCT queue FROM messages WHERE queue >= ? AND queue < ?"
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
+_DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
+_BACK_ONE: Final = "UPDATE messages SET queue = ? WHERE seq = ?"
 _DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
 BEFORE_ALL: Final = (-1, -1)
 
@@ -104,6 +110,32 @@ class Uncommitted:
         self._settle()
         self._connection.execute(_MOVE, (_PUT.format(owner), seq))
         self._changed(queue)
+
+    def defer(self, queue: str, seq: int, owner: str) -> None:
+        """Hide a message that was just put on its queue until *owner* ends."""
+        self._settle()
+        self._connection.execute(_MOVE, (_DEFERRED.format(owner), seq))
+        self._changed(queue)
+
+    def activate(self, owner: str, msg_id: bytes, put: bool) -> list[str]:
+        """Put a deferred message on its queue, or with *put* false delete it; returns the queues that have it."""
+        self._settle()
+        values = (*_range(_DEFERRED, owner), msg_id)
+        found = self._connection.execute(_DEFERRED_OF_ID, values).fetchone()
+        if found is None:
+            return []
+        seq, lane = found
+        queue = lane.rpartition(" ")[2]
+        if put:
+            self._connection.execute(_BACK_ONE, (queue, seq))
+        else:
+            self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
+        self._changed(queue)
+        return [queue] if put else []
+
+    def end(self, owner: str) -> list[str]:
+        """The owner ends: undo its unit of work, put what it deferred; returns the queues that have more messages."""
+        return [*self.backout(owner), *self._returned(_DEFERRED, owner, 0)]
 
     def commit(self, owner: str) -> list[str]:
         """End the unit of work; returns the queues that have new messages."""
