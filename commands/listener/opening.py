@@ -34,7 +34,7 @@ def listener_of(
     if security.reads_passwords and config.users_file is None:
         raise ConfigError("[listener]", "a channel requires a password, but there is no users_file")
     tls = _tls(config)
-    options = ListenerOptions(host, port, config.sharing, config.connections, tls)
+    options = ListenerOptions(host, port, config.sharing, config.connections, tls=tls)
 
     def open_store() -> QueueManagerStore:
         return QueueManagerStore.open(home, qmgr, durability=durability)

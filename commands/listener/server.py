@@ -8,6 +8,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +32,7 @@ class ListenerOptions:
     port: int = 1414
     sharing: int = 10
     connections: int = 1000
+    first_s: float = 30.0
     tls: ssl.SSLContext | None = None
 
 
@@ -90,9 +92,12 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None
         assert self._manager is not None
+        options = self._options
         self._sessions.add(task)
         task.add_done_callback(self._sessions.discard)
-        await Session(reader, writer, self._manager, self._options.sharing, os.urandom).run()
+        # Only ``stop`` cancels a session, and waits for its end; to asyncio it would look like a fault.
+        with suppress(asyncio.CancelledError):
+            await Session(reader, writer, self._manager, options.sharing, options.first_s, os.urandom).run()
 
 
 def _new_ids() -> Callable[[], bytes]:

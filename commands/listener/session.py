@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,7 @@ class _Line:
 
 
 class Session:
-    """A connection. sharing: the most conversations on it. random: gives that many random bytes."""
+    """A connection. sharing: the most conversations on it. first_s: to agree. random: gives that many random bytes."""
 
     def __init__(
         self,
@@ -82,10 +83,11 @@ class Session:
         writer: asyncio.StreamWriter,
         manager: Manager,
         sharing: int,
+        first_s: float,
         random: Callable[[int], bytes],
     ) -> None:
         self._reader, self._writer, self._manager = reader, writer, manager
-        self._sharing, self._random = sharing, random
+        self._sharing, self._first_s, self._random = sharing, first_s, random
         peer = writer.get_extra_info("peername")
         self._address = str(peer[0]) if peer else ""
         self._trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
@@ -97,7 +99,7 @@ class Session:
     async def run(self) -> None:
         """Serve the client until it goes. Nothing of it is left afterwards."""
         try:
-            await self._agree()
+            await asyncio.wait_for(self._agree(), self._first_s)
             while (received := await self._receive()) is not None:
                 if not await self._take(*received):
                     break
@@ -105,7 +107,9 @@ class Session:
             _log.warning("%s: %s; the connection is closed", self._trace, error)
             code = error.code if isinstance(error, ProtocolError) else _BAD_SEGMENT
             await self._send_status(self._latest, ERROR | CLOSE, code)
-        except (ConnectionError, asyncio.IncompleteReadError) as error:
+        except TimeoutError:
+            _log.warning("%s: nothing was agreed in %g s; the connection is closed", self._trace, self._first_s)
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError) as error:
             _log.info("%s: the connection broke: %s", self._trace, error)
         finally:
             await self._end()

@@ -1,0 +1,34 @@
+"""A listener on a port of its own, for a new queue manager QM1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.listener.process import ListenerThread
+from commands.listener.security import ChannelRule, Security
+from commands.listener.server import Listener, ListenerOptions
+from commands.qmgr.store import QueueManagerStore
+
+ANYBODY = Security({"*": ChannelRule()})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+    return tmp_path
+
+
+def listener_at(home: Path, security: Security = ANYBODY, **options: object) -> ListenerThread:
+    """A listener for QM1 in *home*; as a context manager it gives the port."""
+    chosen = ListenerOptions(port=0, **options)  # type: ignore[arg-type]
+    return ListenerThread(lambda: Listener(chosen, "QM1", lambda: QueueManagerStore.open(home, "QM1"), security))
+
+
+@pytest.fixture
+def port(home: Path) -> Iterator[int]:
+    with listener_at(home) as port:
+        yield port

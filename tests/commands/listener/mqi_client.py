@@ -1,0 +1,257 @@
+"""A client of a server-connection channel for the tests: it writes what MQ's own clients write, a call at a time."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from rfh2.ccsid import ByteOrder
+from rfh2.channel.layouts import (
+    API_HEADER,
+    FCNO,
+    ID_BEGIN,
+    ID_MORE,
+    ID_PROTECTION,
+    ID_SHARING,
+    MQCONN,
+    MQGMO,
+    MQOD,
+    MQPMO,
+    UID_LONG,
+)
+from rfh2.channel.segments import (
+    FIRST,
+    LAST,
+    PREFIX_BYTES,
+    SegmentHeader,
+    SegmentType,
+    read_segment,
+    segment_length,
+    split,
+)
+from rfh2.channel.structure import Structure
+from rfh2.layouts import Layout
+from rfh2.mqi_constants import MQGMO_WAIT, MQOT_Q
+from rfh2.mqmd import Mqmd, decode_mqmd
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a call gives. body: behind the API header."""
+
+    comp_code: int
+    reason: int
+    handle: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Message:
+    """What MQGET gives. length: of all of the data."""
+
+    reason: int
+    mqmd: Mqmd
+    body: bytes
+    length: int
+
+
+class MqiClient:
+    """One connection, which is not shared. order: the byte order in which it writes and wants to read."""
+
+    def __init__(
+        self,
+        port: int,
+        order: ByteOrder = "little",
+        channel: str = "APP.SVRCONN",
+        sharing: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.order, self.largest = order, 0x7FEC
+        plain = socket.create_connection(("127.0.0.1", port), 20)
+        self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
+        self.terms = self.negotiate(channel, sharing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection at once, as a program that is killed does."""
+        self._socket.close()
+
+    # Segments
+
+    def header(self, kind: int) -> SegmentHeader:
+        return SegmentHeader(kind, order=self.order, encoding=0x111 if self.order == "big" else 0x222)
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def receive(self) -> tuple[SegmentHeader, bytes] | None:
+        """The next segment; None where the other end has closed."""
+        prefix = self._exactly(PREFIX_BYTES)
+        return None if prefix is None else read_segment(prefix + (self._exactly(segment_length(prefix) - 8) or b""))
+
+    def _exactly(self, count: int) -> bytes | None:
+        data = b""
+        while len(data) < count:
+            part = self._socket.recv(count - len(data))
+            if not part:
+                return None
+            data += part
+        return data
+
+    # The connection
+
+    def offer(self, channel: str, sharing: int) -> bytearray:
+        data = bytearray(ID_BEGIN.size + ID_MORE.size + ID_SHARING.size + ID_PROTECTION.size)
+        begin = Structure(ID_BEGIN, data, 0, self.order)
+        begin["StrucId"], begin["FapLevel"], begin["CapabilityFlags1"] = b"ID  ", 13, 0x26
+        begin["MaxTransmissionSize"], begin["MaxMessageSize"] = 0x7FEC, 4_194_304
+        begin.put_text("ChannelName", channel)
+        more = Structure(ID_MORE, data, ID_BEGIN.size, self.order)
+        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, 300
+        more["LengthOfRest"] = 138
+        more.put_text("QMgrName", "QM1")
+        shared = Structure(ID_SHARING, data, more.end, self.order)
+        shared["HeaderCompression"], shared["MessageCompression"] = b"\0\xff", b"\0" + b"\xff" * 15
+        shared["ConversationsPerSocket"] = sharing
+        shared.put_text("ProductId", "MQCC09030500")
+        return data
+
+    def negotiate(self, channel: str, sharing: int) -> bytes:
+        """INITIAL_DATA; what the server answered last."""
+        offer = bytes(self.offer(channel, sharing))
+        while True:
+            self.send(self.header(SegmentType.INITIAL_DATA).write(offer))
+            received = self.receive()
+            assert received is not None
+            header, answered = received
+            assert header.kind == SegmentType.INITIAL_DATA, answered
+            if not header.flags & 0x02:
+                return answered
+            self.order, offer = header.order, answered
+
+    def user(self, user: str, password: str = "") -> None:
+        uid = Structure.new(UID_LONG, self.order)
+        uid["StrucId"] = b"UID "
+        uid.put_text("UserIdentifier", user[:12])
+        uid.put_text("Password", password)
+        uid.put_text("LongUserIdentifier", user)
+        self.send(self.header(SegmentType.USERID).write(bytes(uid)))
+
+    def connect(self, user: str = "alice", qmgr: str = "QM1", application: str = "test", password: str = "") -> int:
+        """USERID and MQCONN; the reason."""
+        self.user(user, password)
+        body = bytearray(MQCONN.size + FCNO.size)
+        conn = Structure(MQCONN, body, 0, self.order)
+        conn.put_text("QMgrName", qmgr)
+        conn.put_text("ApplName", application)
+        conn["ApplType"], conn["Options"] = 6, 1
+        Structure(FCNO, body, MQCONN.size, self.order)["StrucId"] = b"FCNO"
+        return self.call(SegmentType.MQCONN, body).reason
+
+    # Calls
+
+    def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
+        """One call and its reply."""
+        api = Structure.new(API_HEADER, self.order)
+        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
+        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
+            self.send(segment)
+        data, header = b"", self.header(0)
+        while not data or not header.flags & LAST:
+            received = self.receive()
+            assert received is not None, "the connection was closed"
+            header, payload = received
+            assert header.kind == kind + 0x10, header
+            assert bool(header.flags & FIRST) is not bool(data)
+            data += payload
+        fields = Structure(API_HEADER, bytearray(data), 0, self.order)
+        assert int.from_bytes(fields["ReplyLength"], "big") == 28 + len(data)
+        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size :])
+
+    def long(self, value: int) -> bytes:
+        return struct.pack(">i" if self.order == "big" else "<i", value)
+
+    def structure(self, layout: Layout, struc_id: str, version: int, **fields: Any) -> Structure:
+        made = Structure.new(layout, self.order)
+        made["StrucId"], made["Version"] = struc_id.encode(), version
+        for name, value in fields.items():
+            if isinstance(value, str):
+                made.put_text(name, value)
+            else:
+                made[name] = value
+        return made
+
+    def od(self, name: str, kind: int = MQOT_Q, qmgr: str = "", dynamic: str = "AMQ.*") -> bytes:
+        return bytes(
+            self.structure(
+                *(MQOD[2], "OD  ", 2), ObjectType=kind, ObjectName=name, ObjectQMgrName=qmgr, DynamicQName=dynamic
+            )
+        )
+
+    def open(self, name: str, options: int, kind: int = MQOT_Q, qmgr: str = "") -> Reply:
+        return self.call(SegmentType.MQOPEN, self.od(name, kind, qmgr) + self.long(options))
+
+    def opened(self, name: str, options: int, kind: int = MQOT_Q) -> int:
+        """The handle; the call succeeded."""
+        reply = self.open(name, options, kind)
+        assert reply.reason == 0, reply.reason
+        return reply.handle
+
+    def opened_name(self, reply: Reply) -> str:
+        """ObjectName in the reply to MQOPEN."""
+        return Structure(MQOD[2], bytearray(reply.body), 0, self.order).text("ObjectName")
+
+    def md(self, **fields: Any) -> bytes:
+        return Mqmd(version=2, order=self.order, **fields).encode()
+
+    def put(self, handle: int, body: bytes, options: int = 0, **fields: Any) -> tuple[int, Mqmd]:
+        """MQPUT; the reason, and the descriptor that came back."""
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        reply = self.call(SegmentType.MQPUT, self.md(**fields) + pmo + self.long(len(body)) + body, handle)
+        return reply.reason, decode_mqmd(reply.body[:364])[0]
+
+    def put1(self, name: str, body: bytes, options: int = 0, kind: int = MQOT_Q, qmgr: str = "") -> int:
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        data = self.od(name, kind, qmgr) + self.md() + pmo + self.long(len(body)) + body
+        return self.call(SegmentType.MQPUT1, data).reason
+
+    def get(
+        self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
+    ) -> Message:
+        """MQGET."""
+        gmo = self.structure(
+            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
+        )
+        gmo["MatchOptions"] = match
+        reply = self.call(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+        mqmd, end = decode_mqmd(reply.body[:364])
+        at = end + MQGMO[2].size
+        (length,) = struct.unpack_from(">i" if self.order == "big" else "<i", reply.body, at)
+        return Message(reply.reason, mqmd, reply.body[at + 4 :], length)
+
+    def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
+        head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
+        return self.call(SegmentType.MQINQ, head + b"".join(map(self.long, selectors)), handle)
+
+    def commit(self) -> int:
+        return self.call(SegmentType.MQCMIT).reason
+
+    def backout(self) -> int:
+        return self.call(SegmentType.MQBACK).reason
+
+    def shut(self, handle: int, options: int = 0) -> int:
+        return self.call(SegmentType.MQCLOSE, self.long(options), handle).reason
+
+    def disconnect(self) -> int:
+        return self.call(SegmentType.MQDISC).reason

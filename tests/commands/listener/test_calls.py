@@ -1,0 +1,350 @@
+"""MQI calls over a channel, one after the other, as a program's: what each does and what it gives.
+
+Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import AliasQueue, LocalQueue
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.sqlite import utc_now
+from rfh2.ccsid import ByteOrder
+from rfh2.mqi_constants import (
+    MQGMO_ACCEPT_TRUNCATED_MSG,
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_NEXT,
+    MQGMO_LOCK,
+    MQGMO_MSG_UNDER_CURSOR,
+    MQGMO_SET_SIGNAL,
+    MQGMO_SYNCPOINT,
+    MQGMO_UNLOCK,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_MSG_ID,
+    MQOO_BROWSE,
+    MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
+    MQOO_INQUIRE,
+    MQOO_OUTPUT,
+    MQOT_Q_MGR,
+    MQOT_TOPIC,
+    MQPMO_NEW_CORREL_ID,
+    MQPMO_SET_ALL_CONTEXT,
+    MQPMO_SYNCPOINT,
+)
+from streams.topic_objects import TopicObject
+from tests.commands.listener.mqi_client import MqiClient
+
+IN, OUT, BROWSE, INQUIRE = MQOO_INPUT_SHARED, MQOO_OUTPUT, MQOO_BROWSE, MQOO_INQUIRE
+EMPTY = 2033
+
+
+@pytest.fixture(params=["little", "big"])
+def client(port: int, request: pytest.FixtureRequest) -> Iterator[MqiClient]:
+    """A connected program, in each byte order."""
+    order: ByteOrder = request.param
+    with MqiClient(port, order) as client:
+        assert client.connect() == 0
+        yield client
+
+
+@pytest.fixture
+def other(port: int) -> Iterator[MqiClient]:
+    with MqiClient(port) as client:
+        assert client.connect("bob") == 0
+        yield client
+
+
+def test_a_message_is_put_and_got(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    reason, put = client.put(handle, b"hello", format="MQSTR", priority=3, persistence=1)
+    got = client.get(handle)
+
+    assert (reason, got.reason, got.body) == (0, 0, b"hello")
+    assert put.msg_id == got.mqmd.msg_id != bytes(24)
+    assert (got.mqmd.format, got.mqmd.priority, got.mqmd.persistence) == ("MQSTR", 3, 1)
+    assert (got.mqmd.user_identifier, got.mqmd.put_appl_name, got.mqmd.put_appl_type) == ("alice", "test", 6)
+    assert got.mqmd.order == client.order
+    assert len(got.mqmd.put_date) == len(got.mqmd.put_time) == 8
+    assert client.get(handle).reason == EMPTY
+
+
+def test_a_long_message_takes_many_segments(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    body = bytes(range(256)) * 1_000
+    assert client.put(handle, body)[0] == 0
+    assert client.get(handle).body == body
+
+
+def test_messages_come_by_priority_then_by_arrival(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    for priority, body in ((0, b"a"), (5, b"b"), (0, b"c"), (5, b"d")):
+        client.put(handle, body, priority=priority)
+    assert [client.get(handle).body for _ in range(4)] == [b"b", b"d", b"a", b"c"]
+
+
+def test_a_get_matches_by_identifiers(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    ids = [bytes([n]) * 24 for n in range(4)]
+    for n in (1, 2, 3):
+        client.put(handle, b"%d" % n, msg_id=ids[n], correl_id=ids[4 - n])
+    both = MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
+
+    assert client.get(handle, match=both, msg_id=ids[1], correl_id=ids[1]).reason == EMPTY
+    assert client.get(handle, match=MQMO_MATCH_CORREL_ID, correl_id=ids[1]).body == b"3"
+    assert client.get(handle, match=both, msg_id=ids[2]).body == b"2"  # a CorrelId of zeros matches any
+    assert client.get(handle, msg_id=ids[3]).body == b"1"  # nothing is to match
+
+
+def test_a_browse_goes_through_the_queue_and_leaves_it(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT | BROWSE)
+    for body in (b"a", b"b", b"c"):
+        client.put(handle, body)
+    options = (MQGMO_BROWSE_FIRST, MQGMO_BROWSE_NEXT, MQGMO_BROWSE_FIRST, MQGMO_BROWSE_NEXT, MQGMO_BROWSE_NEXT)
+
+    assert [client.get(handle, each).body for each in options] == [b"a", b"b", b"a", b"b", b"c"]
+    assert client.get(handle, MQGMO_BROWSE_NEXT).reason == EMPTY
+    assert client.get(handle, MQGMO_MSG_UNDER_CURSOR).body == b"c"
+    assert client.get(handle, MQGMO_MSG_UNDER_CURSOR).reason == 2034
+    assert [client.get(handle).body for _ in range(2)] == [b"a", b"b"]
+
+
+def test_a_browsed_message_can_be_locked(client: MqiClient, other: MqiClient) -> None:
+    mine, theirs = client.opened("Q", IN | OUT | BROWSE), other.opened("Q", IN | BROWSE)
+    for body in (b"a", b"b"):
+        client.put(mine, body)
+    assert client.get(mine, MQGMO_BROWSE_FIRST | MQGMO_LOCK).body == b"a"
+    assert other.get(theirs, MQGMO_BROWSE_FIRST).body == b"b"
+    assert client.get(mine, MQGMO_UNLOCK).reason == 0
+    assert client.get(mine, MQGMO_UNLOCK).reason == 2209
+    assert other.get(theirs).body == b"a"
+
+
+def test_a_message_too_long_stays_unless_its_end_may_be_lost(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    client.put(handle, b"0123456789")
+    failed = client.get(handle, longest=4)
+    accepted = client.get(handle, MQGMO_ACCEPT_TRUNCATED_MSG, longest=4)
+
+    assert (failed.reason, failed.body, failed.length) == (2080, b"0123", 10)
+    assert (accepted.reason, accepted.body, accepted.length) == (2079, b"0123", 10)
+    assert client.get(handle).reason == EMPTY
+
+
+def test_a_get_waits_for_a_message(client: MqiClient, other: MqiClient) -> None:
+    mine, theirs = client.opened("Q", IN | OUT), other.opened("Q", OUT)
+    late = threading.Timer(0.2, lambda: other.put(theirs, b"late"))
+    late.start()
+    began = time.monotonic()
+
+    assert client.get(mine, wait_ms=20_000).body == b"late"
+    assert time.monotonic() - began < 15
+    late.join()
+    assert client.get(mine, wait_ms=50).reason == EMPTY
+
+
+def test_a_get_waits_for_what_another_process_puts(client: MqiClient, home: Path) -> None:
+    mine = client.opened("Q", IN | OUT)
+
+    def put() -> None:
+        with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+            unit.put("Q", None, b"from elsewhere")
+
+    late = threading.Timer(0.2, put)
+    late.start()
+    assert client.get(mine, wait_ms=20_000).body == b"from elsewhere"
+    late.join()
+
+
+def test_syncpoint(client: MqiClient, other: MqiClient) -> None:
+    mine, theirs = client.opened("Q", IN | OUT), other.opened("Q", IN | OUT)
+    client.put(mine, b"kept back", MQPMO_SYNCPOINT)
+    assert other.get(theirs).reason == EMPTY
+    assert client.commit() == 0
+    assert other.get(theirs, MQGMO_SYNCPOINT).body == b"kept back"
+    assert client.get(mine).reason == EMPTY
+    assert other.backout() == 0
+    again = client.get(mine, MQGMO_SYNCPOINT)
+    assert (again.body, again.mqmd.backout_count) == (b"kept back", 1)
+    client.put(mine, b"answer", MQPMO_SYNCPOINT)
+    assert client.backout() == 0
+    assert client.get(mine).body == b"kept back"
+    assert client.get(mine).reason == EMPTY
+
+
+@pytest.mark.parametrize(("end", "left"), [("close", [b"got", b"there"]), ("disconnect", [b"there", b"put"])])
+def test_the_end_of_a_connection_ends_its_unit_of_work(
+    client: MqiClient, port: int, end: str, left: list[bytes]
+) -> None:
+    """MQDISC commits; a program that dies has its work backed out."""
+    with MqiClient(port) as dying:
+        dying.connect()
+        handle = dying.opened("Q", IN | OUT)
+        dying.put(handle, b"got")
+        dying.put(handle, b"there")
+        assert dying.get(handle, MQGMO_SYNCPOINT).body == b"got"
+        dying.put(handle, b"put", MQPMO_SYNCPOINT)
+        getattr(dying, end)()
+    mine = client.opened("Q", IN)
+    assert [client.get(mine, wait_ms=10_000).body for _ in left] == left
+    assert client.get(mine).reason == EMPTY
+
+
+def test_a_dynamic_queue_goes_with_its_program(client: MqiClient, port: int) -> None:
+    with MqiClient(port) as program:
+        program.connect()
+        reply = program.open("SYSTEM.DEFAULT.MODEL.QUEUE", IN)
+        name = program.opened_name(reply)
+        assert name.startswith("AMQ.")
+        handle = client.opened(name, OUT)
+        assert client.put(handle, b"reply")[0] == 0
+        assert program.get(reply.handle).body == b"reply"
+        program.disconnect()
+    assert client.put(handle, b"too late")[0] in (2052, 2085)
+    assert client.open(name, OUT).reason == 2085
+
+
+OPEN_ERRORS = [
+    ("NOWHERE", IN, 2085),
+    ("NOWHERE", INQUIRE, 2085),
+    ("T.ALIAS", IN, 2046),
+    ("BROKEN.ALIAS", OUT, 2082),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "reason"), OPEN_ERRORS)
+def test_what_cannot_be_opened(client: MqiClient, home: Path, name: str, options: int, reason: int) -> None:
+    define(home)
+    assert client.open(name, options).reason == reason
+
+
+def define(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.save_definition(TopicObject("T", topic_string="sport/soccer"))
+        unit.save_definition(AliasQueue("T.ALIAS", "T", "TOPIC"))
+        unit.save_definition(AliasQueue("BROKEN.ALIAS", "NONE", "TOPIC"))
+        unit.save_definition(LocalQueue("SHORT", max_message_length=4, max_depth=1))
+        unit.save_definition(LocalQueue("NO.PUT", put_enabled=False))
+        unit.save_definition(LocalQueue("NO.GET", get_enabled=False))
+
+
+def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
+    define(home)
+    output, source = client.opened("Q", OUT), client.opened("Q", IN)
+    short, no_put, no_get = (client.opened(name, IN | OUT) for name in ("SHORT", "NO.PUT", "NO.GET"))
+    closed = client.opened("Q", IN)
+    assert client.shut(closed) == 0
+    reasons = {
+        "get from what is open for output": client.get(output).reason,
+        "browse without MQOO_BROWSE": client.get(source, MQGMO_BROWSE_FIRST).reason,
+        "put to what is open for input": client.put(source, b"x")[0],
+        "inquire without MQOO_INQUIRE": client.inquire(output, 3).reason,
+        "a handle that is closed": client.get(closed).reason,
+        "a handle that never was": client.shut(88),
+        "too long for the queue": client.put(short, b"12345")[0],
+        "put inhibited": client.put(no_put, b"x")[0],
+        "get inhibited": client.get(no_get).reason,
+        "a signal": client.get(source, MQGMO_SET_SIGNAL).reason,
+        "expiry of none": client.put(output, b"x", expiry=0)[0],
+        "another queue manager": client.open("Q", OUT, qmgr="QM9").reason,
+        "put to another queue manager": client.put1("Q", b"x", qmgr="QM9"),
+        "a queue manager for input": client.open("", IN, MQOT_Q_MGR).reason,
+        "a namelist": client.open("X", INQUIRE, 2).reason,
+        "MQSTAT": client.call(0x8D).reason,
+    }
+    assert reasons == {
+        "get from what is open for output": 2037,
+        "browse without MQOO_BROWSE": 2036,
+        "put to what is open for input": 2039,
+        "inquire without MQOO_INQUIRE": 2038,
+        "a handle that is closed": 2019,
+        "a handle that never was": 2019,
+        "too long for the queue": 2030,
+        "put inhibited": 2051,
+        "get inhibited": 2016,
+        "a signal": 2046,
+        "expiry of none": 2013,
+        "another queue manager": 2087,
+        "put to another queue manager": 2087,
+        "a queue manager for input": 2046,
+        "a namelist": 2043,
+        "MQSTAT": 2298,
+    }
+    assert client.put(short, b"1")[0] == 0
+    assert client.put(short, b"2")[0] == 2053
+    assert client.get(source).reason == EMPTY
+
+
+def test_exclusive_input(client: MqiClient, other: MqiClient) -> None:
+    client.put1("Q", b"")
+    held = client.opened("Q", MQOO_INPUT_EXCLUSIVE)
+    assert other.open("Q", IN).reason == 2042
+    assert client.shut(held) == 0
+    shared = other.opened("Q", IN)
+    assert client.open("Q", MQOO_INPUT_EXCLUSIVE).reason == 2042
+    assert other.shut(shared) == 0
+    assert client.open("Q", MQOO_INPUT_EXCLUSIVE).reason == 0
+
+
+def test_the_context_that_a_program_may_set(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    own = {"user_identifier": "carol", "put_appl_name": "other", "put_date": "20200102", "put_time": "03040506"}
+    client.put(handle, b"1", **own)
+    client.put(handle, b"2", MQPMO_SET_ALL_CONTEXT, **own)
+    first, second = client.get(handle).mqmd, client.get(handle).mqmd
+    assert (first.user_identifier, first.put_appl_name, first.put_date == "20200102") == ("alice", "test", False)
+    assert {name: getattr(second, name) for name in own} == own
+
+
+def test_a_correl_id_is_made(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT)
+    made = {client.put(handle, b"", MQPMO_NEW_CORREL_ID)[1].correl_id for _ in range(3)}
+    assert len(made) == 3
+    assert {client.get(handle).mqmd.correl_id for _ in range(3)} == made
+
+
+def test_inquiry(client: MqiClient) -> None:
+    queue = client.opened("Q", OUT | INQUIRE)
+    client.put(queue, b"x")
+    reply = client.inquire(queue, 3, 2016, 20, integers=2, characters=48)
+    assert (reply.reason, reply.body[12 + 12 :]) == (0, client.long(1) + client.long(1) + b"Q".ljust(48))
+    assert client.inquire(queue, 2002, characters=48).reason == 2068
+    assert client.inquire(queue, 9999).reason == 2067
+    qmgr = client.opened("", INQUIRE, MQOT_Q_MGR)
+    assert client.inquire(qmgr, 31, 2015, integers=1, characters=48).body[20:] == client.long(943) + b"QM1".ljust(48)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("T", MQOT_TOPIC), ("T.ALIAS", 1)])
+def test_what_is_put_on_a_topic_is_published(client: MqiClient, home: Path, name: str, kind: int) -> None:
+    define(home)
+    with QueueManagerStore.open(home, "QM1") as store:
+        control = b"<psc><Command>RegSub</Command><Topic>sport/#</Topic><QName>BOARD</QName></psc>"
+        board = client.opened("BOARD", IN | OUT)
+        subscribe(client, control)
+        handle = client.opened(name, OUT, kind)
+        assert client.put(handle, b"goal", format="MQSTR")[0] == 0
+        Processor(store, utc_now).drain()
+    got = client.get(board, wait_ms=10_000)
+    assert (got.body[-4:], b"<Topic>sport/soccer</Topic>" in got.body) == (b"goal", True)
+
+
+def subscribe(client: MqiClient, psc: bytes) -> None:
+    psc += b" " * (-len(psc) % 4)
+    length = 36 + 4 + len(psc)
+    header = b"RFH " + b"".join(n.to_bytes(4, "big") for n in (2, length, 273, 1208)) + b" " * 8
+    header += bytes(4) + (1208).to_bytes(4, "big") + len(psc).to_bytes(4, "big") + psc
+    handle = client.opened("SYSTEM.BROKER.CONTROL.QUEUE", OUT)
+    assert client.put(handle, header, format="MQHRF2", encoding=273, coded_char_set_id=1208)[0] == 0
+
+
+def test_another_queue_manager_is_not_here(port: int) -> None:
+    with MqiClient(port) as client:
+        assert client.connect(qmgr="QM2") == 2058
+        assert client.connect(qmgr="*QM1") == 0

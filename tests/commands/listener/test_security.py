@@ -1,0 +1,193 @@
+"""Who may connect: channels, addresses, users, passwords, TLS; and what peers that mean harm can do.
+
+Rows of docs/conformance.md: LSN-6.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commands.links.engine.config import ConfigError, ListenerConfig
+from commands.listener.opening import listener_of
+from commands.listener.security import ChannelRule, Security, is_password, password_hash
+from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2.channel.segments import SegmentType
+from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
+from tests.commands.listener.conftest import listener_at
+from tests.commands.listener.mqi_client import MqiClient
+
+RULES = {
+    "OPEN": ChannelRule(),
+    "AS.APP": ChannelRule(mcauser="app"),
+    "FAR": ChannelRule(addresses=("10.0.0.0/8",)),
+    "NEAR": ChannelRule(addresses=("10.0.0.0/8", "127.0.0.0/8")),
+    "NO.BOB": ChannelRule(block_users=("bob",)),
+    "SECRET": ChannelRule(password=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("channel", "user", "password", "reason"),
+    [
+        ("OPEN", "alice", "", 0),
+        ("OPEN", "mqm", "", 2035),
+        ("OPEN", "", "", 2035),
+        ("AS.APP", "alice", "", 0),
+        ("AS.APP", "mqm", "", 2035),
+        ("FAR", "alice", "", 2035),
+        ("NEAR", "alice", "", 0),
+        ("NO.BOB", "Bob", "", 2035),
+        ("NO.BOB", "mqm", "", 0),
+        ("SECRET", "alice", "", 2035),
+        ("SECRET", "alice", "wrong", 2035),
+        ("SECRET", "nobody", "right", 2035),
+        ("SECRET", "alice", "right", 0),
+        ("UNKNOWN", "alice", "", 2035),
+    ],
+)
+def test_who_may_connect(home: Path, channel: str, user: str, password: str, reason: int) -> None:
+    users = home / "users"
+    users.write_text(f"# who\nalice: {password_hash('right')}\n", encoding="utf-8")
+    with listener_at(home, Security(RULES, users)) as port, MqiClient(port, channel=channel) as client:
+        assert client.connect(user, password=password) == reason
+
+
+def test_programs_work_as_the_users_of_their_channel(home: Path) -> None:
+    with listener_at(home, Security(RULES)) as port, MqiClient(port, channel="AS.APP") as client:
+        client.connect("alice")
+        handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+        client.put(handle, b"")
+        assert client.get(handle).mqmd.user_identifier == "app"
+
+
+def test_a_hash_is_of_one_password() -> None:
+    stored = password_hash("right")
+    assert is_password("right", stored)
+    assert not is_password("Right", stored)
+    assert stored != password_hash("right")
+    assert not is_password("x", "scrypt$1$2")
+
+
+@pytest.mark.parametrize(
+    ("table", "listen", "why"),
+    [
+        ({}, "0.0.0.0:1414", "say in \\[listener.channels\\] who may connect"),
+        ({}, "here", "not HOST:PORT"),
+        ({}, "127.0.0.1:99999", "not HOST:PORT"),
+        ({"channels": {"A": {"password": True}}}, "1414", "no users_file"),
+        ({"channels": {"A": {"addresses": ["10.0.0.0/99"]}}}, "1414", "10.0.0.0/99"),
+        ({"tls": {"cert_file": "/none", "key_file": "/none"}}, "1414", "cannot be used"),
+    ],
+)
+def test_a_configuration_that_is_refused(tmp_path: Path, table: dict[str, object], listen: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        listener_of(ListenerConfig.model_validate(table), listen, tmp_path, "QM1", Durability.FULL)
+
+
+def test_tls(home: Path, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
+    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate, key)
+    trusts = ssl.create_default_context(cafile=str(certificate))
+    with listener_at(home, tls=server) as port:
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.settimeout(10)
+            plain.sendall(b"TSH " + bytes(40))
+            assert plain.recv(100)[:1] != b"T"
+        with MqiClient(port, tls=trusts) as client:
+            assert client.connect() == 0
+            handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+            client.put(handle, b"secret")
+            assert client.get(handle).body == b"secret"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"GET / HTTP/1.1\r\n\r\n", b"TSH \xff\xff\xff\xff", b"TSH \0\0\0\4", bytes(5_000), b"TSHM" + bytes(40), b""],
+    ids=["http", "long", "short", "zeros", "unknown-order", "nothing"],
+)
+def test_what_is_no_client_is_sent_away(port: int, data: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as peer:
+        peer.settimeout(10)
+        peer.sendall(data)
+        peer.shutdown(socket.SHUT_WR)
+        while peer.recv(1000):
+            pass
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+
+
+def test_no_more_connections_than_allowed(home: Path) -> None:
+    with listener_at(home, connections=2) as port, MqiClient(port) as one, MqiClient(port) as two:
+        with socket.create_connection(("127.0.0.1", port)) as third:
+            third.settimeout(10)
+            assert third.recv(1) == b""
+        assert (one.connect(), two.connect()) == (0, 0)
+
+
+def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
+    with listener_at(home, first_s=0.2) as port, socket.create_connection(("127.0.0.1", port)) as silent:
+        silent.settimeout(10)
+        assert silent.recv(1) == b""
+
+
+def segments_of_a_program(client: MqiClient) -> list[bytes]:
+    """What a program sends, a segment each: recorded by the client itself."""
+    sent: list[bytes] = []
+    send = client.send
+    client.send = lambda data: (sent.append(data), send(data))[1]  # type: ignore[method-assign]
+    client.connect()
+    handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+    client.put(handle, b"0123456789" * 10, format="MQSTR")
+    client.get(handle)
+    client.inquire(handle, 3)
+    client.commit()
+    client.shut(handle)
+    client.call(SegmentType.SPI, client.long(1) + client.long(1) + client.long(256))
+    return sent
+
+
+@settings(
+    max_examples=int(os.environ.get("QPUBSUB_MUTATED_SEGMENTS", "60")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_mutated_segments_end_one_connection_at_most(port: int, data: st.DataObject) -> None:
+    """Bytes changed, cut and repeated: the peer may be sent away, others are served as before."""
+    with MqiClient(port) as model:
+        sent = segments_of_a_program(model)
+    with MqiClient(port) as peer:
+        for _ in range(data.draw(st.integers(1, 6))):
+            segment = bytearray(data.draw(st.sampled_from(sent)))
+            for _ in range(data.draw(st.integers(0, 4))):
+                segment[data.draw(st.integers(0, len(segment) - 1))] = data.draw(st.integers(0, 255))
+            try:
+                peer.send(bytes(segment[: data.draw(st.integers(1, len(segment)))]))
+            except OSError:
+                break
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+
+
+def test_the_store_is_whole_after_a_client_is_cut_off(home: Path) -> None:
+    with listener_at(home) as port:
+        client = MqiClient(port)
+        client.connect()
+        handle = client.opened("Q", MQOO_OUTPUT)
+        client.put(handle, b"uncommitted", 0x2)
+        client.close()
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert store.depth("Q") == 0
+        assert store.end_lost_connections() == 0
