@@ -157,7 +157,9 @@ def command(
     listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
     page = None
     if console.is_the_process:
-        with nullcontext() if listener is None else listening(listener, die_with):
+        with nullcontext() if listener is None else listening(listener, die_with) as where:
+            if where is not None:
+                console.say(f"queue manager {qmgr}: listening on {where}")
             worker = supervised(console, directory_of(home, qmgr), budget.time_s)
             if not isinstance(worker, WorkPage):
                 return worker

@@ -132,7 +132,7 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
     pmo.put_text("ResolvedQName", queue)
     pmo.put_text("ResolvedQMgrName", conversation.qmgr)
     described = request.in_own_terms(put, mqmd.version)
-    return request.reply(described + bytes(pmo) + request.bytes_of(length))
+    return request.reply(described + bytes(pmo) + request.bytes_of(length), handle=request.handle)
 
 
 async def _get(conversation: Conversation, request: Request) -> bytes:

@@ -55,15 +55,15 @@ async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int
 
 
 @contextmanager
-def listening(make: Callable[[], Listener], die_with_parent: Callable[[int], None]) -> Iterator[None]:
-    """A listener in a process of its own while inside. die_with_parent: called in it with this process's number.
+def listening(make: Callable[[], Listener], die_with_parent: Callable[[int], None]) -> Iterator[str]:
+    """A listener in a process of its own while inside; gives HOST:PORT. die_with_parent: called in it with our number.
 
     Raises ListenError, StoreError where it cannot listen.
     """
     guardian = _Guardian(make, die_with_parent)
-    guardian.start()
+    where = guardian.start()
     try:
-        yield
+        yield where
     finally:
         guardian.stop()
 
@@ -73,8 +73,8 @@ class _Guardian:
         self._make, self._die_with_parent = make, die_with_parent
         self._parent, self._child = os.getpid(), 0
 
-    def start(self) -> None:
-        """Fork, and wait until the listener listens."""
+    def start(self) -> str:
+        """Fork, and wait until the listener listens: where."""
         heard, says = os.pipe()
         self._child = os.fork()
         if self._child == 0:
@@ -88,11 +88,12 @@ class _Guardian:
         os.close(says)
         with os.fdopen(heard, "rb") as pipe:
             said = pipe.read()
-        if said != b"ok":
+        where, _, why = said.decode("utf-8", "replace").partition("\n")
+        if why or not where:
             os.waitpid(self._child, 0)
             self._child = 0
-            where, _, why = said.decode("utf-8", "replace").partition("\n")
             raise ListenError(where, why or "it ended at once")
+        return where
 
     def stop(self) -> None:
         """Ask the listener to end, and wait for that; by force where it does not."""
@@ -140,9 +141,9 @@ class _Guardian:
     def _listen(self, says: int | None) -> int:
         listener = self._make()
 
-        def started(_port: int) -> None:
+        def started(port: int) -> None:
             if says is not None:
-                os.write(says, b"ok")
+                os.write(says, f"{listener.where.rpartition(':')[0]}:{port}".encode())
                 os.close(says)
 
         async def run() -> None:

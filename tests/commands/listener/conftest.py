@@ -22,10 +22,10 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def listener_at(home: Path, security: Security = ANYBODY, **options: object) -> ListenerThread:
-    """A listener for QM1 in *home*; as a context manager it gives the port."""
+def listener_at(home: Path, security: Security = ANYBODY, qmgr: str = "QM1", **options: object) -> ListenerThread:
+    """A listener for *qmgr* in *home*; as a context manager it gives the port."""
     chosen = ListenerOptions(port=0, **options)  # type: ignore[arg-type]
-    return ListenerThread(lambda: Listener(chosen, "QM1", lambda: QueueManagerStore.open(home, "QM1"), security))
+    return ListenerThread(lambda: Listener(chosen, qmgr, lambda: QueueManagerStore.open(home, qmgr), security))
 
 
 @pytest.fixture
