@@ -44,25 +44,27 @@ class ObjectDescriptor:
 def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]:
     """The MQOD at *at*, and where it and its strings end. Raises DecodeError."""
     fields = request.versioned(MQOD, at)
-    end, topic = fields.end, ""
+    end = fields.end
+    strings: dict[str, str] = {}
     if fields["Version"] >= 4:
-        topic, end = _object_string(fields)
-    target = Target(fields["ObjectType"], fields.text("ObjectName"), fields.text("ObjectQMgrName"), topic)
+        strings, end = _strings(fields)
+    target = Target(fields["ObjectType"], fields.text("ObjectName"), fields.text("ObjectQMgrName"), **strings)
     return ObjectDescriptor(fields, target, fields.text("DynamicQName")), end
 
 
-def _object_string(fields: Structure) -> tuple[str, int]:
-    """ObjectString, and where the strings end that stand behind the MQOD."""
-    end, found = fields.end, ""
-    for name in ("ObjectString", "SelectionString", "ResObjectString"):
+def _strings(fields: Structure) -> tuple[dict[str, str], int]:
+    """ObjectString and SelectionString, as ``Target`` calls them, and where the strings end behind the MQOD."""
+    end = fields.end
+    found: dict[str, str] = {}
+    for name, meaning in (("ObjectString", "topic"), ("SelectionString", "selector"), ("ResObjectString", None)):
         offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
         if offset < fields.layout.size or length <= 0:
             continue
         start = fields.at + offset
         if start + length > len(fields.data):
             raise DecodeError(fields.at, "MQOD", f"{name} ends behind the call")
-        if name == "ObjectString":
+        if meaning is not None:
             raw = bytes(fields.data[start : start + length])
-            found = raw.decode(text_codec(fields["ObjectStringCodedCharSetId"], 0) or fields.charset, "replace")
+            found[meaning] = raw.decode(text_codec(fields[f"{name}CodedCharSetId"], 0) or fields.charset, "replace")
         end = max(end, fields.at + offset + -(-length // 4) * 4)
     return found, end

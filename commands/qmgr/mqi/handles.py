@@ -15,6 +15,7 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_IN_USE,
 )
 from rfh2.mqmd import Mqmd
+from streams.selectors import Selector
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Handle:
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
     passed: Mqmd | None = None
+    selector: Selector | None = None
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""

@@ -28,8 +28,8 @@ from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.errors import DecodeError
-from rfh2.message import Message
+from rfh2.errors import CommandError, DecodeError
+from rfh2.message import Message, decode
 from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQCO_DELETE,
@@ -67,11 +67,13 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
+    MQRC_SELECTION_STRING_ERROR,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
     MQRC_UNKNOWN_REMOTE_Q_MGR,
 )
 from rfh2.mqmd import Mqmd
+from streams.selectors import Selector, compile_selector, message_properties
 
 _NO_ID = bytes(24)
 
@@ -110,12 +112,13 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a message goes: as MQOD says. topic: the topic string, of a topic or an object that names one."""
+    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives."""
 
     object_type: int = MQOT_Q
     name: str = ""
     qmgr: str = ""
     topic: str = ""
+    selector: str = ""
 
 
 class Program:
@@ -173,6 +176,8 @@ class Program:
         if model:
             made = self._connection.open(target.name, dynamic_name)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
+        if target.selector:
+            handle.selector = _selector(target.selector)
         self._open_queues.opened(handle.queue, options)
         return handle
 
@@ -356,7 +361,7 @@ class Program:
             after = handle.cursor
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[0], handle) is handle:
+            if locks.get(row[0], handle) is handle and _is_selected(handle, row):
                 return row
             after = (row[2], row[0])
         if match.seq is not None:
@@ -412,6 +417,23 @@ class Program:
         opened = self._open_queues
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return compile_selector(text)
+    except CommandError as error:
+        raise MqiError(MQRC_SELECTION_STRING_ERROR, str(error)) from error
+
+
+def _is_selected(handle: Handle, row: MessageRow) -> bool:
+    if handle.selector is None:
+        return True
+    try:
+        message = decode(row[8] or b"", row[7])
+    except DecodeError:
+        return False
+    return handle.selector.matches(message_properties(message))
 
 
 def _close_option(options: int) -> Close:

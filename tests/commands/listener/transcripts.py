@@ -15,7 +15,8 @@ from rfh2.channel.segments import CONFIRM, SegmentHeader, SegmentType
 
 _HEADER = re.compile(
     r"--- .*?(?P<id>TSH[ MC]) +len=(?P<length>\d+) type=(?P<kind>\w\w) .*bo=(?P<order>\d)"
-    r" cf1=(?P<flags>\w\w) .*enc=(?P<encoding>\w{8}) ccsid=(?P<ccsid>\w{4}) res=\w+(?: conv=(?P<conv>\d+) req=(?P<req>\d+))?"
+    r" cf1=(?P<flags>\w\w) .*enc=(?P<encoding>\w{8}) ccsid=(?P<ccsid>\w{4})"
+    r" res=\w+(?: conv=(?P<conv>\d+) req=(?P<req>\d+))?"
 )
 _OF_CLIENTS = {SegmentType.USERID, SegmentType.CONAUTH_INFO, SegmentType.REQUEST_MSGS}
 _DUMP = re.compile(r" *\d+ ((?:[0-9a-f]{2} ){1,16})")
