@@ -20,7 +20,7 @@ from commands.broker.objects import LocalQueue, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.store.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.store.port import Owes, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
@@ -104,24 +104,36 @@ class Deliverer:
         return put
 
     def deliver_again(self, again: CachedPuts, cause: Cause) -> list[tuple[int, Outgoing | None]]:
-        """Put the publications of *again*, all for this queue manager; number and substitute of each refused one."""
+        """Put the messages of *again*, all for this queue manager; number and substitute of each refused one."""
         put, now = self._unit.put, cause.now
         refused: list[tuple[int, Outgoing | None]] = []
         for n, (queue, md, body) in enumerate(zip(again.kept.queues, again.mds, again.bodies, strict=True)):
-            if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), cause):
+            if self._is_behind and self._is_owed_behind(self._whole(again, n), cause):
                 continue
             try:
                 put(queue, md, body, time=now, application=_APPLICATION)
             except QueueError as refusal:
-                whole = self._whole(queue, md, body)
+                whole = self._whole(again, n)
                 stands_in = self._refused(whole, refusal, cause)
                 if stands_in is not whole:
                     refused.append((n, stands_in))
         return refused
 
-    def _whole(self, queue: str, md: bytes, body: bytes) -> Outgoing:
-        message = Message(Mqmd.decode(md), (), body)
-        return Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
+    def _whole(self, again: CachedPuts, n: int) -> Outgoing:
+        kept, body = again.kept, again.bodies[n]
+        message = Message(Mqmd.decode(again.mds[n]), (), body)
+        ends_with_queue = n < len(kept.sub_ids) and kept.sub_ids[n] in kept.temporary
+        return Outgoing(
+            kept.kinds[n],
+            self._qmgr,
+            kept.queues[n],
+            message,
+            body,
+            kept.topic_strings[n],
+            kept.sub_names[n],
+            again.completions[n],
+            temporary=kept.sub_ids[n : n + 1] if ends_with_queue else (),
+        )
 
     def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
         """Keep *put* behind the messages that are already owed to its queue; False where there are none."""

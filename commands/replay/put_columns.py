@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 from pyarrow import parquet
 
-from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.publication_cache import CachedPuts
+from commands.broker.puts import Outgoing
+from commands.qmgr.cached_puts import CachedPuts
 
 SCHEMA: Final = pa.schema(
     [
@@ -35,7 +35,6 @@ _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.fiel
 _BATCH_ROWS: Final = 2000
 _BATCH_BYTES: Final = 16 << 20
 _GROUP_BYTES: Final = 32 << 20
-_PUBLICATION: Final = (PutKind.PUBLICATION.value,)
 _NOTHING: Final = (None,)
 
 
@@ -71,12 +70,12 @@ class PutColumns:
         seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
         seqs += (seq,) * count
         ns += range(count)
-        kinds += _PUBLICATION * count
+        kinds += [kind.value for kind in kept.kinds]
         qmgrs += kept.qmgrs
         queues += kept.queues
         topics += kept.topic_strings
         sub_names += kept.sub_names
-        completions += _NOTHING * count
+        completions += [None if each is None else each.value for each in again.completions]
         reasons += _NOTHING * count
         mds += again.mds
         bodies += again.bodies

@@ -106,7 +106,7 @@ def _captured(step: ComparedMessage) -> Mark | None:
 def _put(observed: Observed, whose: Whose) -> list[Mark]:
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple(delivered_topic(delivery) for delivery in copy)
+        topics = tuple(delivered_topic(each.subscription, each.topic_string) for each in copy)
         marks.append((put.qmgr, put.queue, _digest(topics, put.message), int(whose)))
     return marks
 

@@ -149,7 +149,9 @@ def _places(observed: Observed) -> _Places:
         other = numbers.get((publication, subscription.traditional_identity), -1)
         own = single.get((publication, subscription.sub_id, delivery.topic_string))
         number = own.pop(0) if own else other
-        found.setdefault((key_of(subscription), delivered_topic(delivery)), []).append(_Reached(delivery, number))
+        found.setdefault((key_of(subscription), delivered_topic(subscription, delivery.topic_string)), []).append(
+            _Reached(delivery, number)
+        )
     return found
 
 

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from commands.broker.core import Arrival, Outcome
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import CachedPuts, PublicationCache
+from commands.qmgr.cached_puts import CachedPuts
+from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import ReplaySetup
 from streams.operations import ClearRetained, RetainedPublication

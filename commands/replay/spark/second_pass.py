@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.spark.journal import Replica, SubscriptionJournal, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
