@@ -11,10 +11,14 @@ from commands.broker.core import Arrival
 from commands.broker.identifiers import message_id
 from commands.broker.puts import Put, PutKind
 from commands.headers.response import Completion
+from commands.qmgr.store.descriptor import Accepted, accepted
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
 from streams.operations import Publication, RetainedPublication
 from streams.subscriptions import Subscription
+
+APPLICATION: Final = "qpubsub"
+"""PutApplName of what the broker puts, where its descriptor leaves that blank."""
 
 _SPANS: Final = {name: (offset, offset + size) for name, offset, size in MQMD1.spans()}
 ID: Final = slice(*_SPANS["MsgId"])
@@ -62,7 +66,8 @@ class CacheEntry:
     item a put; the response is the last one. cuts: of each publication the descriptor before the MsgId, from there to
     the PutDate, and behind the PutTime. sub_ids: whom each is for. temporary: of these, the ones that end with their
     queue. filtered: the subscriptions whose filter keeps the publication away. retained: what each topic retains, but
-    for the message and its time; None where nothing is retained.
+    for the message and its time; None where nothing is retained. accepted: of each put, the columns in which a queue
+    keeps it; None where the queue has to look at it.
     """
 
     user: str
@@ -79,6 +84,7 @@ class CacheEntry:
     filtered: tuple[bytes, ...]
     response: ResponseCut | None = None
     retained: Publication | None = None
+    accepted: tuple[Accepted | None, ...] = ()
 
     def retained_by(self, arrival: Arrival) -> list[RetainedPublication]:
         """What the topics retain when *arrival* is such a publication."""
@@ -150,6 +156,11 @@ class Descriptors:
             assert arrival.md is not None
             mds.append(kept.response.md(arrival.md[ID], ident + counted[len(cuts)], stamp))
         return mds
+
+
+def accepted_of(md: bytes, body: bytes) -> Accepted | None:
+    """The columns in which a queue keeps a put of the broker, and all like it."""
+    return accepted(md, body, APPLICATION)
 
 
 def stamp_of(now: datetime) -> bytes:

@@ -40,6 +40,7 @@ from commands.qmgr.cached_puts import (
     CachedPuts,
     CacheEntry,
     Descriptors,
+    accepted_of,
     stamp_of,
 )
 from commands.qmgr.publication_templates import PublicationTemplates, parts_of
@@ -194,6 +195,7 @@ class PublicationCache:
             tuple(subscription.sub_id for subscription in copies),
             frozenset(subscription.sub_id for subscription in copies if subscription.temporary),
             tuple(subscription.sub_id for subscription in outcome.filtered),
+            accepted=tuple(accepted_of(md, put.body) for md, put in zip(mds, puts, strict=True)),
         )
         return _Kept(entry, tuple(_heads(puts, len(data))))
 

@@ -22,6 +22,7 @@ import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Final, NamedTuple
 
 from commands.broker.authority import Action
@@ -42,8 +43,10 @@ from commands.qmgr.cached_puts import (
     CacheEntry,
     Descriptors,
     ResponseCut,
+    accepted_of,
     stamp_of,
 )
+from commands.qmgr.store.descriptor import Accepted
 from rfh2.chain import decoder_of
 from rfh2.constants import MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CommandError
@@ -73,6 +76,13 @@ _VARYING: Final = re.compile(rb"<(Topic|PubTime|SeqNum)>([^<>&\x00-\x1f\x7f]+)</
 _WILD: Final = re.compile("[*?#+]")
 _ESCAPED: Final = re.compile("[<>&\r]")
 _TOPIC: Final = b"Topic"
+# Each order in which the three tags may occur, the topic always, to the place of the topic.
+_ORDERS: Final = {
+    order: order.index(_TOPIC)
+    for count in (1, 2, 3)
+    for order in permutations((_TOPIC, b"PubTime", b"SeqNum"), count)
+    if _TOPIC in order
+}
 _TOPIC_SLOT: Final = -1
 _UNKNOWN: Final = True
 
@@ -81,6 +91,7 @@ _ROOM: Final = 65_536
 
 _Key = tuple[str, str | None, bytes, bytes, tuple[bytes, ...]]
 """Queue, user, the descriptor, the fixed part; then StrucId and Version, and psc with the tags of its texts."""
+_Answers = tuple[str, ResponseCut, Accepted | None]
 _Form = tuple[bytes | int, ...]
 """A psc folder: what is always the same in it, and the numbers of the texts between; the topic has ``_TOPIC_SLOT``."""
 
@@ -126,13 +137,12 @@ def parts_of(arrival: Arrival) -> Parts | None:
     found = _VARYING.split(body[psc_at:psc_end].rstrip(_PADDING))
     texts = found[2::3]
     del found[2::3]
-    tags = found[1::2]
-    if tags.count(_TOPIC) != 1 or len(set(tags)) != len(tags) or not found[-1].endswith(_END):
+    topic_at = _ORDERS.get(tuple(found[1::2]))
+    if topic_at is None or not found[-1].endswith(_END):
         return None
-    topic = texts[tags.index(_TOPIC)]
-    for text in texts:
-        if text is not topic and not text.isascii():
-            return None
+    topic = texts[topic_at]
+    if len(texts) > 1 and not all(text is topic or text.isascii() for text in texts):
+        return None
     always = md[BEFORE_ID] + md[BETWEEN] + md[BEHIND]
     key = (arrival.queue, arrival.user, always, body[_FIXED], (body[:8], *found))
     return Parts(key, topic, texts, body[FIXED_LENGTH : psc_at - 4], psc_end, length)
@@ -146,6 +156,7 @@ class _Template:
     sub_name: str | None
     cut: tuple[bytes, bytes, bytes]
     form: _Form
+    accepted: Accepted | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +179,13 @@ class _Shape:
     """What publications have in common that differ in their texts and in the rest.
 
     prefix: of the topics. templates: by sub_id; None for a subscription to which none applies. answers: the queue for
-    responses, and the response.
+    responses, the response, and the columns in which a queue keeps it.
     """
 
     user: str
     prefix: str
     retained: Publication | None
-    answers: tuple[str, ResponseCut] | None
+    answers: _Answers | None
     templates: dict[bytes, tuple[Subscription, _Template | None]] = field(default_factory=dict)
     plans: dict[bytes, _Plan] = field(default_factory=dict)
 
@@ -290,7 +301,9 @@ class PublicationTemplates:
                 return None
         return _Shape(user, prefix, retained, answers)
 
-    def _answers(self, arrival: Arrival, mqmd: Mqmd, outcome: Outcome) -> tuple[str, ResponseCut] | None:
+    def _answers(
+        self, arrival: Arrival, mqmd: Mqmd, outcome: Outcome
+    ) -> tuple[str, ResponseCut, Accepted | None] | None:
         """The response among the puts; None where it is not as expected."""
         count = len(outcome.copies)
         put = outcome.puts[-1]
@@ -302,7 +315,7 @@ class PublicationTemplates:
         cut = ResponseCut.of(md, put.body, own_id, correl_id)
         if cut.md(arrival.md[ID], self._descriptors.ident(arrival, count + 1), stamp_of(arrival.now)) != md:
             return None
-        return put.queue, cut
+        return put.queue, cut, accepted_of(md, put.body)
 
     def _template(
         self, arrival: Arrival, parts: Parts, copies: Sequence[Delivery], put: Outgoing, n: int
@@ -318,7 +331,9 @@ class PublicationTemplates:
         form = None if _is_changed(shown) else _form(put.body, arrival.body, parts, shown)
         if form is None or _bodies(arrival.body, parts, [_folder(_on(shown, form), parts)]) != [put.body]:
             return None
-        return _Template(subscription, put.sub_name, (md[BEFORE_ID], md[BETWEEN], md[BEHIND]), form)
+        return _Template(
+            subscription, put.sub_name, (md[BEFORE_ID], md[BETWEEN], md[BEHIND]), form, accepted_of(md, put.body)
+        )
 
     def _plan(self, shape: _Shape, parts: Parts, arrival: Arrival) -> _Plan | bool:
         """The plan for the topic of *parts*, which is kept; False for none; True where ``learn`` may help."""
@@ -372,6 +387,7 @@ class PublicationTemplates:
             (),
             response,
             shape.retained,
+            (*(template.accepted for template in templates), *(shape.answers[2:] if shape.answers else ())),
         )
 
 

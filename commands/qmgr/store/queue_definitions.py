@@ -128,7 +128,7 @@ class QueueDefinitions:
         """Forget a definition; none is no error."""
         self._settle()
         self._connection.execute(_FORGET, (kind, name))
-        self.cache.queues.pop(name, None)
+        self.cache.drop(name)
 
     def _made(self, name: str, refusal: QueueError) -> LocalQueue:
         if self.qmgr().strict:
