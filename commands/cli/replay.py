@@ -29,6 +29,7 @@ from commands.cli.options.replays import (
     spark_session,
 )
 from commands.cli.options.verb import verb
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
@@ -160,17 +161,18 @@ def _here(
         ):
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
-                    outcome, puts = replay.replay(message)
-                    if isinstance(sink, PutLines):
-                        for put in puts:
-                            sink.write(put)
-                    else:
-                        sink.add(message.seq, outcome.puts)
-                    if outcome.undecodable:
-                        console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
-                    if transcript:
-                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
+                    if transcript:
+                        made, puts = replay.replay(message)
+                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
+                    elif isinstance(again := replay.replay_again(message), CachedPuts):
+                        sink.add_again(message.seq, again)
+                        continue
+                    else:
+                        made = again
+                    sink.add(message.seq, made.puts)
+                    if made.undecodable:
+                        console.warn(f"message {message.seq} on {message.queue}: {made.why}")
             if target is not None:
                 _to_disk(file)
             printed = lines if transcript or target is not None else file

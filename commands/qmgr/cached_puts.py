@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from commands.broker.core import Arrival
+from commands.broker.core import Arrival, as_kept
 from commands.broker.identifiers import message_id
 from commands.broker.puts import Put, PutKind
 from commands.headers.response import Completion
 from commands.qmgr.store.descriptor import Accepted, accepted
+from rfh2.inherited_ccsids import is_resolved
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
 from streams.operations import Publication, RetainedPublication
@@ -92,6 +93,8 @@ class CacheEntry:
         if kept is None:
             return []
         message = decode(arrival.body, arrival.md)
+        if not is_resolved(message):
+            arrival, message = as_kept(arrival, message)
         publication = Publication(message, arrival.now, None, kept.local, kept.stream, kept.sub_point)
         return [RetainedPublication(topic, publication) for topic in self.topics]
 

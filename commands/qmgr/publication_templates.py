@@ -92,8 +92,15 @@ _ROOM: Final = 65_536
 _Key = tuple[str, str | None, bytes, bytes, tuple[bytes, ...]]
 """Queue, user, the descriptor, the fixed part; then StrucId and Version, and psc with the tags of its texts."""
 _Answers = tuple[str, ResponseCut, Accepted | None]
-_Form = tuple[bytes | int, ...]
+_Pieces = tuple[bytes | int, ...]
 """A psc folder: what is always the same in it, and the numbers of the texts between; the topic has ``_TOPIC_SLOT``."""
+
+
+class _Form(NamedTuple):
+    """How an MQRFH2 begins. fixed: its fixed part behind StrucLength; the CCSID in it was resolved. psc: its folder."""
+
+    fixed: bytes
+    psc: _Pieces
 
 
 class Parts(NamedTuple):
@@ -163,14 +170,14 @@ class _Template:
 class _Plan:
     """The puts of publications of one shape on one topic.
 
-    forms: the different psc folders; as bytes, with length and padding, where nothing in them varies but the topic.
-    form_of: which of these each put has.
+    forms: the different beginnings: the fixed part, and the psc folder; as bytes, with length and padding, where
+    nothing in it varies but the topic. form_of: which of these each put has.
     """
 
     topic: str
     matched: tuple[Subscription, ...]
     entry: CacheEntry
-    forms: tuple[bytes | _Form, ...]
+    forms: tuple[tuple[bytes, bytes | _Pieces], ...]
     form_of: tuple[int, ...]
 
 
@@ -230,8 +237,8 @@ class PublicationTemplates:
             plan = made
         if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
-        pscs = [form if isinstance(form, bytes) else _folder(form, parts) for form in plan.forms]
-        made_bodies = _bodies(arrival.body, parts, pscs)
+        begun = [(fixed, psc if isinstance(psc, bytes) else _folder(psc, parts)) for fixed, psc in plan.forms]
+        made_bodies = _bodies(arrival.body, parts, begun)
         bodies = [made_bodies[n] for n in plan.form_of]
         if (response := plan.entry.response) is not None:
             bodies.append(response.body)
@@ -329,7 +336,10 @@ class PublicationTemplates:
             return None
         shown = delivered_topic(subscription, copies[0].topic_string)
         form = None if _is_changed(shown) else _form(put.body, arrival.body, parts, shown)
-        if form is None or _bodies(arrival.body, parts, [_folder(_on(shown, form), parts)]) != [put.body]:
+        if form is None:
+            return None
+        begun = (form.fixed, _folder(_on(shown, form.psc), parts))
+        if _bodies(arrival.body, parts, [begun]) != [put.body]:
             return None
         return _Template(
             subscription, put.sub_name, (md[BEFORE_ID], md[BETWEEN], md[BEHIND]), form, accepted_of(md, put.body)
@@ -353,16 +363,17 @@ class PublicationTemplates:
             if not isinstance(template, _Template):
                 return template is _UNKNOWN
             templates.append(template)
-        forms: dict[_Form, int] = {}
+        forms: dict[tuple[bytes, _Pieces], int] = {}
         form_of: list[int] = []
         for template in templates:
             shown = delivered_topic(template.subscription, full)
             if _is_changed(shown):
                 return False
-            form_of.append(forms.setdefault(_on(shown, template.form), len(forms)))
-        pscs = tuple(_folder(form, parts) if len(form) == 1 else form for form in forms)
+            fixed, psc = template.form
+            form_of.append(forms.setdefault((fixed, _on(shown, psc)), len(forms)))
+        begun = tuple((fixed, _folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
         entry = self._entry(shape, full, matched, templates)
-        plan = _Plan(full, matched, entry, pscs, tuple(form_of))
+        plan = _Plan(full, matched, entry, begun, tuple(form_of))
         self._take(2 + len(templates) + len(parts.topic) // 100)
         shape.plans[parts.topic] = plan
         return plan
@@ -411,7 +422,7 @@ def _is_changed(topic: str) -> bool:
 
 
 def _form(put_body: bytes, body: bytes, parts: Parts, topic: str) -> _Form | None:
-    """The form of the psc folder in a put. topic: the one that it names."""
+    """The form of a put, if it has one. topic: the one that it names."""
     tail = len(body) - parts.behind + len(parts.before)
     psc = put_body[FIXED_LENGTH + 4 : len(put_body) - tail].rstrip(_PADDING)
     tags = parts.key[-1][2::2]
@@ -429,13 +440,13 @@ def _form(put_body: bytes, body: bytes, parts: Parts, topic: str) -> _Form | Non
     for begin, end, slot in sorted(places):
         form += (psc[at:begin], slot)
         at = end
-    return (*form, psc[at:])
+    return _Form(put_body[_FIXED], (*form, psc[at:]))
 
 
-def _on(topic: str, form: _Form) -> _Form:
-    """*form* with this topic, and what is the same for all publications on it joined."""
+def _on(topic: str, pieces: _Pieces) -> _Pieces:
+    """*pieces* with this topic, and what is the same for all publications on it joined."""
     joined: list[bytes | int] = []
-    for each in form:
+    for each in pieces:
         part = topic.encode() if each == _TOPIC_SLOT else each
         if joined and isinstance(part, bytes) and isinstance(last := joined[-1], bytes):
             joined[-1] = last + part
@@ -444,18 +455,18 @@ def _on(topic: str, form: _Form) -> _Form:
     return tuple(joined)
 
 
-def _folder(form: _Form, parts: Parts) -> bytes:
+def _folder(pieces: _Pieces, parts: Parts) -> bytes:
     """The psc folder with the texts of *parts*: its length, and the padding to a multiple of four bytes."""
     texts = parts.texts
-    psc = b"".join([each if isinstance(each, bytes) else texts[each] for each in form])
+    psc = b"".join([each if isinstance(each, bytes) else texts[each] for each in pieces])
     psc += b" " * (-len(psc) % 4)
     return _FRONTS[parts.key[-1][0]][1].pack(len(psc)) + psc
 
 
-def _bodies(body: bytes, parts: Parts, folders: Sequence[bytes]) -> list[bytes]:
-    """*body*, whose parts these are, with each of *folders* in place of its psc folder, as the first one."""
+def _bodies(body: bytes, parts: Parts, begun: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+    """*body*, whose parts these are, with each fixed part and psc folder in place of its own; psc is then the first."""
     _, _, _, before, behind, length = parts
-    front, fixed, rest = body[:8], body[_FIXED], body[behind:]
+    front, rest = body[:8], body[behind:]
     others = FIXED_LENGTH + len(before) + length - behind
     pack, join = _FRONTS[front][1].pack, b"".join
-    return [join((front, pack(others + len(each)), fixed, each, before, rest)) for each in folders]
+    return [join((front, pack(others + len(psc)), fixed, psc, before, rest)) for fixed, psc in begun]

@@ -58,13 +58,14 @@ class Program:
 
 
 PLAIN = Program("<psc><Command>Publish</Command><Topic>{topic}</Topic><SeqNum>{number}</SeqNum></psc>")
+RETAINING = PLAIN.psc.replace("<Topic>", "<PubOpt>RetainPub</PubOpt><Topic>", 1)
 ASKING = replace(PLAIN.mqmd, msg_type=MQMT_REQUEST, reply_to_q="REPLY", correl_id=b"C" * 24)
 PROGRAMS = [
     PLAIN,
     replace(PLAIN, psc="<psc><Command>Publish</Command><Topic>{topic}</Topic></psc>"),
     replace(PLAIN, psc="<psc><SeqNum>{number}</SeqNum><Topic>{topic}</Topic><Command>Publish</Command></psc>  "),
     replace(PLAIN, psc=PLAIN.psc.replace("</psc>", "<PubTime>20260101{number}</PubTime><own>x</own></psc>\0\0")),
-    replace(PLAIN, psc=PLAIN.psc.replace("<Topic>", "<PubOpt>RetainPub</PubOpt><Topic>", 1)),
+    replace(PLAIN, psc=RETAINING),
     replace(PLAIN, psc=PLAIN.psc.replace("<Topic>", "<PubOpt>OtherSubsOnly</PubOpt><QName>Q1</QName><Topic>", 1)),
     replace(PLAIN, psc=PLAIN.psc.replace("<Topic>", "<SubPoint>USD</SubPoint><Topic>", 1)),
     replace(PLAIN, psc=PLAIN.psc.replace("<Topic>", "<Topic>b</Topic><Topic>", 1)),
@@ -86,6 +87,8 @@ PROGRAMS = [
     replace(PLAIN, format=b"        "),
     replace(PLAIN, ccsid=-2),
     replace(PLAIN, mqmd=replace(PLAIN.mqmd, coded_char_set_id=0)),
+    replace(PLAIN, psc=RETAINING, ccsid=-2, mqmd=replace(PLAIN.mqmd, coded_char_set_id=-2)),
+    replace(PLAIN, psc=RETAINING, ccsid=0, order="big", mqmd=replace(PLAIN.mqmd, coded_char_set_id=0)),
     replace(PLAIN, mqmd=replace(PLAIN.mqmd, priority=-1, persistence=2)),
     replace(PLAIN, mqmd=replace(PLAIN.mqmd, expiry=30, version=2)),
     replace(PLAIN, mqmd=replace(PLAIN.mqmd, order="big", user_identifier="bob")),
@@ -222,6 +225,7 @@ SHORT = [
     pytest.param(PROGRAMS[16], 8, id="named-stream"),
     pytest.param(replace(PLAIN, mqmd=ASKING), 8, id="with-a-response"),
     pytest.param(replace(PLAIN, mqmd=replace(PLAIN.mqmd, expiry=30)), 8, id="that-expires"),
+    pytest.param(replace(PLAIN, psc=RETAINING, ccsid=-2), 8, id="as-given-to-mqput"),
     pytest.param(PROGRAMS[5], 0, id="not-to-its-own-subscriptions"),
     pytest.param(PROGRAMS[7], 0, id="on-two-topics"),
 ]
