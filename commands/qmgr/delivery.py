@@ -24,6 +24,7 @@ from commands.qmgr.cached_puts import APPLICATION, CachedPuts
 from commands.qmgr.store.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
@@ -44,6 +45,7 @@ def is_stranding(queue: LocalQueue) -> bool:
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it."""

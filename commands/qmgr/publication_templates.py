@@ -166,12 +166,13 @@ class _Template:
     accepted: Accepted | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Plan:
     """The puts of publications of one shape on one topic.
 
     forms: the different beginnings: the fixed part, and the psc folder; as bytes, with length and padding, where
-    nothing in it varies but the topic. form_of: which of these each put has.
+    nothing in it varies but the topic. form_of: which of these each put has. as_of: the changes of subscriptions after
+    which the topic was last seen to match these.
     """
 
     topic: str
@@ -179,6 +180,7 @@ class _Plan:
     entry: CacheEntry
     forms: tuple[tuple[bytes, bytes | _Pieces], ...]
     form_of: tuple[int, ...]
+    as_of: int
 
 
 @dataclass(slots=True)
@@ -230,7 +232,7 @@ class PublicationTemplates:
         if shape is None:
             return False
         plan = shape.plans.get(parts.topic)
-        if plan is None or self._space.match(plan.topic, arrival.now) != plan.matched:
+        if plan is None or not self._is_good(plan, arrival):
             made = self._plan(shape, parts, arrival)
             if not isinstance(made, _Plan):
                 return made
@@ -243,6 +245,16 @@ class PublicationTemplates:
         if (response := plan.entry.response) is not None:
             bodies.append(response.body)
         return CachedPuts(plan.entry, self._descriptors.of(plan.entry, arrival), bodies)
+
+    def _is_good(self, plan: _Plan, arrival: Arrival) -> bool:
+        """Whether its topic matches the same subscriptions as before; nothing has expired since then."""
+        changes = self._space.subscription_changes
+        if plan.as_of == changes:
+            return True
+        if self._space.match(plan.topic, arrival.now) != plan.matched:
+            return False
+        plan.as_of = changes
+        return True
 
     def learn(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> None:
         """Learn from what the broker made of a publication; nothing where it was in error."""
@@ -373,7 +385,7 @@ class PublicationTemplates:
             form_of.append(forms.setdefault((fixed, _on(shown, psc)), len(forms)))
         begun = tuple((fixed, _folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
         entry = self._entry(shape, full, matched, templates)
-        plan = _Plan(full, matched, entry, begun, tuple(form_of))
+        plan = _Plan(full, matched, entry, begun, tuple(form_of), self._space.subscription_changes)
         self._take(2 + len(templates) + len(parts.topic) // 100)
         shape.plans[parts.topic] = plan
         return plan

@@ -10,11 +10,21 @@ half a character in it.
 from __future__ import annotations
 
 import sqlite3
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
-from commands.qmgr.store.rows import BODY, DELETE_MESSAGE, INSERT_MESSAGE, USER, MessageRow
+from commands.qmgr.store.rows import (
+    BODY,
+    DELETE_MESSAGE,
+    DELETE_MESSAGES,
+    INSERT_MESSAGE,
+    INSERT_MESSAGES,
+    MANY,
+    USER,
+    MessageRow,
+)
 from commands.qmgr.store.state import PublicationRow
 
 Values = tuple[str | bytes | int | None, ...]
@@ -92,16 +102,24 @@ class WriteBuffer:
             mark = self.mark()
         put, taken, published, statements = mark
         many = self._connection.executemany
-        if put:
-            many(INSERT_MESSAGE, self._put[:put])
+        # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
-            many(DELETE_MESSAGE, self._taken[:taken])
+            self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
+        if put:
+            self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
         if published:
             many(_PUBLISH, [(number, *row) for number, row in self._published[:published]])
         for statement, group in groupby(self._statements[:statements], key=itemgetter(0)):
             many(statement, [values for _, values in group])
         self._bytes -= _size_bytes(self._put[:put], self._published[:published])
         del self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
+
+    def _write(self, many: str, one: str, rows: Sequence[Sequence[object]]) -> None:
+        """Write *rows*: as far as possible with statement *many*, which takes ``MANY`` at a time."""
+        whole = len(rows) - len(rows) % MANY
+        for start in range(0, whole, MANY):
+            self._connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
+        self._connection.executemany(one, rows[whole:])
 
     def clear(self) -> None:
         """Forget all of it."""
