@@ -12,10 +12,9 @@ from commands.broker.identifiers import message_id
 from commands.broker.puts import Put, PutKind
 from commands.headers.response import Completion
 from commands.qmgr.store.descriptor import Accepted, accepted
-from rfh2.inherited_ccsids import is_resolved
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
-from streams.operations import Publication, RetainedPublication
+from streams.operations import Publication, Published, RetainedPublication, UnreadPublication
 from streams.subscriptions import Subscription
 
 APPLICATION: Final = "qpubsub"
@@ -30,6 +29,18 @@ BETWEEN: Final = slice(ID.stop, STAMP.start)
 BEHIND: Final = slice(STAMP.stop, None)
 _BEHIND_IDS: Final = slice(CORREL_ID.stop, STAMP.start)
 _COUNTED: Final = tuple(n.to_bytes(3, "big") for n in range(1, 1025))
+
+
+class RetainedForm(NamedTuple):
+    """What publications that are alike leave retained, but for the message and its time.
+
+    persistent: None where the message is not retained in the bytes in which it arrived.
+    """
+
+    local: bool
+    stream: str | None
+    sub_point: str | None
+    persistent: bool | None
 
 
 class ResponseCut(NamedTuple):
@@ -66,9 +77,9 @@ class CacheEntry:
     user: who publishes. topics, matches: on what was published, and the subscriptions of each. kinds to sub_names: one
     item a put; the response is the last one. cuts: of each publication the descriptor before the MsgId, from there to
     the PutDate, and behind the PutTime. sub_ids: whom each is for. temporary: of these, the ones that end with their
-    queue. filtered: the subscriptions whose filter keeps the publication away. retained: what each topic retains, but
-    for the message and its time; None where nothing is retained. accepted: of each put, the columns in which a queue
-    keeps it; None where the queue has to look at it.
+    queue. filtered: the subscriptions whose filter keeps the publication away. retained: what each topic retains; None
+    where nothing is retained. accepted: of each put, the columns in which a queue keeps it; None where the queue has to
+    look at it.
     """
 
     user: str
@@ -84,18 +95,21 @@ class CacheEntry:
     temporary: frozenset[bytes]
     filtered: tuple[bytes, ...]
     response: ResponseCut | None = None
-    retained: Publication | None = None
+    retained: RetainedForm | None = None
     accepted: tuple[Accepted | None, ...] = ()
 
     def retained_by(self, arrival: Arrival) -> list[RetainedPublication]:
         """What the topics retain when *arrival* is such a publication."""
-        kept = self.retained
-        if kept is None:
+        if self.retained is None:
             return []
-        message = decode(arrival.body, arrival.md)
-        if not is_resolved(message):
-            arrival, message = as_kept(arrival, message)
-        publication = Publication(message, arrival.now, None, kept.local, kept.stream, kept.sub_point)
+        local, stream, sub_point, persistent = self.retained
+        publication: Published
+        if persistent is None:
+            arrival, message = as_kept(arrival, decode(arrival.body, arrival.md))
+            publication = Publication(message, arrival.now, None, local, stream, sub_point)
+        else:
+            assert arrival.md is not None
+            publication = UnreadPublication(arrival.md, arrival.body, persistent, arrival.now, local, stream, sub_point)
         return [RetainedPublication(topic, publication) for topic in self.topics]
 
 

@@ -43,18 +43,19 @@ from commands.qmgr.cached_puts import (
     CacheEntry,
     Descriptors,
     ResponseCut,
+    RetainedForm,
     accepted_of,
     stamp_of,
 )
 from commands.qmgr.store.descriptor import Accepted
 from rfh2.chain import decoder_of
-from rfh2.constants import MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
+from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CommandError
-from rfh2.message import Message
+from rfh2.message import encode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
-from streams.operations import Delivery, Publication, PublishToTopic, RetainedStored
+from streams.operations import Delivery, PublishToTopic, RetainedStored
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_wildcards import check_publication_topic
 
@@ -193,7 +194,7 @@ class _Shape:
 
     user: str
     prefix: str
-    retained: Publication | None
+    retained: RetainedForm | None
     answers: _Answers | None
     templates: dict[bytes, tuple[Subscription, _Template | None]] = field(default_factory=dict)
     plans: dict[bytes, _Plan] = field(default_factory=dict)
@@ -310,8 +311,9 @@ class PublicationTemplates:
         if self._effects and outcome.effects:
             if not all(isinstance(effect, RetainedStored) for effect in outcome.effects) or publication.expires_at:
                 return None
-            local, stream, sub_point = publication.local, publication.stream, publication.sub_point
-            retained = Publication(Message(Mqmd()), arrival.now, None, local, stream, sub_point)
+            as_it_came = (message.mqmd.encode(), encode(message)) == (arrival.md, arrival.body)
+            persistent = message.mqmd.persistence == MQPER_PERSISTENT if as_it_came else None
+            retained = RetainedForm(publication.local, publication.stream, publication.sub_point, persistent)
         user = name_of(message.mqmd.user_identifier) if arrival.user is None else arrival.user
         answers = None
         if len(outcome.puts) > len(outcome.copies):
