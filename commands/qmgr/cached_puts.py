@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from commands.broker.core import Arrival, as_kept
@@ -28,6 +28,10 @@ BEFORE_ID: Final = slice(0, ID.start)
 BETWEEN: Final = slice(ID.stop, STAMP.start)
 BEHIND: Final = slice(STAMP.stop, None)
 _BEHIND_IDS: Final = slice(CORREL_ID.stop, STAMP.start)
+_HUNDREDTH_US: Final = 10_000
+_HUNDREDTH: Final = timedelta(microseconds=_HUNDREDTH_US)
+_NOTHING: Final = timedelta(0)
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _COUNTED: Final = tuple(n.to_bytes(3, "big") for n in range(1, 1025))
 
 
@@ -152,7 +156,7 @@ class Descriptors:
 
     def __init__(self, qmgr: str) -> None:
         self._qmgr = qmgr
-        self._stamp = (datetime.min, b"")
+        self._stamp = (_NEVER, b"")  # since when, for a hundredth of a second
 
     def ident(self, arrival: Arrival, n: int) -> bytes:
         """The MsgId of put *n* of *arrival*, from 1."""
@@ -160,10 +164,11 @@ class Descriptors:
 
     def of(self, kept: CacheEntry, arrival: Arrival) -> list[bytes]:
         """Those of the puts of *arrival*, which is like the publications of *kept*."""
-        at, stamp = self._stamp
-        if at != arrival.now:
-            stamp = stamp_of(arrival.now)
-            self._stamp = arrival.now, stamp
+        now = arrival.now
+        begin, stamp = self._stamp
+        if not _NOTHING <= now - begin < _HUNDREDTH:
+            stamp = stamp_of(now)
+            self._stamp = now.replace(microsecond=now.microsecond // _HUNDREDTH_US * _HUNDREDTH_US), stamp
         ident = message_id(self._qmgr, arrival.seq, 0)[:-3]
         cuts, join = kept.cuts, b"".join
         # Few publications have more than a thousand subscribers.
@@ -183,7 +188,7 @@ def accepted_of(md: bytes, body: bytes) -> Accepted | None:
 def stamp_of(now: datetime) -> bytes:
     """PutDate and PutTime, as ``commands.broker.identifiers`` makes them."""
     day, clock = (now.year, now.month, now.day), (now.hour, now.minute, now.second)
-    return b"%04d%02d%02d%02d%02d%02d%02d" % (*day, *clock, now.microsecond // 10_000)
+    return b"%04d%02d%02d%02d%02d%02d%02d" % (*day, *clock, now.microsecond // _HUNDREDTH_US)
 
 
 def _counted(count: int) -> list[bytes]:

@@ -197,9 +197,10 @@ class Execution:
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: Batch) -> None:
-        kept, size_bytes = again.kept, sum(map(len, again.bodies))
-        self._guard.meter.changed(len(again.bodies))
-        self._guard.meter.made(size_bytes)
+        kept, bodies, meter = again.kept, again.bodies, self._guard.meter
+        size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
+        meter.changed(len(bodies))
+        meter.made(size_bytes)
         if kept.retained is not None:
             for retained in unit.save_effects([RetainedStored(each) for each in kept.retained_by(arrival)]):
                 broker.space.retain(retained)

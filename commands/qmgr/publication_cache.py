@@ -22,13 +22,14 @@ neither is used while something has expired.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
 
 from commands.broker.authority import Action
 from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.identifiers import message_id
-from commands.broker.puts import Outgoing, PutKind
+from commands.broker.puts import PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
 from commands.qmgr.cached_puts import (
@@ -69,11 +70,16 @@ CacheKey = tuple[str, str | None, bytes, bytes]
 """What messages that are alike have in common; the last item is the header."""
 
 
-class _Kept(NamedTuple):
-    """What is kept of publications with one header. heads: of each put the bytes before the data."""
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of publications with one header. heads: of each publication that is put the bytes before the data.
+
+    as_of: the changes of subscriptions after which the topics were last seen to match the same ones.
+    """
 
     entry: CacheEntry
     heads: tuple[bytes, ...]
+    as_of: int
 
 
 class PublicationCache:
@@ -100,43 +106,65 @@ class PublicationCache:
         """The result for a message that needs no retained publication: as ``Broker.process``, or only the puts."""
         if self._effects and self._space.is_due(arrival.now):
             return self._broker.process(arrival)
-        parts = parts_of(arrival)
-        if parts is not None:
-            if not self._effects and self._templates.knows(parts):  # else nothing is due
-                self._space.expire(arrival.now)
-            made = self._templates.answer(arrival, parts)
-            if isinstance(made, CachedPuts):
-                return made
-            is_known = self._templates.knows(parts)
-            if made or not is_known:
-                outcome = self._broker.process(arrival)
-                # What never comes again is not worth keeping.
-                if is_known or self._was_seen(hash(parts.key)):
-                    self._templates.learn(arrival, parts, outcome)
-                    if self._templates.answer(arrival, parts) is False and (key := cache_key(arrival)) is not None:
-                        self._keep(arrival, key, outcome)
-                return outcome
         key = cache_key(arrival)
         if key is None:
             return self._broker.process(arrival)
         kept = self._kept.get(key)
-        if kept is None:
-            outcome = self._broker.process(arrival)
-            if self._was_seen(hash(key)):
-                self._keep(arrival, key, outcome)
-            return outcome
-        if not self._effects:
+        if kept is not None:
+            if self._is_good(kept, arrival):
+                return self._again(arrival, key, kept)
+            self._room += _cost(self._kept.pop(key).entry)
+        parts = parts_of(arrival)
+        if parts is None:
+            return self._whole(arrival, key, self._was_seen(hash(key)))
+        if not self._effects and self._templates.knows(parts):  # else nothing is due
             self._space.expire(arrival.now)
-        entry, now = kept.entry, arrival.now
-        for topic, matched in zip(entry.topics, entry.matches, strict=True):
-            if self._space.match(topic, now) != matched:
-                outcome = self._broker.process(arrival)
+        made = self._templates.answer(arrival, parts)
+        if isinstance(made, CachedPuts):
+            if self._was_seen(hash(key)):
+                size = len(arrival.body) - len(key[3])
+                self._store(key, made.kept, (body[: len(body) - size] for body in made.bodies[: len(made.kept.cuts)]))
+            return made
+        is_known = self._templates.knows(parts)
+        if is_known and not made:
+            return self._whole(arrival, key, self._was_seen(hash(key)))
+        outcome = self._broker.process(arrival)
+        # What never comes again is not worth keeping.
+        if is_known or self._was_seen(hash(parts.key)):
+            self._templates.learn(arrival, parts, outcome)
+            if self._templates.answer(arrival, parts) is False:
                 self._keep(arrival, key, outcome)
-                return outcome
+        return outcome
+
+    def _is_good(self, kept: _Kept, arrival: Arrival) -> bool:
+        """Whether its topics match the same subscriptions as before."""
+        space, entry, now = self._space, kept.entry, arrival.now
+        if not self._effects:  # else nothing is due
+            space.expire(now)
+        if kept.as_of != space.subscription_changes:
+            if tuple(space.match(topic, now) for topic in entry.topics) != entry.matches:
+                return False
+            kept.as_of = space.subscription_changes
+        return True
+
+    def _again(self, arrival: Arrival, key: CacheKey, kept: _Kept) -> Outcome | CachedPuts:
+        """The result for a message with a header that is kept."""
+        entry = kept.entry
+        for topic in entry.topics:
             if not self._authority.may_use_topic(entry.user, Action.PUBLISH, topic):
                 return self._broker.process(arrival)
         data = arrival.body[len(key[3]) :]
-        return CachedPuts(entry, self._descriptors.of(entry, arrival), [head + data for head in kept.heads])
+        bodies = [head + data for head in kept.heads]
+        if entry.response is not None:
+            bodies.append(entry.response.body)
+        return CachedPuts(entry, self._descriptors.of(entry, arrival), bodies)
+
+    def _whole(self, arrival: Arrival, key: CacheKey, is_kept: bool) -> Outcome:
+        """Process a message in the broker. is_kept: whether to keep the result."""
+        outcome = self._broker.process(arrival)
+        if is_kept:
+            self._keep(arrival, key, outcome)
+        return outcome
 
     def _was_seen(self, number: int) -> bool:
         """Whether it was seen before; from now on it was."""
@@ -149,20 +177,23 @@ class PublicationCache:
 
     def _keep(self, arrival: Arrival, key: CacheKey, outcome: Outcome) -> None:
         """Keep the result of a publication if it can be used again."""
-        former = self._kept.pop(key, None)
-        if former is not None:
-            self._room += _cost(former.entry)
-        kept = self._known(arrival, outcome, key)
-        if kept is not None and (cost := _cost(kept.entry)) <= _ROOM:
-            if self._room < cost:
-                # What is in use comes back at the price of one way through the broker each.
-                self._kept.clear()
-                self._room = _ROOM
-            self._kept[key] = kept
-            self._room -= cost
+        known = self._known(arrival, outcome, key)
+        if known is not None:
+            self._store(key, *known)
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> _Kept | None:
-        """What to keep for a publication, or None; every assumption is checked in the puts."""
+    def _store(self, key: CacheKey, entry: CacheEntry, heads: Iterable[bytes]) -> None:
+        cost = _cost(entry)
+        if cost > _ROOM:
+            return
+        if self._room < cost:
+            # What is in use comes back at the price of one way through the broker each.
+            self._kept.clear()
+            self._room = _ROOM
+        self._kept[key] = _Kept(entry, _shared(heads), self._space.subscription_changes)
+        self._room -= cost
+
+    def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> tuple[CacheEntry, Iterable[bytes]] | None:
+        """What to keep for a publication, and its heads, or None; every assumption is checked in the puts."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
@@ -197,7 +228,7 @@ class PublicationCache:
             tuple(subscription.sub_id for subscription in outcome.filtered),
             accepted=tuple(accepted_of(md, put.body) for md, put in zip(mds, puts, strict=True)),
         )
-        return _Kept(entry, tuple(_heads(puts, len(data))))
+        return entry, (put.body[: len(put.body) - len(data)] for put in puts)
 
 
 def cache_key(arrival: Arrival) -> CacheKey | None:
@@ -238,14 +269,10 @@ def _is_plain(subscription: Subscription) -> bool:
     return subscription.selector is None or _OF_EACH_PUT.search(subscription.selector) is None
 
 
-def _heads(puts: tuple[Outgoing, ...], size: int) -> Iterator[bytes]:
-    """What is before the data in each put; puts that share their bytes go on sharing them."""
-    shared: dict[int, bytes] = {}
-    for put in puts:
-        head = shared.get(id(put.body))
-        if head is None:
-            head = shared[id(put.body)] = put.body[: len(put.body) - size]
-        yield head
+def _shared(heads: Iterable[bytes]) -> tuple[bytes, ...]:
+    """*heads*, equal ones as one object: many subscribers get the same."""
+    known: dict[bytes, bytes] = {}
+    return tuple(known.setdefault(head, head) for head in heads)
 
 
 def _cost(kept: CacheEntry) -> int:
