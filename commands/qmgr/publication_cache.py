@@ -44,7 +44,8 @@ from commands.qmgr.cached_puts import (
     accepted_of,
     stamp_of,
 )
-from commands.qmgr.publication_templates import PublicationTemplates, parts_of
+from commands.qmgr.publication_parts import parts_of
+from commands.qmgr.publication_templates import PublicationTemplates
 from rfh2.chain import decoder_of
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode

@@ -13,17 +13,15 @@ for each other. A template is learned from such a put, and kept only if it gives
 another topic the templates of the subscriptions that match there are put together (``_Plan``).
 
 No template is used for anything else: more than one topic or header, a text that needs an escape, OtherSubsOnly, the
-semantics of version 6, and subscriptions with a filter, a level, a group or another format. ``answer`` then gives None.
+semantics of version 6, and subscriptions with a filter, a level, a group or another format.
 """
 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
-from typing import Final, NamedTuple
+from typing import Final
 
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
@@ -32,7 +30,6 @@ from commands.broker.forward import delivered_topic
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.register import full_topic
 from commands.headers.response import Completion
-from commands.headers.xml_text import has_room_for
 from commands.qmgr.cached_puts import (
     BEFORE_ID,
     BEHIND,
@@ -47,6 +44,17 @@ from commands.qmgr.cached_puts import (
     accepted_of,
     stamp_of,
 )
+from commands.qmgr.publication_parts import (
+    Form,
+    Parts,
+    Pieces,
+    ShapeKey,
+    bodies_of,
+    form_of,
+    is_changed,
+    on_topic,
+    psc_folder,
+)
 from commands.qmgr.store.descriptor import Accepted
 from rfh2.chain import decoder_of
 from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
@@ -54,106 +62,19 @@ from rfh2.errors import CommandError
 from rfh2.message import encode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS
-from rfh2.rfh2 import FIXED_LENGTH, Rfh2
+from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery, PublishToTopic, RetainedStored
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
 from streams.topic_wildcards import check_publication_topic
 
-# StrucId and Version, to NameValueCCSID 1208 and the numbers in the byte order that Version shows.
-_FRONTS: Final = {
-    b"RFH \0\0\0\2": (b"\0\0\x04\xb8", struct.Struct(">i")),
-    b"RFH \2\0\0\0": (b"\xb8\x04\0\0", struct.Struct("<i")),
-}
-_LENGTH_AT: Final = 8
-_FIXED: Final = slice(12, FIXED_LENGTH)
-_NAME_VALUE_CCSID: Final = slice(32, FIXED_LENGTH)
-_BEGIN, _END, _MARK = b"<psc>", b"</psc>", b"<psc"
-_PADDING: Final = b" \0"
-_MOST_FOLDERS: Final = 64
-_MOST_PSC: Final = 4_096
 _MOST_SUBSCRIBERS: Final = 4_096
-# The texts that vary; XML neither changes nor refuses a character in them, and nobody has to escape one.
-_VARYING: Final = re.compile(rb"<(Topic|PubTime|SeqNum)>([^<>&\x00-\x1f\x7f]+)</\1>")
 _WILD: Final = re.compile("[*?#+]")
-_ESCAPED: Final = re.compile("[<>&\r]")
-_TOPIC: Final = b"Topic"
-# Each order in which the three tags may occur, the topic always, to the place of the topic.
-_ORDERS: Final = {
-    order: order.index(_TOPIC)
-    for count in (1, 2, 3)
-    for order in permutations((_TOPIC, b"PubTime", b"SeqNum"), count)
-    if _TOPIC in order
-}
-_TOPIC_SLOT: Final = -1
 _UNKNOWN: Final = True
 
 _ROOM: Final = 65_536
 """In puts, of some 400 bytes each."""
 
-_Key = tuple[str, str | None, bytes, bytes, tuple[bytes, ...]]
-"""Queue, user, the descriptor, the fixed part; then StrucId and Version, and psc with the tags of its texts."""
 _Answers = tuple[str, ResponseCut, Accepted | None]
-_Pieces = tuple[bytes | int, ...]
-"""A psc folder: what is always the same in it, and the numbers of the texts between; the topic has ``_TOPIC_SLOT``."""
-
-
-class _Form(NamedTuple):
-    """How an MQRFH2 begins. fixed: its fixed part behind StrucLength; the CCSID in it was resolved. psc: its folder."""
-
-    fixed: bytes
-    psc: _Pieces
-
-
-class Parts(NamedTuple):
-    """A publication, taken apart. topic: its text. texts: all that vary, in their order, whose tags are in *key*.
-
-    before: the folders before psc, with their lengths. behind: where the rest begins that follows psc. length:
-    StrucLength.
-    """
-
-    key: _Key
-    topic: bytes
-    texts: list[bytes]
-    before: bytes
-    behind: int
-    length: int
-
-
-def parts_of(arrival: Arrival) -> Parts | None:
-    """The parts of a publication as most programs write it; None for any other message."""
-    md, body = arrival.md, arrival.body
-    front = _FRONTS.get(body[:8])
-    if front is None or md is None or len(md) < STAMP.stop or body[_NAME_VALUE_CCSID] != front[0]:
-        return None
-    long_at = front[1].unpack_from
-    (length,) = long_at(body, _LENGTH_AT)
-    if length > len(body) or body.count(_MARK, FIXED_LENGTH, length) != 1:
-        return None
-    at, psc_at, psc_end = FIXED_LENGTH, 0, 0
-    for _ in range(_MOST_FOLDERS):
-        if at + 4 > length:
-            break
-        begin = at + 4
-        (size,) = long_at(body, at)
-        if size < 0:
-            return None
-        at = begin + size
-        if body.startswith(_BEGIN, begin):
-            psc_at, psc_end = begin, at
-    if at != length or not psc_at or psc_end - psc_at > _MOST_PSC:
-        return None
-    found = _VARYING.split(body[psc_at:psc_end].rstrip(_PADDING))
-    texts = found[2::3]
-    del found[2::3]
-    topic_at = _ORDERS.get(tuple(found[1::2]))
-    if topic_at is None or not found[-1].endswith(_END):
-        return None
-    topic = texts[topic_at]
-    if len(texts) > 1 and not all(text is topic or text.isascii() for text in texts):
-        return None
-    always = md[BEFORE_ID] + md[BETWEEN] + md[BEHIND]
-    key = (arrival.queue, arrival.user, always, body[_FIXED], (body[:8], *found))
-    return Parts(key, topic, texts, body[FIXED_LENGTH : psc_at - 4], psc_end, length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +84,7 @@ class _Template:
     subscription: Subscription
     sub_name: str | None
     cut: tuple[bytes, bytes, bytes]
-    form: _Form
+    form: Form
     accepted: Accepted | None
 
 
@@ -179,7 +100,7 @@ class _Plan:
     topic: str
     matched: tuple[Subscription, ...]
     entry: CacheEntry
-    forms: tuple[tuple[bytes, bytes | _Pieces], ...]
+    forms: tuple[tuple[bytes, bytes | Pieces], ...]
     form_of: tuple[int, ...]
     as_of: int
 
@@ -214,7 +135,7 @@ class PublicationTemplates:
         self._broker, self._space, self._effects = broker, broker.space, effects
         self._qmgr, self._authority = broker.qmgr, broker.authority
         self._descriptors = Descriptors(broker.qmgr)
-        self._shapes: dict[_Key, _Shape | None] = {}  # None: no template applies
+        self._shapes: dict[ShapeKey, _Shape | None] = {}  # None: no template applies
         self._room = _ROOM
         self._is_off = broker.semantics is Semantics.V6
 
@@ -240,8 +161,8 @@ class PublicationTemplates:
             plan = made
         if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
-        begun = [(fixed, psc if isinstance(psc, bytes) else _folder(psc, parts)) for fixed, psc in plan.forms]
-        made_bodies = _bodies(arrival.body, parts, begun)
+        begun = [(fixed, psc if isinstance(psc, bytes) else psc_folder(psc, parts)) for fixed, psc in plan.forms]
+        made_bodies = bodies_of(arrival.body, parts, begun)
         bodies = [made_bodies[n] for n in plan.form_of]
         if (response := plan.entry.response) is not None:
             bodies.append(response.body)
@@ -349,11 +270,11 @@ class PublicationTemplates:
         if md[ID] != self._descriptors.ident(arrival, n) or md[STAMP] != stamp_of(arrival.now):
             return None
         shown = delivered_topic(subscription, copies[0].topic_string)
-        form = None if _is_changed(shown) else _form(put.body, arrival.body, parts, shown)
+        form = None if is_changed(shown) else form_of(put.body, arrival.body, parts, shown)
         if form is None:
             return None
-        begun = (form.fixed, _folder(_on(shown, form.psc), parts))
-        if _bodies(arrival.body, parts, [begun]) != [put.body]:
+        begun = (form.fixed, psc_folder(on_topic(shown, form.psc), parts))
+        if bodies_of(arrival.body, parts, [begun]) != [put.body]:
             return None
         return _Template(
             subscription, put.sub_name, (md[BEFORE_ID], md[BETWEEN], md[BEHIND]), form, accepted_of(md, put.body)
@@ -377,17 +298,17 @@ class PublicationTemplates:
             if not isinstance(template, _Template):
                 return template is _UNKNOWN
             templates.append(template)
-        forms: dict[tuple[bytes, _Pieces], int] = {}
-        form_of: list[int] = []
+        forms: dict[tuple[bytes, Pieces], int] = {}
+        numbers: list[int] = []
         for template in templates:
             shown = delivered_topic(template.subscription, full)
-            if _is_changed(shown):
+            if is_changed(shown):
                 return False
             fixed, psc = template.form
-            form_of.append(forms.setdefault((fixed, _on(shown, psc)), len(forms)))
-        begun = tuple((fixed, _folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
+            numbers.append(forms.setdefault((fixed, on_topic(shown, psc)), len(forms)))
+        begun = tuple((fixed, psc_folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
         entry = self._entry(shape, full, matched, templates)
-        plan = _Plan(full, matched, entry, begun, tuple(form_of), self._space.subscription_changes)
+        plan = _Plan(full, matched, entry, begun, tuple(numbers), self._space.subscription_changes)
         self._take(2 + len(templates) + len(parts.topic) // 100)
         shape.plans[parts.topic] = plan
         return plan
@@ -428,59 +349,3 @@ def _is_fit(subscription: Subscription) -> bool:
         and subscription.options.persistence is not DeliveryPersistence.AS_QUEUE
         and subscription.pub_priority != MQPRI_PRIORITY_AS_Q_DEF
     )
-
-
-def _is_changed(topic: str) -> bool:
-    """Whether a psc folder would hold another text for *topic*."""
-    return _ESCAPED.search(topic) is not None or not has_room_for(topic)
-
-
-def _form(put_body: bytes, body: bytes, parts: Parts, topic: str) -> _Form | None:
-    """The form of a put, if it has one. topic: the one that it names."""
-    tail = len(body) - parts.behind + len(parts.before)
-    psc = put_body[FIXED_LENGTH + 4 : len(put_body) - tail].rstrip(_PADDING)
-    tags = parts.key[-1][2::2]
-    marks = [(_TOPIC, topic.encode(), _TOPIC_SLOT)]
-    marks += ((tag, text, n) for n, (tag, text) in enumerate(zip(tags, parts.texts, strict=True)) if tag != _TOPIC)
-    places = []
-    for tag, text, slot in marks:
-        element = b"<%b>%b</%b>" % (tag, text, tag)
-        if psc.count(element) != 1:
-            return None
-        begin = psc.index(element) + len(tag) + 2
-        places.append((begin, begin + len(text), slot))
-    form: list[bytes | int] = []
-    at = 0
-    for begin, end, slot in sorted(places):
-        form += (psc[at:begin], slot)
-        at = end
-    return _Form(put_body[_FIXED], (*form, psc[at:]))
-
-
-def _on(topic: str, pieces: _Pieces) -> _Pieces:
-    """*pieces* with this topic, and what is the same for all publications on it joined."""
-    joined: list[bytes | int] = []
-    for each in pieces:
-        part = topic.encode() if each == _TOPIC_SLOT else each
-        if joined and isinstance(part, bytes) and isinstance(last := joined[-1], bytes):
-            joined[-1] = last + part
-        else:
-            joined.append(part)
-    return tuple(joined)
-
-
-def _folder(pieces: _Pieces, parts: Parts) -> bytes:
-    """The psc folder with the texts of *parts*: its length, and the padding to a multiple of four bytes."""
-    texts = parts.texts
-    psc = b"".join([each if isinstance(each, bytes) else texts[each] for each in pieces])
-    psc += b" " * (-len(psc) % 4)
-    return _FRONTS[parts.key[-1][0]][1].pack(len(psc)) + psc
-
-
-def _bodies(body: bytes, parts: Parts, begun: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
-    """*body*, whose parts these are, with each fixed part and psc folder in place of its own; psc is then the first."""
-    _, _, _, before, behind, length = parts
-    front, rest = body[:8], body[behind:]
-    others = FIXED_LENGTH + len(before) + length - behind
-    pack, join = _FRONTS[front][1].pack, b"".join
-    return [join((front, pack(others + len(psc)), fixed, psc, before, rest)) for fixed, psc in begun]

@@ -19,7 +19,7 @@ from commands.qmgr import publication_templates
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.processor import Processor
 from commands.qmgr.publication_cache import PublicationCache
-from commands.qmgr.publication_templates import parts_of
+from commands.qmgr.publication_parts import parts_of
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
