@@ -20,6 +20,7 @@ from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
+from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
@@ -86,7 +87,8 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
     if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
         return []
     if parsed is not None:
-        return list(_refused_later(parsed, message, partial))
+        refused = list(_refused_later(parsed, message, partial))
+        return refused or list(surprises(parsed, partial))
     if is_response(message):
         return []
     text = command_text(message)

@@ -16,6 +16,7 @@ from rfh2.explain.describe import described
 from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
+from rfh2.explain.salvage import salvage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Explained:
     def form(self, source: str, index: int) -> Json:
         """The JSON form. source, index: the file and the record in it."""
         form = described(self.partial, source, index, command_json(self.command), self.problems)
+        if self.partial.fault is not None:
+            form["salvaged"]["command"] = command_json(salvaged_command(self.partial))
         entry = None if self.command is not None else jms_form(self.partial)
         return form if entry is None else {**form, "jms_subscription": entry}
 
@@ -49,6 +52,17 @@ def command_of(partial: PartialMessage) -> Command | None:
     """
     parsed = _parsed(partial)
     return parsed if parsed is not None else _marked(partial)
+
+
+def salvaged_command(partial: PartialMessage) -> Command | None:
+    """The command in what can be read of a message with a fault: a queue manager does not carry it out."""
+    message = salvage(partial).message
+    if message is None or (message.rfh2 is None and message.rfh1 is None):
+        return None
+    try:
+        return None if is_response(message) else parse(message)
+    except QPubSubError:
+        return None
 
 
 def _is_none(partial: PartialMessage) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from rfh2.captures.amqsbcg import is_amqsbcg
+from io import BytesIO
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.amqsbcg import is_amqsbcg, read_amqsbcg
 from rfh2.captures.descriptors import descriptor_length, starts_header
-from rfh2.captures.hextext import is_hextext
+from rfh2.captures.hextext import is_hextext, read_hextext
 from rfh2.captures.mqmd import properties_length
+from rfh2.captures.pasted import is_pasted, messages_found
 from rfh2.captures.pcap_packets import is_pcap
 from rfh2.captures.qload import is_qload
+from rfh2.captures.record import Numbering, Reader, ReadingPosition
 from rfh2.captures.text_lines import as_utf8
+from rfh2.chain import sniffed
 
 HEAD_BYTES = 65_536
 """How much of a file ``detect`` wants to see; less is enough for everything but RFHUtil's blocks of properties."""
@@ -44,12 +50,31 @@ def detect(head: bytes, name: str = "") -> str:
         return "raw"
     text = as_utf8(head).lstrip()
     if text.startswith(b"{"):
-        return "jsonl"
+        # Of a large object only the beginning is here; one of ours is never searched.
+        return "jsonl" if b"body_hex" in text or not is_pasted(head) else "pasted"
     if is_amqsbcg(text):
-        return "amqsbcg"
+        return "pasted" if _is_dressed(head, read_amqsbcg) else "amqsbcg"
     if is_qload(text):
         return "qload"
     if is_hextext(text):
-        return "hex"
+        return "pasted" if _is_dressed(head, read_hextext) else "hex"
+    if is_pasted(head):
+        return "pasted"
     by_name = next((fmt for suffix, fmt in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
     return by_name or ("raw" if head else "jsonl")
+
+
+def _is_dressed(head: bytes, reader: Reader) -> bool:
+    """Whether a search finds more in *head* than *reader*, to which it seems to belong."""
+    items = [item for _, item in reader(BytesIO(head), ReadingPosition("", Numbering()))]
+    is_cut = len(head) >= HEAD_BYTES
+    problems = sum(not isinstance(item, CapturedMessage) for item in items[: -1 if is_cut else None])
+    plain = sum(isinstance(item, CapturedMessage) and _is_message(item) for item in items)
+    if plain and not problems:
+        return False
+    whole, partial = messages_found(head)
+    return whole > plain or (problems > 0 and not is_cut and whole == plain and whole + partial > 0)
+
+
+def _is_message(item: CapturedMessage) -> bool:
+    return item.md_hex is not None or sniffed(item.body) is not None

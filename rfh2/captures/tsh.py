@@ -5,8 +5,9 @@
     TSHM  0        4  conv request 16    17       18         19         20     28        32     34
           StrucId  SegLength  ByteOrder  SegType  CtlFlags1  CtlFlags2  LUWID  Encoding  CCSID  Reserved
 
-SegLength, ConversationId and RequestId are big-endian always. IBM's clients end a conversation with a TSHC. A flow whose beginning was not captured, or that lost
-bytes, is searched for the next header; a flow that begins with something else is none of ours.
+SegLength, ConversationId and RequestId are big-endian always. IBM's clients end a conversation with a TSHC. A flow
+whose beginning was not captured, or that lost bytes, is searched for the next header; a flow that begins with something
+else is none of ours.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ _SEGMENT_TYPES = frozenset({*range(0x01, 0x10), *range(0x80, 0xA0), *range(0xA0,
 # Segments are negotiated down to 32 KiB and never seen above; this leaves room and still refuses garbage.
 _MAX_SEGMENT_BYTES = 1 << 20
 _SEARCH_BYTES = 1 << 20
+
+
+def begins_segment(data: bytes) -> bool:
+    """Whether *data* begins with the StrucId of a segment, and is long enough for its header."""
+    header = _IDS.get(data[:4])
+    return header is not None and len(data) >= header
 
 
 class _State(Enum):

@@ -1,0 +1,133 @@
+"""Warnings for what is valid in a command, and does something else than its author expects.
+
+A topic that matches nothing because of a blank, a slash or a wildcard of the other scheme is no error: nobody is told
+of it, and the subscriber gets nothing. ``decode`` says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from commands.explain.command_text import TagAndText, command_text
+from commands.model import (
+    Command,
+    DeregisterSubscriber,
+    QueuedCommand,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
+from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
+from rfh2.explain.codes import problem
+from rfh2.explain.form import Problem
+from rfh2.explain.reading import PartialMessage
+from streams.selectors.contradictions import contradiction
+from streams.selectors.errors import Refusal
+from streams.subscriptions import PublicationFormat
+from streams.topic_strings import SEPARATOR
+
+MOST_TOPICS: Final = 25
+"""Topics of one command that are looked at; a message has room for millions."""
+
+_SUBSCRIBERS: Final = (RegisterSubscriber, DeregisterSubscriber, RequestUpdate)
+_PERSISTENCE: Final = (RegOpt.NON_PERS, RegOpt.PERS, RegOpt.PERS_AS_PUB, RegOpt.PERS_AS_QUEUE)
+_CHARACTERS: Final = {"\t": "a tab", "\n": "a line end", "\r": "a carriage return", "\0": "a null"}
+
+
+def surprises(command: Command, partial: PartialMessage) -> Iterator[Problem]:
+    """The warnings for one command, each at the tag that it is about."""
+    text = command_text(partial.message)
+    pairs = () if text is None else text.pairs
+    start = 0 if text is None else text.offset
+    topics = command.topics[:MOST_TOPICS]
+    for topic in topics:
+        at = _offset(pairs, "Topic", topic, start)
+        for code, why in _of_topic(topic, command):
+            yield problem(code, at, why)
+    yield from _differing_in_case(topics, pairs, start)
+    if isinstance(command, RegisterSubscriber) and command.filter:
+        yield from _of_filter(command.filter, _offset(pairs, "Filter", command.filter, start))
+    for option, why in _without_effect(command, partial):
+        yield problem("option-without-effect", _offset(pairs, "RegOpt", option, start), f"{option}: {why}")
+
+
+def _offset(pairs: tuple[TagAndText, ...], tag: str, text: str, otherwise: int) -> int:
+    """Where the pair stands; that of the tag with another text where options are given as a sum."""
+    found = [pair for pair in pairs if pair.tag == tag]
+    exact = next((pair.offset for pair in found if pair.text == text or text in pair.text.split()), None)
+    return exact if exact is not None else found[0].offset if found else otherwise
+
+
+def _of_topic(topic: str, command: QueuedCommand) -> Iterator[tuple[str, str]]:
+    levels = topic.split(SEPARATOR)
+    if isinstance(command, _SUBSCRIBERS):
+        yield from _wildcards(topic, levels, command.header)
+    blank = next((level for level in levels if level != level.strip(" ")), None)
+    if blank is not None:
+        where = "begins" if blank.startswith(" ") else "ends"
+        yield "topic-blanks", f"the level '{blank}' of topic '{topic}' {where} with a blank, which counts"
+    strange = next((name for character, name in _CHARACTERS.items() if character in topic), None)
+    if strange is not None:
+        yield "topic-blanks", f"there is {strange} in the topic {topic!r}, which counts"
+    if len(levels) > 1 and "" in levels:
+        place = "begins with" if not levels[0] else "ends with" if not levels[-1] else "holds two of"
+        other = SEPARATOR.join(level for level in levels if level)
+        yield "topic-slashes", f"topic '{topic}' {place} '/', and is another topic than '{other}'"
+
+
+def _wildcards(topic: str, levels: list[str], header: PublicationFormat) -> Iterator[tuple[str, str]]:
+    if header is PublicationFormat.RFH2:
+        older = [character for character in "*?" if character in topic]
+        if older:
+            instead = "'#' and '+' are"
+            if "?" not in topic and all(level == "*" or "*" not in level for level in levels):
+                instead = f"perhaps '{topic.replace('*', '#')}' is meant"
+            why = f"'{older[0]}' is no wildcard in an MQRFH2, as it was for version 6: '{topic}' matches itself"
+            yield "other-wildcards", f"{why}; {instead}"
+        partly = next((level for level in levels if len(level) > 1 and ("#" in level or "+" in level)), None)
+        if partly is not None:
+            why = f"'{partly}' in topic '{topic}' is text: '#' and '+' are wildcards only as a whole level"
+            yield "wildcard-in-level", why
+    else:
+        mqtt = next((level for level in levels if level in ("#", "+")), None)
+        if mqtt is not None:
+            why = f"'{mqtt}' is no wildcard in an {'MQRFH' if header is PublicationFormat.RFH1 else 'PCF command'}"
+            yield "other-wildcards", f"{why}: topic '{topic}' matches '{mqtt}' itself; '*' and '?' are wildcards there"
+
+
+def _differing_in_case(topics: tuple[str, ...], pairs: tuple[TagAndText, ...], start: int) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for topic in topics:
+        first = seen.setdefault(topic.casefold(), topic)
+        if first != topic:
+            why = f"topics '{first}' and '{topic}' differ in case alone, and are two topics"
+            yield problem("topic-case", _offset(pairs, "Topic", topic, start), why)
+
+
+def _of_filter(text: str, at: int) -> Iterator[Problem]:
+    try:
+        blamed = contradiction(text)
+    except Refusal:
+        return
+    if blamed is not None:
+        name = blamed.removeprefix("usr.")
+        why = f"no message meets the filter {text}: what it asks of {name} cannot be true at once"
+        yield problem("filter-never-true", at, why)
+
+
+def _without_effect(command: Command, partial: PartialMessage) -> Iterator[tuple[str, str]]:
+    options = command.options or ()
+    if isinstance(command, RegisterSubscriber):
+        kinds = [option for option in command.options or () if option in _PERSISTENCE]
+        for option in kinds[:-1]:
+            if option is not kinds[-1]:
+                yield option.value, f"it has no effect, because {kinds[-1].value} follows; the last one counts"
+        if command.has(RegOpt.PUB_ON_REQ_ONLY) and command.has(RegOpt.NEW_PUBS_ONLY):
+            why = "with PubOnReqOnly it has no effect: publications are sent on Request Update alone"
+            yield RegOpt.NEW_PUBS_ONLY.value, why
+    if RegOpt.FULL_RESP in options and partial.mqmd is not None:
+        mqmd = partial.mqmd
+        if mqmd.msg_type == MQMT_DATAGRAM and not mqmd.report & MQRO_PAN:
+            why = "it has no effect: MsgType is datagram, without MQRO_PAN, so no response is sent"
+            yield RegOpt.FULL_RESP.value, why
