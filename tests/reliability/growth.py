@@ -333,6 +333,16 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "jsonl, empty lines": ("jsonl", raw("\n")),
     "jsonl, broken lines": ("jsonl", raw("{}\n")),
 }
+_FIXED: Final = "RFH \2\0\0\0\x7f\x7f\x7f\x7f" + "\0" * 24
+# Headers with a fault, behind which the rest is read as far as it goes.
+WITH_FAULTS: Final[dict[str, Callable[[int], bytes]]] = {
+    "folders without lengths": raw("<a></a>", _FIXED),
+    "a folder without an end": raw("<a>", _FIXED),
+    "lengths without folders": raw("\x7f", _FIXED),
+    "tags of one letter": raw("<", _FIXED),
+    "headers": raw("RFH \2\0\0\0"),
+    "headers behind something else": raw("DLH \1\0\0\0", "RFH \2\0\0\0XXXX"),
+}
 # What no reader knows is compared with what it may be; that looks at the first 64 KiB.
 UNKNOWN: Final[dict[str, Callable[[int], bytes]]] = {
     "base64 and blanks": raw(" ", "a" * 30, "!"),
@@ -403,6 +413,8 @@ def _cases() -> Iterator[Case]:
         yield Case(
             f"decode --json: unknown data, {name}", decode_json, lambda n, unknown=unknown: bare(unknown(n)), True
         )
+    for name, faulty in WITH_FAULTS.items():
+        yield Case(f"decode --json: faulty, {name}", decode_json, lambda n, faulty=faulty: bare(faulty(n)), hostile=True)
     for name, shape in SESSIONS.items():
         yield Case(f"capture: pcap, {name}", capture("pcap"), lambda n, shape=shape: session(n, shape))
     for name, script in SCRIPTS.items():
