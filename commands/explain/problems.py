@@ -88,7 +88,7 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
         return []
     if parsed is not None:
         refused = list(_refused_later(parsed, message, partial))
-        return refused or list(surprises(parsed, partial))
+        return refused or surprises(parsed, partial)
     if is_response(message):
         return []
     text = command_text(message)

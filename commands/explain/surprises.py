@@ -7,6 +7,8 @@ of it, and the subscriber gets nothing. ``decode`` says it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from commands.explain.command_text import TagAndText, command_text
@@ -35,27 +37,44 @@ _PERSISTENCE: Final = (RegOpt.NON_PERS, RegOpt.PERS, RegOpt.PERS_AS_PUB, RegOpt.
 _CHARACTERS: Final = {"\t": "a tab", "\n": "a line end", "\r": "a carriage return", "\0": "a null"}
 
 
-def surprises(command: Command, partial: PartialMessage) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class _Surprise:
+    """A warning before its place is known: the tag and the text that it is about."""
+
+    code: str
+    tag: str
+    text: str
+    why: str
+
+
+def surprises(command: Command, partial: PartialMessage) -> list[Problem]:
     """The warnings for one command, each at the tag that it is about."""
+    found = list(_surprises(command, partial))
+    if not found:
+        return []  # as nearly always; to find the places takes longer than to find that there is nothing
     text = command_text(partial.message)
-    pairs = () if text is None else text.pairs
-    start = 0 if text is None else text.offset
+    pairs, start = ((), 0) if text is None else (text.pairs, text.offset)
+    return [problem(each.code, _offset(pairs, each, start), each.why) for each in found]
+
+
+def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]:
     topics = command.topics[:MOST_TOPICS]
     for topic in topics:
-        at = _offset(pairs, "Topic", topic, start)
         for code, why in _of_topic(topic, command):
-            yield problem(code, at, why)
-    yield from _differing_in_case(topics, pairs, start)
+            yield _Surprise(code, "Topic", topic, why)
+    if len(topics) > 1:
+        yield from _differing_in_case(topics)
     if isinstance(command, RegisterSubscriber) and command.filter:
-        yield from _of_filter(command.filter, _offset(pairs, "Filter", command.filter, start))
-    for option, why in _without_effect(command, partial):
-        yield problem("option-without-effect", _offset(pairs, "RegOpt", option, start), f"{option}: {why}")
+        yield from _of_filter(command.filter)
+    if isinstance(command, _SUBSCRIBERS):
+        for option, why in _without_effect(command, partial):
+            yield _Surprise("option-without-effect", "RegOpt", option, f"{option}: {why}")
 
 
-def _offset(pairs: tuple[TagAndText, ...], tag: str, text: str, otherwise: int) -> int:
+def _offset(pairs: tuple[TagAndText, ...], about: _Surprise, otherwise: int) -> int:
     """Where the pair stands; that of the tag with another text where options are given as a sum."""
-    found = [pair for pair in pairs if pair.tag == tag]
-    exact = next((pair.offset for pair in found if pair.text == text or text in pair.text.split()), None)
+    found = [pair for pair in pairs if pair.tag == about.tag]
+    exact = next((pair.offset for pair in found if pair.text == about.text or about.text in pair.text.split()), None)
     return exact if exact is not None else found[0].offset if found else otherwise
 
 
@@ -96,28 +115,33 @@ def _wildcards(topic: str, levels: list[str], header: PublicationFormat) -> Iter
             yield "other-wildcards", f"{why}: topic '{topic}' matches '{mqtt}' itself; '*' and '?' are wildcards there"
 
 
-def _differing_in_case(topics: tuple[str, ...], pairs: tuple[TagAndText, ...], start: int) -> Iterator[Problem]:
+def _differing_in_case(topics: tuple[str, ...]) -> Iterator[_Surprise]:
     seen: dict[str, str] = {}
     for topic in topics:
         first = seen.setdefault(topic.casefold(), topic)
         if first != topic:
             why = f"topics '{first}' and '{topic}' differ in case alone, and are two topics"
-            yield problem("topic-case", _offset(pairs, "Topic", topic, start), why)
+            yield _Surprise("topic-case", "Topic", topic, why)
 
 
-def _of_filter(text: str, at: int) -> Iterator[Problem]:
+# Few filters are in a capture, in many commands, and each takes a parser.
+_contradiction = lru_cache(maxsize=1024)(contradiction)
+
+
+def _of_filter(text: str) -> Iterator[_Surprise]:
     try:
-        blamed = contradiction(text)
+        blamed = _contradiction(text)
     except Refusal:
         return
     if blamed is not None:
         name = blamed.removeprefix("usr.")
         why = f"no message meets the filter {text}: what it asks of {name} cannot be true at once"
-        yield problem("filter-never-true", at, why)
+        yield _Surprise("filter-never-true", "Filter", text, why)
 
 
-def _without_effect(command: Command, partial: PartialMessage) -> Iterator[tuple[str, str]]:
-    options = command.options or ()
+def _without_effect(
+    command: RegisterSubscriber | DeregisterSubscriber | RequestUpdate, partial: PartialMessage
+) -> Iterator[tuple[str, str]]:
     if isinstance(command, RegisterSubscriber):
         kinds = [option for option in command.options or () if option in _PERSISTENCE]
         for option in kinds[:-1]:
@@ -126,8 +150,8 @@ def _without_effect(command: Command, partial: PartialMessage) -> Iterator[tuple
         if command.has(RegOpt.PUB_ON_REQ_ONLY) and command.has(RegOpt.NEW_PUBS_ONLY):
             why = "with PubOnReqOnly it has no effect: publications are sent on Request Update alone"
             yield RegOpt.NEW_PUBS_ONLY.value, why
-    if RegOpt.FULL_RESP in options and partial.mqmd is not None:
-        mqmd = partial.mqmd
+    mqmd = partial.mqmd
+    if mqmd is not None and command.has(RegOpt.FULL_RESP):
         if mqmd.msg_type == MQMT_DATAGRAM and not mqmd.report & MQRO_PAN:
             why = "it has no effect: MsgType is datagram, without MQRO_PAN, so no response is sent"
             yield RegOpt.FULL_RESP.value, why

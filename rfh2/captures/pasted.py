@@ -21,6 +21,7 @@ from rfh2.captures.pasted_listing import find_listings
 from rfh2.captures.pasted_literals import find_literals
 from rfh2.captures.pasted_page import Page, is_text, page_of
 from rfh2.captures.pasted_piece import Piece, Shape, begins_like_a_message
+from rfh2.captures.pasted_text import find_folders, find_strings
 from rfh2.captures.record import Incomplete, Item, ReadingPosition, TakenFor
 from rfh2.errors import CaptureError
 
@@ -34,6 +35,8 @@ SHAPES: Final[tuple[Shape, ...]] = (
     find_literals,
     find_digits,
     find_base64,
+    find_folders,
+    find_strings,
 )
 
 

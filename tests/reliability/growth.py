@@ -323,6 +323,9 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "pasted, quoting": ("pasted", raw("> ", "", "52464820")),
     "pasted, tags": ("pasted", raw("<br", "", ">52464820")),
     "pasted, escapes of a terminal": ("pasted", raw("\x1b[", "", "52464820")),
+    "pasted, folders": ("pasted", raw("<psc></psc>")),
+    "pasted, folders without an end": ("pasted", raw("<usr>", "<psc></psc>")),
+    "pasted, strings of an MQRFH": ("pasted", raw("MQPSCommand  ")),
     "pasted, blanks": ("pasted", raw(" ", "52464820")),
     "pasted, blank lines": ("pasted", raw("\n", "00000000: 5246 4820\n")),
     "mqmd, separators": ("mqmd", raw("#@#@#x", "MD  ")),
@@ -414,7 +417,9 @@ def _cases() -> Iterator[Case]:
             f"decode --json: unknown data, {name}", decode_json, lambda n, unknown=unknown: bare(unknown(n)), True
         )
     for name, faulty in WITH_FAULTS.items():
-        yield Case(f"decode --json: faulty, {name}", decode_json, lambda n, faulty=faulty: bare(faulty(n)), hostile=True)
+        yield Case(
+            f"decode --json: faulty, {name}", decode_json, lambda n, faulty=faulty: bare(faulty(n)), hostile=True
+        )
     for name, shape in SESSIONS.items():
         yield Case(f"capture: pcap, {name}", capture("pcap"), lambda n, shape=shape: session(n, shape))
     for name, script in SCRIPTS.items():

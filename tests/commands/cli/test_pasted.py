@@ -33,6 +33,9 @@ INCOMPLETE = {
     "listing-elided-dump.txt": "left out a part",
     "literal-python-cut.txt": "no closing quote",
     "segment-tsh-cut.txt": "within a segment",
+    "text-folder-in-a-ticket.txt": "the text of folders alone",
+    "text-folders-quoted.txt": "the text of folders alone",
+    "text-mqrfh-string.log": "the string of an MQRFH alone",
     "segment-without-message.txt": "segments of a channel without a message: MQOPEN",
 }
 # Pages of other messages than the stock price; what they hold is in their expected outputs.
