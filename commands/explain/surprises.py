@@ -24,6 +24,7 @@ from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
 from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
+from rfh2.mqmd import Mqmd
 from streams.selectors.contradictions import contradiction
 from streams.selectors.errors import Refusal
 from streams.subscriptions import PublicationFormat
@@ -150,8 +151,10 @@ def _without_effect(
         if command.has(RegOpt.PUB_ON_REQ_ONLY) and command.has(RegOpt.NEW_PUBS_ONLY):
             why = "with PubOnReqOnly it has no effect: publications are sent on Request Update alone"
             yield RegOpt.NEW_PUBS_ONLY.value, why
-    mqmd = partial.mqmd
-    if mqmd is not None and command.has(RegOpt.FULL_RESP):
-        if mqmd.msg_type == MQMT_DATAGRAM and not mqmd.report & MQRO_PAN:
-            why = "it has no effect: MsgType is datagram, without MQRO_PAN, so no response is sent"
-            yield RegOpt.FULL_RESP.value, why
+    if command.has(RegOpt.FULL_RESP) and partial.mqmd is not None and not _is_answered(partial.mqmd):
+        why = "it has no effect: MsgType is datagram, without MQRO_PAN, so no response is sent"
+        yield RegOpt.FULL_RESP.value, why
+
+
+def _is_answered(mqmd: Mqmd) -> bool:
+    return mqmd.msg_type != MQMT_DATAGRAM or bool(mqmd.report & MQRO_PAN)
