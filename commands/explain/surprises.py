@@ -6,6 +6,7 @@ of it, and the subscriber gets nothing. ``decode`` says it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,6 +36,8 @@ MOST_TOPICS: Final = 25
 
 _SUBSCRIBERS: Final = (RegisterSubscriber, DeregisterSubscriber, RequestUpdate)
 _PERSISTENCE: Final = (RegOpt.NON_PERS, RegOpt.PERS, RegOpt.PERS_AS_PUB, RegOpt.PERS_AS_QUEUE)
+# A wildcard, a control character, a blank beside a slash or an end, a slash beside another or an end.
+_SUSPECT: Final = re.compile(r"[*?#+\t\n\r\0]|(?:\A|/)[ /]|[ /](?:/|\Z)")
 _CHARACTERS: Final = {"\t": "a tab", "\n": "a line end", "\r": "a carriage return", "\0": "a null"}
 
 
@@ -61,8 +64,9 @@ def surprises(command: Command, partial: PartialMessage) -> list[Problem]:
 def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]:
     topics = command.topics[:MOST_TOPICS]
     for topic in topics:
-        for code, why in _of_topic(topic, command):
-            yield _Surprise(code, "Topic", topic, why)
+        if _SUSPECT.search(topic) is not None:
+            for code, why in _of_topic(topic, command):
+                yield _Surprise(code, "Topic", topic, why)
     if len(topics) > 1:
         yield from _differing_in_case(topics)
     if isinstance(command, RegisterSubscriber) and command.filter:

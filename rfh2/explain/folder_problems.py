@@ -17,7 +17,7 @@ from rfh2.rfh2 import Rfh2
 _DECISIVE: Final = ("psc", "pscr", "")
 # Those of which an MQRFH2 may have one (wire formats 3.2).
 _ONCE: Final = ("pscr", "mcd", "jms", "usr", "mqps", "mqpse")
-_KNOWN: Final = ("psc", "pscr", "mcd", "jms", "usr", "mqps", "mqpse", "mq_usr", "mqext")
+_KNOWN: Final = frozenset({"psc", "pscr", "mcd", "jms", "usr", "mqps", "mqpse", "mq_usr", "mqext"})
 _HELD: Final = re.compile(r"<(psc|pscr)[\s/>]")
 _BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
 
@@ -31,7 +31,8 @@ def folder_problems(header: Rfh2) -> Iterator[Problem]:
         if folder.name in seen and folder.name in _ONCE:
             yield problem("repeated-folder", folder.offset, f"a second folder {folder.name}; one is allowed")
         seen.add(folder.name)
-        yield from _name(folder)
+        if folder.name not in _KNOWN:
+            yield from _name(folder)
     if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
         at = header.folders[names.index("pscr")].offset
         yield problem("pscr-in-command", at, "a pscr folder in a command is ignored")
@@ -75,8 +76,8 @@ def _folder(folder: Folder) -> Iterator[Problem]:
 def _name(folder: Folder) -> Iterator[Problem]:
     """A name that is IBM's but for case or a prefix: a queue manager passes such a folder on, and does not read it."""
     plain = folder.name.rpartition(":")[2]
-    known = next((name for name in _KNOWN if name.lower() == plain.lower()), None)
-    if known is not None and folder.name != known:
+    known = plain.lower()
+    if known in _KNOWN:
         why = f"folder '{folder.name}' is not read: the name that counts is '{known}', letter by letter"
         yield problem("folder-name", folder.offset, why)
 
