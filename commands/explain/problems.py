@@ -145,6 +145,24 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
     yield problem("more-refusals", text.offset, why)
 
 
+def accepted_part(text: CommandPairs) -> Command | None:
+    """The command that is left without the parts that are refused; None where the command itself is."""
+    culprits: list[TagAndText] = []
+    while len(culprits) < MOST_REFUSALS:
+        message = text.without(culprits)
+        try:
+            return parse(message)
+        except DecodeError:
+            return None
+        except CommandError as error:
+            left_out = frozenset(culprits)
+            culprit = _blamed(error, [pair for pair in text.pairs if pair not in left_out], message)
+            if culprit is None or error.reason in _UNKNOWN_COMMAND:
+                return None
+            culprits.append(culprit)
+    return None
+
+
 def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> TagAndText | None:
     """The pair of *left*, those that *message* still has, that an error is about; None for one that is missing."""
     tags = dict(error.tags)

@@ -55,7 +55,7 @@ def dead_letter_sentence(message: Message) -> str | None:
     queue = name_of(letter.dest_q_name) or "a queue that is not named"
     qmgr = name_of(letter.dest_qmgr_name)
     reason = f"{letter.reason} {feedback_text(letter.reason)}".rstrip()
-    more = f" (behind {len(letters) - 1} more dead-letter headers)" if len(letters) > 1 else ""
+    more = " (in the innermost of its dead-letter headers)" if len(letters) > 1 else ""
     return f"Dead letter: {reason}; it was to go to {queue}{f' on {qmgr}' if qmgr else ''}{more}"
 
 

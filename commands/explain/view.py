@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands.explain.jms_record import jms_sentence
-from commands.explain.reading import salvaged_command
+from commands.explain.reading import readable_command
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
 from commands.model import Command
 from rfh2.captured import iso
@@ -43,9 +43,10 @@ def view(
         yield paint(TextRole.VALUE, visible(letter))
     if command is not None:
         yield paint(TextRole.VALUE, visible(sentence(command, partial.message)))
-    elif (readable := salvaged_command(partial)) is not None:
+    elif (readable := readable_command(partial)) is not None:
         whole = sentence(readable, salvage(partial).message or partial.message)
-        yield paint(TextRole.VALUE, visible(f"As far as it can be read: {whole}"))
+        how_far = "Without what is refused" if partial.fault is None else "As far as it can be read"
+        yield paint(TextRole.VALUE, visible(f"{how_far}: {whole}"))
     elif (said := response_sentence(partial.message)) is not None:
         yield paint(TextRole.VALUE, visible(said))
     elif (record := jms_sentence(partial)) is not None:
