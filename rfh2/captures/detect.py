@@ -76,7 +76,8 @@ def _is_dressed(head: bytes, reader: Reader) -> bool:
     from rfh2.captures.pasted import messages_found  # noqa: PLC0415 - its expressions take long to compile
 
     whole, partial = messages_found(head)
-    return whole > plain or (problems > 0 and not is_cut and whole == plain and whole + partial > 0)
+    is_open = not is_cut and whole == plain and (problems > 0 or not plain)
+    return whole > plain or (is_open and whole + partial > 0)
 
 
 def _is_message(item: CapturedMessage) -> bool:
