@@ -77,7 +77,7 @@ def _row(target: str, name: str, live: LiveState) -> Row | None:
     if target == "NAMELIST":
         return live.namelists.get(name)
     if target == "SUB":
-        return next((row for row in live.subscriptions if text(row, "SUB") == name), None)
+        return live.subscription(name)
     return live.qmgr if target == "QMGR" else live.queues.get(name)
 
 

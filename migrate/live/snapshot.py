@@ -25,6 +25,13 @@ class LiveState:
     records: dict[str, frozenset[str]] = field(default_factory=dict)
     subscriptions: list[Row] = field(default_factory=list)
     retained: frozenset[str] = frozenset()
+    _by_name: dict[str, Row] | None = None
+
+    def subscription(self, name: str) -> Row | None:
+        """The subscription of that name."""
+        if self._by_name is None:
+            self._by_name = {text(row, "SUB"): row for row in self.subscriptions}
+        return self._by_name.get(name)
 
 
 def read_live(

@@ -69,7 +69,7 @@ APPLY = ("--all", "--confirm", "stopped", "--wait", "60")
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
+def test_7_4_1_killed_at_any_moment_it_goes_on_and_does_nothing_twice(tmp_path: Path) -> None:
     chance = random.Random(18)
     files = plan(tmp_path)
     interrupted = 0

@@ -1,4 +1,4 @@
-"""The probe of names: which separator a queue manager puts between the name of a subscription and its stream's."""
+"""The probe of names (guide 7.6.1): what a queue manager puts between the name of a subscription and its stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole migration of a live queue manager, in each of the ways to reach it.
+"""A whole migration of a live queue manager, in each of the ways to reach it (guide 7.4.1).
 
 Legacy state, plan, apply, verify; then somebody changes something, verify names it; then undo takes everything back.
 """
@@ -66,7 +66,7 @@ def apply_all(live: Rig, plan: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_plan_apply_verify_change_verify_undo(way: str, plan: Path, tmp_path: Path) -> None:
+def test_7_4_1_plan_apply_verify_change_verify_undo(way: str, plan: Path, tmp_path: Path) -> None:
     with rig(way, tmp_path) as live:
         before = state(live.home)
         missing = live("verify", str(plan), "--json")
