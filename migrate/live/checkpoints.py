@@ -67,7 +67,7 @@ def _steps(heading: PlannedHeading) -> Iterator[Checkpoint]:
     if is_complete:
         yield Checkpoint("stopped", Action.PERSON, asks=_stopping(heading))
     yield Checkpoint("queues", mqsc, QUEUES, kinds=("QUEUE",))
-    yield Checkpoint("objects", mqsc, OBJECTS, kinds=("QMGR", "TOPIC", "NAMELIST"))
+    yield Checkpoint("objects", mqsc, OBJECTS, kinds=("QMGR", "TOPIC", "NAMELIST", "AUTHREC"))
     yield Checkpoint("authorities", mqsc, AUTHORITIES, kinds=("AUTHREC",))
     if is_complete:
         if heading.tool == Tool.MIGMBBRK:

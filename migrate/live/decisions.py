@@ -58,8 +58,7 @@ def decide(statement: Statement, live: LiveState) -> Decision:
         case "SET":
             return _set(command, live)
         case "DELETE":
-            row = _row(command.target, name, live)
-            return THERE if row is None else Decision(True, undo=_defined_again(command.target, name, row))
+            return _delete(command, name, live)
     return Decision(True, left=f"{command.verb} {command.target} cannot be taken back")
 
 
@@ -134,6 +133,15 @@ def _set(command: Command, live: LiveState) -> Decision:
     if record_key(row) not in live.records:
         return Decision(True, undo=f"DELETE AUTHREC {said}")
     return Decision(True, undo=f"SET AUTHREC {said} AUTHRMV({','.join(new)})" if new else "")
+
+
+def _delete(command: Command, name: str, live: LiveState) -> Decision:
+    row = _row(command.target, name, live)
+    if row is None:
+        return THERE
+    records = [key for key in live.records if key.startswith(f"{command.target} {name} ")]
+    left = f"authority records of {name} went with it: {', '.join(records)}" if records else ""
+    return Decision(True, undo=_defined_again(command.target, name, row), left=left)
 
 
 def _different(command: Command, row: Row) -> Iterable[tuple[str, Keyword]]:

@@ -25,7 +25,7 @@ class LiveState:
     records: dict[str, frozenset[str]] = field(default_factory=dict)
     subscriptions: list[Row] = field(default_factory=list)
     retained: frozenset[str] = frozenset()
-    _by_name: dict[str, Row] | None = None
+    _by_name: dict[str, Row] | None = field(default=None, compare=False, repr=False)
 
     def subscription(self, name: str) -> Row | None:
         """The subscription of that name."""
