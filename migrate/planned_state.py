@@ -234,7 +234,6 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, Shown]]] = {
         "USERDATA": "",
         "SUBSCOPE": "ALL",
         "REQONLY": "NO",
-        "PUBACCT": "",
         "PUBAPPID": "",
         "PUBPRTY": "ASPUB",
         "SUBLEVEL": 1,

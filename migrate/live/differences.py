@@ -5,7 +5,8 @@ selector and user, because a queue manager may show a name that it made up. A na
 live under another name, made of the same two parts, is one difference: the separator (guide 7.6.1).
 
 Some attributes are compared only if the plan fixes them: the user, where a source said it; DESTCORL, where a program
-gave a CorrelId; WSCHEMA, where the schemes read the topic string differently. EXPIRY counts down; therefore it is
+gave a CorrelId; PUBACCT, where a source said it, because queue managers give one of their own; WSCHEMA, where the
+schemes read the topic string differently. EXPIRY counts down; therefore it is
 compared only as limited or unlimited.
 """
 

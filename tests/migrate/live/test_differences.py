@@ -43,7 +43,6 @@ ATTRIBUTES = [
     ("PUBPRTY", "PUBPRTY(3)", "3"),
     ("SUBLEVEL", "SUBLEVEL(2)", "2"),
     ("EXPIRY", "EXPIRY(600)", "600"),
-    ("PUBACCT", "PUBACCT(0A)", "0A".ljust(64, "0")),
 ]
 
 
@@ -62,6 +61,7 @@ SAME = [
     ("no-wildcards-no-scheme", {"WSCHEMA": "TOPIC"}, MADE),
     ("correl-id", {"DESTCORL": "414D51".ljust(48, "0")}, f"{MADE} DESTCORL(414D51)"),
     ("own-qmgr", {"DESTQMGR": "QM1"}, MADE),
+    ("own-token", {}, f"{MADE} PUBACCT(0A)"),
 ]
 
 
@@ -71,6 +71,11 @@ def test_what_is_no_difference(more: dict[str, str | int], live: str) -> None:
     if more.get("SUBUSER") == "":
         planned = planned.model_copy(update={"attributes": {k: v for k, v in SUB.items() if k != "SUBUSER"}})
     assert differences(planned, f"DEFINE SUB('s') {live}\n") == []
+
+
+def test_an_accounting_token_that_a_source_said() -> None:
+    (found,) = differences(sub(PUBACCT="0B"), f"DEFINE SUB('s') {MADE} PUBACCT(0A)\n")
+    assert (found.attribute, found.planned, found.live) == ("PUBACCT", "0B", "0A".ljust(64, "0"))
 
 
 def test_a_scheme_that_matters() -> None:

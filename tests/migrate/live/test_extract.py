@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import shutil
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +29,7 @@ from tests.migrate.legacy_messages import metatopic, rfh1
 from tests.migrate.live.rigs import WAYS, create, rig, write_legacy
 
 QMGR48 = "QM1".ljust(48)
+KILLS = int(os.environ.get("QPUBSUB_KILLS", "20"))
 SUBSCRIBERS = f"MQ/SA/{QMGR48}/Subscribers/AllIdentities/"
 
 
@@ -236,3 +243,32 @@ def test_a_broker_that_does_not_answer(home: Path) -> None:
     ran = run("extract", "-m", "QM1", "--home", str(home), "--metatopics", "--wait", "0.1")
     assert ran.code == 2
     assert f"no answer on {REPLY_QUEUE}" in ran.talk
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_killed_at_any_moment_it_asks_what_is_missing(home: Path, tmp_path: Path) -> None:
+    """The capture is whole or not there; what was answered before is not asked again."""
+    chance = random.Random(18)
+    command = ["extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl"]
+    program = [sys.executable, "-c", "from commands.cli import main; main()", *command]
+    (publication,) = Version6(home)._publications("Sport", "*")
+    body = publication.body_hex
+    with Version6(home).running():
+        for _ in range(KILLS):
+            process = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.DEVNULL, env=_environment())
+            time.sleep(chance.uniform(0.5, 2.5))
+            process.kill()
+            process.wait()
+            if not (tmp_path / "extract.jsonl").exists():
+                assert run(*command).code == 0
+            state = read_sources([str(tmp_path / "extract.jsonl")], "QM1")
+            assert [(s.stream, s.topic, s.queue) for s in state.subscriptions] == [("Sport", "Soccer/*", "A.Q")]
+            assert [(r.stream, r.topic, r.body_hex) for r in state.retained] == [("Sport", "Soccer/Results", body)]
+            assert not [item for item in state.unread if item.is_state]
+            (tmp_path / "extract.jsonl").unlink()
+            shutil.rmtree(tmp_path / "extract-QM1.work", ignore_errors=True)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}

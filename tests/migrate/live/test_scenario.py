@@ -17,7 +17,7 @@ from commands.qmgr.store import QueueManagerStore
 from migrate.targets import embedded
 from tests.commands.cli_runs import run
 from tests.migrate.cases import told
-from tests.migrate.live.rigs import WAYS, Rig, rig, write_legacy
+from tests.migrate.live.rigs import WAYS, Rig, create, rig, write_legacy
 
 assert main
 
@@ -98,6 +98,18 @@ def test_7_4_1_plan_apply_verify_change_verify_undo(way: str, plan: Path, tmp_pa
 
         undone = live("apply", str(plan), "--undo")
         assert (undone.code, state(live.home)) == (0, before), undone.talk
+
+
+def test_a_direct_migration_is_verified_too(tmp_path: Path) -> None:
+    """What strmqbrk itself has done to an embedded queue manager, and what its undo leaves."""
+    create(tmp_path / "home")
+    out, words = tmp_path / "files", ("-m", "QM1", "--home", str(tmp_path / "home"))
+    assert run("strmqbrk", *words, "--out", str(out), str(write_legacy(tmp_path))).code in (0, 1, 3)
+    same = run("verify", *words, str(out))
+    assert (same.code, same.out) == (0, "")
+    assert "no difference, 18 objects compared (6 queues, 1 topic object" in same.talk
+    assert run("strmqbrk", *words, "--undo").code == 0
+    assert run("verify", *words, str(out)).code == 1
 
 
 def test_one_checkpoint_a_run(plan: Path, tmp_path: Path) -> None:
