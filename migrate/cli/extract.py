@@ -17,6 +17,7 @@ from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
+from migrate.live.retained_copies import retained_copies
 from migrate.live.state_of import state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures
@@ -109,7 +110,8 @@ def command(
                 console.data(json.dumps({"qmgr": qmgr, "answers": len(answers), "output": str(output)}))
             return ExitCode.DONE
         publications = None if live.store is None else live.store.load_state()[2]
-        state = state_of(live.administrator, datetime.now(UTC), publications)
+        copies = None if live.connection is None else retained_copies(live.connection)
+        state = state_of(live.administrator, datetime.now(UTC), publications, copies)
     with console.data_to(output):
         console.binary.write(state_json.write([state]).encode("utf-8", "backslashreplace"))
         console.flush()

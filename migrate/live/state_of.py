@@ -5,7 +5,8 @@
     DISPLAY QMGR                the attributes that qm.ini had, the parent
     DISPLAY PUBSUB              children
     DISPLAY AUTHREC             authorities
-    DISPLAY TPSTATUS            which topics have a retained publication; the embedded store has the publications
+    DISPLAY TPSTATUS            which topics have a retained publication; the embedded store has them, and copies
+                                come through a connection
 
 No DISPLAY shows persistence options, identity sets, InclStreamName and a few more: the state says so. Topic objects are
 no part of the state: the target has them, or its script of dmpmqcfg (``--existing``).
@@ -38,6 +39,7 @@ from migrate.legacy_state import (
     Unread,
 )
 from migrate.live.administrator import Administrator, Row
+from migrate.live.retained_copies import Copies
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
 from rfh2.errors import QPubSubError
 from rfh2.message import encode
@@ -66,17 +68,24 @@ _RESPONSES: Final = {
 
 
 def state_of(
-    administrator: Administrator, now: datetime, retained: Iterable[RetainedPublication] | None = None
+    administrator: Administrator,
+    now: datetime,
+    retained: Iterable[RetainedPublication] | None = None,
+    copies: Copies | None = None,
 ) -> LegacyState:
-    """The state. now: UTC. retained: the publications themselves, where they can be had. Raises AdministrationError."""
-    return assemble(_Reading(administrator, now, retained).items(), administrator.qmgr)
+    """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
+    return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr)
 
 
 class _Reading:
     def __init__(
-        self, administrator: Administrator, now: datetime, retained: Iterable[RetainedPublication] | None
+        self,
+        administrator: Administrator,
+        now: datetime,
+        retained: Iterable[RetainedPublication] | None,
+        copies: Copies,
     ) -> None:
-        self._administrator, self._now, self._publications = administrator, now, retained
+        self._administrator, self._now, self._publications, self._copies = administrator, now, retained, copies
         self._live: LiveState = read_live(administrator)
         self._streams = dict(self._places(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM)))
         self._points = {prefix: prefix for _, prefix in self._places(SUB_POINT_NAMELIST, (DEFAULT_SUB_POINT,))}
@@ -199,7 +208,15 @@ class _Reading:
             return
         for topic in sorted(self._live.retained):
             stream, rest = self._stream_of(topic)
-            yield LegacyRetained(source=self._source("TPSTATUS"), topic=rest, stream=stream)
+            md, body = self._copies.get(topic, (None, None))
+            yield LegacyRetained(
+                source=self._source("TPSTATUS"),
+                topic=rest,
+                stream=stream,
+                md_hex=None if md is None else md.hex(),
+                body_hex=None if body is None else body.hex(),
+                delivered=body is not None,
+            )
 
     def _publication(self, retained: RetainedPublication) -> LegacyRetained:
         publication, message = retained.publication, retained.publication.message
