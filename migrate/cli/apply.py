@@ -17,6 +17,7 @@ from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import Journal
 from migrate.live.undoing import Undoing
 from migrate.planned_state import read_planned
+from rfh2.errors import MigrationError, StoreError
 
 
 @verb(
@@ -119,6 +120,10 @@ def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Ch
                 applier.carry_out(checkpoint, journal)
         except StoppedError as error:
             stopped = error
+            break
+        except (MigrationError, StoreError) as error:
+            # The connection broke, or the disk is full: what was confirmed is in the journal.
+            stopped = StoppedError(checkpoint.name, f"{error}. Run the same command again: it goes on from here")
             break
         done.append(checkpoint.name)
         console.say(f"checkpoint {checkpoint.name}: done")

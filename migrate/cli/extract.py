@@ -86,6 +86,8 @@ def command(
     writes the state as JSON. With --metatopics, it asks a version 6 broker for its streams, subscribers, publishers and
     retained publications, and writes the answers as a capture. If it is interrupted, run the same command again.
     """
+    if not metatopics and (stream or work is not None):
+        raise click.UsageError("--stream and --work go with --metatopics")
     if as_json and str(output) == "-":
         raise click.UsageError("--json needs --output FILE")
     with live_options.opened(console, home, qmgr, admin, queues, config) as live:

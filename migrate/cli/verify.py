@@ -45,7 +45,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
 @click.option(
     "--probe-names",
     is_flag=True,
-    help="Register two subscriptions on a stream, see how their names appear, and remove them.",
+    help="Register subscriptions on a stream, see how the queue manager names them, and remove them.",
 )
 @click.option("--stream", metavar="NAME", help="With --probe-names: the stream. Default: the first that there is.")
 @live_options.wait

@@ -23,7 +23,11 @@ _REASONS = {"AMQ8147": 2085, "AMQ8150": 4001, "AMQ8143": 2055}
 
 
 class RestStub(ThreadingHTTPServer):
-    """One queue manager in *home*. seen: the bodies of the requests, in order. broken: answer nothing after so many."""
+    """One queue manager in *home*. seen: the bodies of the answered requests, in order.
+
+    dies_after: how many requests are answered; dies_afterwards: those behind them are carried out all the same.
+    answers_instead: HTTP status and body of every answer.
+    """
 
     daemon_threads = True
 
@@ -32,6 +36,7 @@ class RestStub(ThreadingHTTPServer):
         self.home, self.qmgr = home, qmgr
         self.seen: list[dict[str, Any]] = []
         self.dies_after: int | None = None
+        self.dies_afterwards = False
         self.answers_instead: tuple[int, bytes] | None = None
 
     @property
@@ -96,6 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.dies_after is not None:
             self.server.dies_after -= 1
             if self.server.dies_after < 0:
+                if self.server.dies_afterwards:
+                    self.server.answer(json.loads(data))
                 self.close_connection = True
                 return
         if self.server.answers_instead is not None:

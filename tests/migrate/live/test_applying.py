@@ -110,6 +110,29 @@ def test_what_was_there_before_is_there_after_undo(live: Rig, plan: Path) -> Non
     assert not (plan / "apply.journal").exists()
 
 
+@pytest.mark.parametrize("carried_out", [False, True], ids=["lost", "carried-out"])
+@pytest.mark.parametrize("after", [0, 2, 5, 9, 13])
+def test_a_server_that_dies_in_the_middle(after: int, carried_out: bool, plan: Path, tmp_path: Path) -> None:
+    """The next run goes on; no command is sent a second time after it was confirmed."""
+    with rig("rest", tmp_path, processes=False) as live:
+        assert live.stub is not None
+        words = ("apply", str(plan), "--until", "authorities", "--confirm", "stopped", "--json")
+        live.stub.dies_after, live.stub.dies_afterwards = after, carried_out
+        ran = live(*words)
+        found = json.loads(ran.out)
+        assert ran.code == (1 if found["sent"] or found["done"] else 2)
+        assert "was not reached" in found["stopped"]["why"]
+        assert "Run the same command again" in ran.talk
+        live.stub.dies_after = None
+        again = live(*words)
+        assert (again.code, json.loads(again.out)["stopped"]) == (0, None)
+        sent = live.stub.commands
+        assert len(sent) == len(set(sent))
+        assert len(sent) in ((8, 7) if carried_out else (8,))
+        assert live("apply", str(plan), "--undo").code == 0
+        assert "QUEUE(A.Q)" not in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY QUEUE(*)\n").out
+
+
 # The journal
 
 
