@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -17,14 +18,19 @@ from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
+from migrate.live.objects_script import script_of
 from migrate.live.retained_copies import retained_copies
+from migrate.live.snapshot import read_live
 from migrate.live.state_of import state_of
+from migrate.planned_state import Kind
 from migrate.readers import state_json
 from rfh2.captures import write_captures
 
+_OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
+
 
 @verb(
-    "qpubsub extract -m QM1 --admin https://mq:9443 --config admin.toml -o state.json",
+    "qpubsub extract -m QM1 --admin https://mq:9443 --config admin.toml -o state.json --objects existing.mqsc",
     "qpubsub extract -m QM1 --queues 'ibmmq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
@@ -54,6 +60,12 @@ from rfh2.captures import write_captures
     metavar="DIRECTORY",
     help="With --metatopics: where answers are kept until all are there. Default: extract-QMGR.work.",
 )
+@click.option(
+    "--objects",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the objects of the queue manager to FILE, as MQSC for --existing of strmqbrk and migmbbrk.",
+)
 @live_options.wait
 @click.option(
     "-o",
@@ -76,6 +88,7 @@ def command(
     stream: tuple[str, ...],
     reply_queue: str,
     work: Path | None,
+    objects: Path | None,
     wait_s: float,
     output: Path,
     as_json: bool,
@@ -86,6 +99,8 @@ def command(
     writes the state as JSON. With --metatopics, it asks a version 6 broker for its streams, subscribers, publishers and
     retained publications, and writes the answers as a capture. If it is interrupted, run the same command again.
     """
+    if metatopics and objects is not None:
+        raise click.UsageError("--objects goes without --metatopics: a version 6 broker has no objects of its own")
     if not metatopics and (stream or work is not None):
         raise click.UsageError("--stream and --work go with --metatopics")
     if as_json and str(output) == "-":
@@ -114,6 +129,10 @@ def command(
         publications = None if live.store is None else live.store.load_state()[2]
         copies = None if live.connection is None else retained_copies(live.connection)
         state = state_of(live.administrator, datetime.now(UTC), publications, copies)
+        script = None if objects is None else list(script_of(read_live(live.administrator, _OF_OBJECTS), qmgr))
+    if objects is not None and script is not None:
+        with console.data_to(objects):
+            console.binary.write("".join(f"{line}\n" for line in script).encode("utf-8", "backslashreplace"))
     with console.data_to(output):
         console.binary.write(state_json.write([state]).encode("utf-8", "backslashreplace"))
         console.flush()
