@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,11 +38,27 @@ class RestStub(ThreadingHTTPServer):
         self.seen: list[dict[str, Any]] = []
         self.dies_after: int | None = None
         self.dies_afterwards = False
+        self.is_tls, self.needs_password = False, True
         self.answers_instead: tuple[int, bytes] | None = None
 
     @property
     def url(self) -> str:
+        if self.is_tls:
+            return f"https://localhost:{self.server_address[1]}"
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def wants_tls(self, certificates: Path, *, of_clients: bool = False) -> None:
+        """Speak TLS; of_clients: only with clients that have a certificate, who need no password."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "localhost.pem", certificates / "localhost.key")
+        if of_clients:
+            context.load_verify_locations(certificates / "ca.pem")
+            context.verify_mode = ssl.CERT_REQUIRED
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.is_tls, self.needs_password = True, not of_clients
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that does not trust the certificate hangs up."""
 
     @property
     def commands(self) -> list[str]:
@@ -109,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.server.answers_instead)
             return
         expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-        if self.headers.get("Authorization") != expected:
+        if self.server.needs_password and self.headers.get("Authorization") != expected:
             self._error(401, "MQWB0104E", "The REST API request was made without authenticating.")
         elif "ibm-mq-rest-csrf-token" not in self.headers:
             self._error(403, "MQWB0102E", "The CSRF token was missing.")

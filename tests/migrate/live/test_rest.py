@@ -12,6 +12,7 @@ from commands.links.engine.config import AdminConfig, ConfigError
 from migrate.live.administrator import AdministrationError
 from migrate.live.embedded import statement_of
 from migrate.live.rest import RestAdministrator
+from tests.certificates import make_certificates, needs_openssl
 from tests.migrate.live.rest_stub import PASSWORD, USER, RestStub, rest_stub
 from tests.migrate.live.rigs import create
 
@@ -161,3 +162,34 @@ def test_certificates_are_verified(config: AdminConfig, tmp_path: Path) -> None:
     missing = config.model_copy(update={"ca_file": tmp_path / "none.pem"})
     with pytest.raises(ConfigError, match=r"none\.pem"):
         RestAdministrator("https://mq.example.com", "QM1", missing)
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@needs_openssl
+def test_a_certificate_that_is_trusted(stub: RestStub, config: AdminConfig, certificates: Path) -> None:
+    stub.wants_tls(certificates)
+    trusting = config.model_copy(update={"ca_file": certificates / "ca.pem"})
+    assert RestAdministrator(stub.url, "QM1", trusting).display("QMGR")
+    with pytest.raises(AdministrationError, match=r"certificate is not trusted: .*ca_file") as failed:
+        RestAdministrator(stub.url, "QM1", config).display("QMGR")
+    assert PASSWORD not in str(failed.value)
+    by_number = stub.url.replace("localhost", "127.0.0.1")
+    with pytest.raises(AdministrationError, match="certificate is not trusted"):
+        RestAdministrator(by_number, "QM1", trusting).display("QMGR")
+
+
+@needs_openssl
+def test_a_client_with_a_certificate_needs_no_password(stub: RestStub, certificates: Path) -> None:
+    stub.wants_tls(certificates, of_clients=True)
+    config = AdminConfig(ca_file=certificates / "ca.pem")
+    own = {"cert_file": certificates / "bridge.pem", "key_file": certificates / "bridge.key"}
+    assert RestAdministrator(stub.url, "QM1", config.model_copy(update=own)).display("QMGR")
+    with pytest.raises(AdministrationError, match="was not reached"):
+        RestAdministrator(stub.url, "QM1", config).display("QMGR")
