@@ -13,9 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
 from commands.qmgr.store.errors import QueueError
@@ -105,13 +107,13 @@ class Applier:
                 yield self._no_messages(checkpoint), True
         else:
             live = read_live(self.administrator, checkpoint.kinds)
-            done = set[int]() if journal is None else journal.statements(checkpoint.name)
+            done = set() if journal is None else journal.statements(checkpoint.name)
             for statement in self._statements(checkpoint):
-                if statement.number in done:
+                if _key(statement) in done:
                     continue
                 decision = decide(statement, live)
                 if decision.refused:
-                    yield f"line {statement.line}: refused: {decision.refused}", checkpoint.name != "objects"
+                    yield f"line {statement.line}: refused: {decision.refused}", True
                 elif decision.send:
                     yield f"line {statement.line}: send {' '.join(statement.text.split())}", False
                 else:
@@ -124,9 +126,9 @@ class Applier:
             why = f"{checkpoint.asks}. Then run the same command with --confirm {checkpoint.name}"
             raise ConfirmationError(checkpoint.name, why)
         if checkpoint.name == "stopped":
-            depth = self._depth(_CONTROL)
+            depth = self._depth(CONTROL_QUEUE)
             if depth:
-                why = f"{_CONTROL} holds {depth} commands: the old broker has not processed them"
+                why = f"{CONTROL_QUEUE} holds {depth} commands: the old broker has not processed them"
                 raise StoppedError(checkpoint.name, why)
 
     # Scripts
@@ -145,7 +147,7 @@ class Applier:
     def _run_script(self, checkpoint: Checkpoint, journal: Journal) -> None:
         statements = self._statements(checkpoint)
         done = journal.statements(checkpoint.name)
-        waiting = [each for each in statements if each.number not in done]
+        waiting = [each for each in statements if _key(each) not in done]
         if not waiting:
             return
         live = read_live(self.administrator, checkpoint.kinds)
@@ -153,11 +155,15 @@ class Applier:
         for statement in waiting:
             decision = decide(statement, live)
             if decision.refused:
+                # An earlier statement of the script may have made the object.
+                live = read_live(self.administrator, checkpoint.kinds)
+                decision = decide(statement, live)
+            if decision.refused:
                 raise self._refused(checkpoint, statement, decision.refused)
             if decision.send:
                 self._note(checkpoint, statement, decision, journal, "sending")
                 decision = self._send(checkpoint, statement, decision)
-            elif (sent := in_doubt.get(statement.number)) is not None:
+            elif (sent := in_doubt.get(_key(statement))) is not None:
                 # An earlier run sent it and was killed before it could note the answer.
                 decision = Decision(True, undo=sent.undo, left=sent.left)
             self._note(checkpoint, statement, decision, journal)
@@ -192,6 +198,7 @@ class Applier:
                 checkpoint=checkpoint.name,
                 did=did or (sent if decision.send else "there"),
                 statement=statement.number,
+                digest=_key(statement)[1],
                 undo=decision.undo if decision.send else "",
                 left=decision.left if decision.send else "",
             )
@@ -281,7 +288,9 @@ class Applier:
             raise StoppedError(checkpoint.name, why)
 
 
-_CONTROL: Final = "SYSTEM.BROKER.CONTROL.QUEUE"
+def _key(statement: Statement) -> tuple[int, str]:
+    """Number and digest: what the journal calls the statement."""
+    return statement.number, sha256(" ".join(statement.text.split()).encode()).hexdigest()[:12]
 
 
 def _follow(statement: Statement, live: LiveState) -> None:

@@ -45,6 +45,8 @@ class JournalHeading(Frozen):
 class Entry(Frozen):
     """One deed, confirmed unless it is ``sending``. statement: its number in the script, 0 for the whole checkpoint.
 
+    digest: of the statement's text: a script that was corrected has other statements under the same numbers.
+
     undo: what takes it back, MQSC; "" if nothing can or nothing needs to. left: why it cannot be taken back. before: of
     a load, what was there before it: SUBIDs, or topic strings with something retained. dead: how many messages were on
     the dead-letter queue then. of: what ``undone`` is about.
@@ -53,6 +55,7 @@ class Entry(Frozen):
     checkpoint: str
     did: Did
     statement: int = 0
+    digest: str = ""
     undo: str = ""
     left: str = ""
     before: tuple[str, ...] = ()
@@ -113,13 +116,15 @@ class Journal:
         """Whether the checkpoint is complete."""
         return any(e.checkpoint == checkpoint and e.did == "done" for e in self.live())
 
-    def statements(self, checkpoint: str) -> set[int]:
-        """The numbers of the statements that were confirmed."""
-        return {e.statement for e in self.live() if e.checkpoint == checkpoint and e.statement and e.did != "sending"}
+    def statements(self, checkpoint: str) -> set[tuple[int, str]]:
+        """Number and digest of the statements that were confirmed."""
+        found = (e for e in self.live() if e.checkpoint == checkpoint and e.statement and e.did != "sending")
+        return {(e.statement, e.digest) for e in found}
 
-    def sending(self, checkpoint: str) -> dict[int, Entry]:
-        """The statements that were about to be sent, by number, whether they were confirmed or not."""
-        return {e.statement: e for e in self.live() if e.checkpoint == checkpoint and e.did == "sending"}
+    def sending(self, checkpoint: str) -> dict[tuple[int, str], Entry]:
+        """The statements that were about to be sent, by number and digest, whether they were confirmed or not."""
+        found = (e for e in self.live() if e.checkpoint == checkpoint and e.did == "sending")
+        return {(e.statement, e.digest): e for e in found}
 
     def began(self, checkpoint: str) -> Entry | None:
         """What was noted when a load began."""
@@ -127,8 +132,10 @@ class Journal:
 
     def live(self) -> Iterator[Entry]:
         """The deeds that have not been undone, in order."""
-        undone = {(e.checkpoint, e.statement, e.of) for e in self.entries if e.did == "undone"}
-        return (e for e in self.entries if e.did != "undone" and (e.checkpoint, e.statement, e.did) not in undone)
+        undone = {(e.checkpoint, e.statement, e.digest, e.of) for e in self.entries if e.did == "undone"}
+        return (
+            e for e in self.entries if e.did != "undone" and (e.checkpoint, e.statement, e.digest, e.did) not in undone
+        )
 
 
 def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:

@@ -41,7 +41,15 @@ class Undoing:
         for entry in reversed(list(journal.live())):
             for command in self._commands(entry):
                 self._run(command)
-            journal.note(Entry(checkpoint=entry.checkpoint, did="undone", statement=entry.statement, of=entry.did))
+            journal.note(
+                Entry(
+                    checkpoint=entry.checkpoint,
+                    did="undone",
+                    statement=entry.statement,
+                    digest=entry.digest,
+                    of=entry.did,
+                )
+            )
         self.administrator.run(statement_of(DELETE_PROGRESS))
         journal.sync()
 

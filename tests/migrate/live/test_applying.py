@@ -50,6 +50,29 @@ def test_a_refusal_stops_it_with_the_message(live: Rig, plan: Path) -> None:
     assert "2-objects.mqsc, line 2: DEFINE TOPIC(T): AMQ8425" in ran.talk
 
 
+def test_a_statement_about_what_an_earlier_one_has_made(live: Rig, plan: Path) -> None:
+    (plan / "2-objects.mqsc").write_text("DEFINE TOPIC(T) TOPICSTR('t')\nALTER TOPIC(T) PUB(DISABLED)\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T) PUB\n").out
+    assert "PUB(DISABLED)" in shown
+    assert live("apply", str(plan), "--undo").code == 0
+    assert "AMQ8147" in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T)\n").out
+
+
+def test_a_script_that_was_corrected_before_what_is_done(live: Rig, plan: Path) -> None:
+    """Its statements have other numbers then: what is there is found, and what is new is sent."""
+    script = plan / "2-objects.mqsc"
+    script.write_text("DEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(U) TOPICSTR('u') PUB(SOMETIMES)\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 1
+    script.write_text("DEFINE TOPIC(S) TOPICSTR('s')\nDEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(U) TOPICSTR('u')\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(*)\n").out
+    assert all(f"TOPIC({name})" in shown for name in "STU")
+    assert live("apply", str(plan), "--undo").code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(*)\n").out
+    assert not any(f"TOPIC({name})" in shown for name in "STU")
+
+
 def test_a_script_that_is_none_sends_nothing(live: Rig, plan: Path) -> None:
     (plan / "2-objects.mqsc").write_text("DEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(\n")
     ran = live("apply", str(plan), *UNTIL["objects"])
