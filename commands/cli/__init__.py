@@ -49,13 +49,18 @@ VERBS: Final[dict[str, str]] = {
     "generate": "Generate a capture of an artificial workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
     "migmbbrk": "Migrate an Event or Message Broker's state.",
+    "extract": "Take the state of a live queue manager or broker.",
+    "apply": "Send a migration's plan to a live queue manager.",
+    "verify": "Compare a migration's plan with what is live.",
 }
 
 # What people type who know other programs, or American English.
 SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
-ELSEWHERE: Final[dict[str, str]] = {"strmqbrk": "migrate.cli.strmqbrk", "migmbbrk": "migrate.cli.migmbbrk"}
+ELSEWHERE: Final[dict[str, str]] = {
+    verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify")
+}
 
 
 class _ReaderGoneError(Exception):
