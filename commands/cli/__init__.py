@@ -155,10 +155,8 @@ def module_of(verb: str) -> str:
 
 
 def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    # Whether its package is installed: to look for the module itself would import the package.
+    return find_spec(module.partition(".")[0]) is not None
 
 
 def report_error(error: BaseException, console: Console) -> int:
