@@ -10,7 +10,7 @@ from typing import Final
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import QPubSubError, StoreError
 
-# What comes of making a value of a row that holds anything at all; pydantic's ValidationError is a ValueError.
+# The errors of reading a row with any contents; pydantic's ValidationError is a ValueError.
 UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)
 
 MQRC_EXPIRY_ERROR: Final = 2013
