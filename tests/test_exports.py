@@ -68,6 +68,7 @@ except SystemExit:
 _START = [
     *("commands", "commands.cli", "commands.cli.options", "commands.cli.options.verb"),
     *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file", "commands.terminal.progress"),
+    "commands.terminal.stopping",
     *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.lazy_exports", "rfh2.terminal_escape"),
 ]
 

@@ -181,9 +181,14 @@ def _here(
         return replay.counts
 
     reader = CaptureReader(console, options)
-    counts = reader.in_order(replayed)
-    if output is not None:
-        output.finish()
+    try:
+        counts = reader.in_order(replayed)
+        if output is not None:
+            output.finish()
+    except BaseException:
+        if output is not None:
+            output.discard()
+        raise
     return counts, reader.problems
 
 
