@@ -58,8 +58,8 @@ class Step:
 class Journey:
     """All of it, in one scratch directory."""
 
-    def __init__(self, scratch: Path, *, spark: bool) -> None:
-        self._scratch, self._spark = scratch, spark
+    def __init__(self, scratch: Path, *, spark: bool, cached: bool = True) -> None:
+        self._scratch, self._spark, self._cached = scratch, spark, cached
         self._home = scratch / "home"
         self._checkout = scratch / "checkout"
         self._programs = self._home / "qpubsub" / "bin"
@@ -219,7 +219,10 @@ class Journey:
         environment = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         path = [str(self._programs), str(Path(sys.base_prefix) / "bin"), os.environ.get("PATH", os.defpath)]
         environment |= {"HOME": str(self._home), "PATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"}
-        environment.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+        if self._cached:
+            environment.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+        else:
+            environment["PIP_NO_CACHE_DIR"] = "1"
         with (self._scratch / f"printed-{place.name}").open("w+b") as printed:
             process = subprocess.Popen(
                 list(map(str, command)),
