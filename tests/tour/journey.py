@@ -22,6 +22,8 @@ from tests.tour.pages import Block, blocks
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
 _LONGEST_S = 240
+# Half a minute each on a machine that does nothing else.
+_LONGEST_WITH_SPARK_S = 900
 _STOPPED_AFTER_S = 6
 _AT_ONCE = 2
 _ENDED = re.compile(r"\n?@@(\d+)@@(\d+)@@([\d.]+)@@([\d.]+)\n")
@@ -234,7 +236,7 @@ class Journey:
                 start_new_session=True,
             )
             try:
-                code = process.wait(_LONGEST_S)
+                code = process.wait(_LONGEST_WITH_SPARK_S if self._spark else _LONGEST_S)
             except subprocess.TimeoutExpired:
                 code = -1
             finally:

@@ -41,14 +41,18 @@ DAMAGED: Final = (
 
 
 class QueueError(StoreError):
-    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people."""
+    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people.
+
+    In the text of the error, the name of the queue stands for "it" at the beginning of *why*.
+    """
 
     def __init__(self, reason: int, queue: str, why: str) -> None:
         super().__init__(reason, queue, why)
         self.reason, self.queue, self.why = reason, queue, why
 
     def __str__(self) -> str:
-        return f"queue {self.queue}: {self.why} (reason {self.reason})"
+        of_it = self.why.removeprefix("it ")
+        return f"queue {self.queue}{' ' if of_it != self.why else ': '}{of_it} (reason {self.reason})"
 
 
 class UnknownQueueError(QueueError):
