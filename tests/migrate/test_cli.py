@@ -20,7 +20,6 @@ from migrate.cli import strmqbrk as strmqbrk_verb
 from migrate.targets import embedded
 from rfh2.captures import read_captures
 from streams.topic_objects import TopicObject
-from tests.commands.cli_runs import run
 from tests.migrate.cases import LEGACY
 from tests.migrate.legacy_messages import publish, register
 from tests.migrate.verbs import Ran, state
@@ -40,32 +39,6 @@ def log_lines(path: Path) -> list[str]:
     lines = path.read_text().splitlines()
     assert all(STAMP.match(line) for line in lines)
     return [STAMP.sub("", line, count=1) for line in lines]
-
-
-@pytest.mark.parametrize(
-    ("sources", "stdin"),
-    [
-        (("-", *SOURCES[1:]), "capture.jsonl"),
-        ((SOURCES[0], "qm.ini=-", *SOURCES[2:]), "qm.ini"),
-        ((SOURCES[3], *SOURCES[:2], "--source", "-"), "authorities.sh"),
-    ],
-    ids=["captures", "with-a-kind", "as-an-option"],
-)
-def test_a_source_is_standard_input(sources: tuple[str, ...], stdin: str, home: Path) -> None:
-    """The state is the same, and each item names the source that a person gave."""
-    given = ("strmqbrk", "-m", "QM1", "--home", str(home), "--rehearse", "--json")
-    expected = json.loads(run(*given, *SOURCES).out)["fates"]
-    ran = run(*given, *sources, stdin=(STREAMS / stdin).read_bytes())
-    assert ran.out.count("stdin") > 0
-    named = json.loads(ran.out.replace("stdin", str(STREAMS / stdin)))["fates"]
-    told = [sorted((fate["label"], fate["source"]) for fate in fates) for fates in (named, expected)]
-    assert told[0] == told[1]
-
-
-def test_standard_input_is_read_once(home: Path) -> None:
-    ran = run("strmqbrk", "-m", "QM1", "--home", str(home), "--rehearse", "-", "state=-", stdin=b"")
-    assert ran.code == ExitCode.USAGE
-    assert "standard input (-) can be read once only" in ran.talk
 
 
 @pytest.mark.parametrize("command", [strmqbrk_verb.command, migmbbrk_verb.command], ids=list(ELSEWHERE))
