@@ -11,7 +11,6 @@ import click
 
 from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.verb import verb
-from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import Explained, explained
 from commands.explain.view import MessageView, problem_lines, view
 from commands.terminal.console import Console, ExitCode
@@ -138,6 +137,8 @@ def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
     tally.count(message.problems)
     form = message.form(record.source, record.index)
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
+
         form["explain"] = consequence_json(consequences(record.message, script))
     return json_line(form)
 
@@ -156,6 +157,8 @@ def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | 
     tally.count(message.problems)
     lines = list(view(message.partial, title, message.command, message.problems, how))
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
+
         lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
     return lines
 

@@ -1,4 +1,4 @@
-"""What a processor has done, counted."""
+"""Counts of the work of a processor."""
 
 from __future__ import annotations
 

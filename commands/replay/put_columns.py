@@ -39,7 +39,7 @@ _NOTHING: Final = (None,)
 
 
 class PutColumns:
-    """Puts on their way out, a batch at a time."""
+    """Collects puts into batches."""
 
     def __init__(self) -> None:
         self._reset()
@@ -82,7 +82,7 @@ class PutColumns:
         self._bytes += sum(map(len, again.bodies))
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """What was added since the last time, where there is any."""
+        """The puts that were added since the last call, if there are any."""
         if self._columns[0]:
             columns = self._columns
             self._reset()
@@ -112,7 +112,7 @@ class PutsParquet:
             self._take()
 
     def close(self) -> None:
-        """Write what is held back, and the footer."""
+        """Write the last puts and the footer."""
         self._take()
         self._write()
         self._writer.close()

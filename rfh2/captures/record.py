@@ -12,7 +12,7 @@ from rfh2.captures.limits import DEFAULT_BYTES
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.errors import CaptureError
 
-# The longest message that a queue can hold (MAXMSGL); what claims to be longer is not a message.
+# The longest message that a queue can hold (MAXMSGL); data with a greater length is not a message.
 MAX_MESSAGE_BYTES = 104_857_600
 MAX_DESCRIPTOR_BYTES = 364
 
@@ -57,7 +57,7 @@ class Numbering:
         return self._next - 1
 
     def saw(self, seq: int) -> None:
-        """Stay above *seq*, which a message brought along."""
+        """Continue above *seq*, which is a message's own."""
         if seq >= self._next:
             self._next = seq + 1
 
@@ -144,7 +144,7 @@ Item = tuple[int, CapturedMessage | CaptureError | Incomplete | TakenFor]
 """What a reader yields: the position of a record, and the message or the problem there."""
 
 Refusal = Callable[[CapturedMessage, CaptureError], None]
-"""What a writer calls for a message that its format cannot hold, when it is not to stop at it."""
+"""The function that a writer calls for a message that its format cannot hold; without it the writer stops there."""
 
 Reader = Callable[[BinaryIO, ReadingPosition], Iterator[Item]]
 

@@ -93,7 +93,7 @@ class TshStream:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether this flow is something else than MQ."""
+        """Whether this flow is not MQ."""
         return self._state is _State.FOREIGN
 
     @property

@@ -73,6 +73,8 @@ class Captures:
         for file in files:
             if file != STDIN and not file.exists():
                 raise CaptureError(str(file), None, "no such file or directory")
+            if file != STDIN and file.is_dir() and not _size(file):
+                console.warn(f"{file}: there is no capture in this directory")
         self._console, self._files, self._form = console, files or (STDIN,), form
         self._default_queue, self._together = default_queue, numbered_together
         self._spool: BinaryIO | None = None

@@ -1,4 +1,4 @@
-"""What a queue manager does to a message descriptor when a message arrives, and when it is got.
+"""The changes of a queue manager to a message descriptor when a message arrives, and when it is got.
 
 Works on the descriptor's bytes: what is not named here stays as the program wrote it, byte for byte, in its own byte
 order and character set. On arrival
@@ -47,7 +47,7 @@ HIGHEST_PRIORITY: Final = 9
 MQAT_UNIX: Final = 6
 TENTH_US: Final = 100_000
 
-# Where the fields stand that change; taken from the declared layout, so that there is one truth.
+# The offsets of the fields that change, from the declared layout.
 _SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
 _NUMBERS: Final = ("Expiry", "CodedCharSetId", "Priority", "Persistence", "BackoutCount", "PutApplType")
 _CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
@@ -267,7 +267,7 @@ def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
 
 
 def _is_blank(field: bytes, blank: bytes) -> bool:
-    # Mostly the first byte tells.
+    # Usually the first byte is enough.
     return field[:1] in (blank, b"\0") and not field.split(b"\0", 1)[0].strip(blank)
 
 

@@ -125,7 +125,7 @@ class QueueDefinitions:
             self.cache.qmgr = definition
 
     def delete(self, kind: str, name: str) -> None:
-        """Forget a definition; none is no error."""
+        """Delete a definition; it is not an error if there is none."""
         self._settle()
         self._connection.execute(_FORGET, (kind, name))
         self.cache.drop(name)

@@ -35,7 +35,7 @@ _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
 
 
 def check(database: Database, row: MessageRow) -> None:
-    """See that *row* holds what it has to. Raises StoreDamagedError."""
+    """Check the values of *row*. Raises StoreDamagedError."""
     seq, _queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
     if (
         type(md) is bytes

@@ -188,7 +188,7 @@ class SqliteUnitOfWork:
             why = f"the message has {len(body)} bytes, MAXMSGL is {local.max_message_length}"
             raise MessageRefusedError(MQRC_MSG_TOO_BIG_FOR_Q, name, why)
         if local.max_depth < UNLIMITED_DEPTH and self._counted(name) >= local.max_depth:
-            raise QueueError(MQRC_Q_FULL, name, f"it is full: MAXDEPTH is {local.max_depth}")
+            raise QueueError(MQRC_Q_FULL, name, f"it is full (MAXDEPTH {local.max_depth})")
         if time is None:
             time = self._clock()
         seq = self._next_seq()

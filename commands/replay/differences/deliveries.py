@@ -27,7 +27,7 @@ Mark = tuple[str, str, bytes, int]
 
 
 class Whose(IntEnum):
-    """Who put a delivery."""
+    """The party that put a delivery."""
 
     CAPTURED = 0
     OLD = 1
@@ -41,12 +41,12 @@ class Deliveries:
         self._counts: dict[tuple[str, str, bytes], list[int]] = {}
 
     def step(self, step: ComparedMessage) -> None:
-        """What was captured, or what the versions put."""
+        """Count a delivery that was captured, or that a version put."""
         for mark in marks_of(step):
             self.add(mark)
 
     def add(self, mark: Mark, count: int = 1) -> None:
-        """So many more of one delivery."""
+        """Add a number to the count of one delivery."""
         qmgr, queue, digest, whose = mark
         self._counts.setdefault((qmgr, queue, digest), [0, 0, 0])[whose] += count
 

@@ -119,7 +119,7 @@ class _FileKeeper(PutsKeeper):
         return self._sink
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """Nothing before the end."""
+        """Nothing: the report comes at the end."""
         return iter(())
 
     def end(self) -> Iterator[pa.RecordBatch]:
