@@ -26,7 +26,6 @@ from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.mqmd import Mqmd
-from streams.selectors.contradictions import contradiction
 from streams.selectors.errors import Refusal
 from streams.subscriptions import PublicationFormat
 from streams.topic_strings import SEPARATOR
@@ -129,8 +128,12 @@ def _differing_in_case(topics: tuple[str, ...]) -> Iterator[_Surprise]:
             yield _Surprise("topic-case", "Topic", topic, why)
 
 
-# Few filters are in a capture, in many commands, and each takes a parser.
-_contradiction = lru_cache(maxsize=1024)(contradiction)
+# Few filters are in a capture, in many commands, and each takes a parser, whose import is slow.
+@lru_cache(maxsize=1024)
+def _contradiction(text: str) -> str | None:
+    from streams.selectors.contradictions import contradiction  # noqa: PLC0415
+
+    return contradiction(text)
 
 
 def _of_filter(text: str) -> Iterator[_Surprise]:
