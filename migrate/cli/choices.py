@@ -16,13 +16,6 @@ from rfh2.errors import MigrationError
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGETS: Final = ("embedded", "files")
-EXIT_CODES: Final = {
-    0: "done",
-    1: "done, with warnings",
-    2: "refused, nothing was changed",
-    3: "done, and something has another meaning than before",
-    4: "done, and something is lost; a rehearsal ends with the code of the run that it rehearses",
-}
 
 
 def sources(function: F) -> F:

@@ -20,7 +20,7 @@ from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices, retrieved, running
+from migrate.cli import choices, exit_codes, retrieved, running
 from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
@@ -49,6 +49,7 @@ class _Run:
     directory: Path
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     runbooks: dict[str, str]
 
 
@@ -57,7 +58,7 @@ class _Run:
     "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=exit_codes.HELP,
 )
 @click.option(
     "--qmgr",
@@ -103,6 +104,7 @@ class _Run:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@exit_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -126,6 +128,7 @@ def command(
     existing: Path | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     member: tuple[str, ...],
     connection: tuple[str, ...],
@@ -165,7 +168,19 @@ def command(
         listeners = choices.pairs("--connection", connection, "QMGR=HOST(PORT)")
         runbooks["runbook-cluster.md"] = collective_runbook(brokers, cluster, listeners)
     run = _Run(
-        console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json, runbooks
+        console,
+        broker,
+        phases[0],
+        options,
+        again,
+        discard,
+        given,
+        choices.utc_now(),
+        directory,
+        out,
+        as_json,
+        detailed_exit_code,
+        runbooks,
     )
     choices.check_existing(existing, target)
     if target == "files":
@@ -203,7 +218,7 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             )
         _write_security(run.directory, plan)
         with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
-            wanted = running.Wanted(run.out, run.as_json, run.runbooks, begin)
+            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, run.runbooks, begin)
             return running.carry_out(run.console, log, plan, known, store, wanted)
 
 

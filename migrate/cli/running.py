@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TextIO
+from typing import Literal, TextIO
 
 import click
 
@@ -25,9 +25,10 @@ from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices
+from migrate.cli.exit_codes import exit_code
 from migrate.ledger import Severity
 from migrate.log import LogWriter
-from migrate.outcome import Outcome, outcome_of
+from migrate.outcome import outcome_of
 from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.report import StagedFiles, facts, outline, output_files, report_files
 from migrate.target import Target
@@ -89,6 +90,7 @@ class Wanted:
 
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     runbooks: Mapping[str, str]
     before_applying: Callable[[], None] = lambda: None
 
@@ -129,17 +131,7 @@ def carry_out(
     after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
     after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
     warn_of_errors(console, plan)
-    code = EXIT_CODES[outcome_of(plan)]
-    return max(code, ExitCode.PROBLEMS) if after.failed else code
-
-
-EXIT_CODES: Final = {
-    Outcome.DONE: ExitCode.DONE,
-    Outcome.WARNED: ExitCode.PROBLEMS,
-    Outcome.REFUSED: ExitCode.USAGE,
-    Outcome.CHANGED: ExitCode.CHANGED,
-    Outcome.LOST: ExitCode.LOST,
-}
+    return exit_code(outcome_of(plan), detailed=wanted.detailed_exit_code, failed=after.failed)
 
 
 @dataclass(slots=True)

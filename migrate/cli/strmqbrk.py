@@ -16,7 +16,7 @@ from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
-from migrate.cli import choices, running
+from migrate.cli import choices, exit_codes, running
 from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
@@ -40,6 +40,7 @@ class _Asked:
     rehearse: bool
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     cluster: str | None
 
 
@@ -49,7 +50,7 @@ class _Asked:
     "qpubsub strmqbrk -m QM1 --undo",
     "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
     prints=True,
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=exit_codes.HELP,
 )
 @queue_manager
 @click.option(
@@ -84,6 +85,7 @@ class _Asked:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@exit_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -105,6 +107,7 @@ def command(
     existing: Path | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     accept_unread: bool,
     from_qmgr: str | None,
@@ -135,7 +138,7 @@ def command(
         from_qmgr,
     )
     now = choices.utc_now()
-    asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
+    asked = _Asked(console, options, given, now, rehearse, out, as_json, detailed_exit_code, cluster)
     choices.check_existing(existing, target)
     if target == "files":
         if out is None:
@@ -161,7 +164,8 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         rehearse = asked.rehearse or store is None
         with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
             plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
-        wanted = running.Wanted(asked.out, asked.as_json, _runbooks(plan, asked) if asked.out is not None else {})
+        runbooks = _runbooks(plan, asked) if asked.out is not None else {}
+        wanted = running.Wanted(asked.out, asked.as_json, asked.detailed_exit_code, runbooks)
         return running.carry_out(asked.console, log, plan, known, store, wanted)
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_written_is_found_before_anything_is_changed(
     assert state(home) == before
     assert not list((home / "QM1").glob("migration/*"))
     assert not list(tmp_path.rglob(".writing-*"))
-    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.LOST
+    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.PROBLEMS
 
 
 @pytest.mark.parametrize("phase", ["-t", "-c"])
@@ -140,7 +140,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     with monkeypatch.context() as patched:
         fail(patched)
         ran = Ran("strmqbrk", home, "--out", str(tmp_path / "out"), *SOURCES)
-    assert ran.code == ExitCode.LOST
+    assert ran.code == ExitCode.PROBLEMS
     assert says in ran.err
     assert "the migration is done, and its report is in " in ran.err
     assert state(home) != before
@@ -157,7 +157,7 @@ def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
     command = [sys.executable, "-m", "commands.cli", "strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES]
     with FULL.open("w") as nowhere:
         ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == ExitCode.LOST, ended.stderr
+    assert ended.returncode == ExitCode.PROBLEMS, ended.stderr
     assert "the report could not be written: No space left on device; the migration is done" in ended.stderr
     assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
 
