@@ -37,7 +37,7 @@ class Frozen(BaseModel):
 
 
 class Source(Frozen):
-    """Where an item was found. position: a line from 1, a record from 0, or a byte offset, as *unit* says."""
+    """Where an item was found. position: a line or a record, counted from 1, or a byte offset: *unit* says which."""
 
     file: str
     position: int | None = None
@@ -112,7 +112,7 @@ class LegacySubscription(Item):
     options: registration options by their words (guide 6.7.4); unknown_options: words and bits that are none. queue,
     qmgr, correl_id: the traditional identity, no correl_id where CorrelAsId was not given. unknown: of ``expires_at``,
     ``format``, ``user`` those that are not in the source. temp_dynamic: the queue is a temporary dynamic one.
-    client_context: hexadecimal, of WebSphere Message Broker.
+    client_context: hexadecimal, of WebSphere Message Broker. client_id: of a client that has no queue, "" for others.
     """
 
     kind = "subscription"
@@ -139,17 +139,18 @@ class LegacySubscription(Item):
     accounting_token: Hex = ""
     appl_identity_data: str = ""
     client_context: Hex = ""
+    client_id: str = ""
     unknown: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         name = f" named {self.name}" if self.name else ""
-        return f"subscription{name} to {self.topic} on {self.stream} for {self.queue}"
+        return f"subscription{name} to {self.topic} on {self.stream} for {self.client_id or self.queue}"
 
     @property
     def identity(self) -> tuple[str, str, str, str, str, str, str]:
         """What no other registration of the broker had."""
-        own = (self.qmgr, self.queue, (self.correl_id or "").upper())
+        own = (self.qmgr, self.client_id or self.queue, (self.correl_id or "").upper())
         return (self.stream, *own, self.topic, self.sub_point or "", self.filter or "")
 
 
@@ -237,7 +238,8 @@ class AclEntry(Item):
 class LegacyAuthority(Item):
     """What a user or a group may do with a queue or another object (setmqaut, SET AUTHREC).
 
-    authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again.
+    authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again. qmgr: the queue
+    manager that the source names, "" where it names none.
     """
 
     kind = "authority"
@@ -248,6 +250,7 @@ class LegacyAuthority(Item):
     entity: str
     authorities: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    qmgr: str = ""
 
     @property
     def label(self) -> str:

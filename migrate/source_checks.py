@@ -15,6 +15,7 @@ from migrate.assemble import COMMAND_LINE
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState, Unread
+from migrate.log import printable
 from migrate.plan import PlanOptions, Tool
 from rfh2.errors import MigrationError
 
@@ -67,7 +68,7 @@ def _unread(state: LegacyState) -> list[Unread]:
 
 
 def _shown(unread: list[Unread]) -> str:
-    some = "; ".join(f"{item.source}: {item.why}" for item in unread[:_SHOWN])
+    some = "; ".join(f"{item.source}: {printable(item.why)}" for item in unread[:_SHOWN])
     more = f"; and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
     pieces = "1 piece" if len(unread) == 1 else f"{len(unread)} pieces"
     return f"{pieces} of the sources could not be read and may be state ({some}{more})"

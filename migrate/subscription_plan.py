@@ -197,6 +197,12 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
         raise _RefusedError("version 7 publishes nothing on the administration stream", "D05")
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         raise _RefusedError(f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC", severity=Severity.INFO)
+    if legacy.client_id:
+        why = (
+            f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
+            "it. Its program has to subscribe again"
+        )
+        raise _RefusedError(why, "P33", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:

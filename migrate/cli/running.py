@@ -30,9 +30,10 @@ from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.outcome import outcome_of
 from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.report import StagedFiles, facts, outline, output_files, report_files
+from migrate.report import StagedFiles, encoded, facts, outline, report_files
 from migrate.target import Target
 from migrate.targets import embedded
+from migrate.targets.files import plan_files
 from rfh2.errors import MigrationError, QPubSubError
 
 
@@ -107,10 +108,13 @@ def carry_out(
 
     known: the queue manager as it was before. Raises MigrationError, StoreError, OSError before anything is changed.
     """
+    files = None if wanted.out is None else plan_files(plan, known)
+    if files is not None and store is None:
+        plan = files.reported(plan)
     log.write_all(lines.reading(plan))
     found = facts(plan, known)
     reports = report_files(found)
-    contents = {} if wanted.out is None else reports | output_files(plan, known, wanted.runbooks)
+    contents = {} if files is None else reports | encoded(files, wanted.runbooks)
     staged = None if wanted.out is None else StagedFiles(wanted.out, contents)
     kept: Path | None = None
     try:
@@ -180,10 +184,10 @@ def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:
         if reason.severity is Severity.ERROR:
-            console.warn(reason.text)
+            console.warn(lines.printable(reason.text))
     for fate in errors[:10]:
         why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
-        console.warn(f"{fate.label} ({fate.source}): {why}")
+        console.warn(f"{lines.printable(fate.label)} ({fate.source}): {lines.printable(why)}")
     if len(errors) > 10:
         console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")
 

@@ -20,7 +20,7 @@ from migrate.report.html import page
 from migrate.report.items import items_csv
 from migrate.report.text import text
 from migrate.target import Target
-from migrate.targets.files import scripts
+from migrate.targets.files import PlanFiles, plan_files
 from rfh2.errors import MigrationError
 
 
@@ -36,7 +36,12 @@ def report_files(facts: dict[str, Any]) -> dict[str, bytes]:
 
 def output_files(plan: MigrationPlan, target: Target, runbooks: Mapping[str, str]) -> dict[str, bytes]:
     """Scripts, messages, checklist and *runbooks*, by file name. target: the queue manager as it was before."""
-    contents: dict[str, str | bytes] = {**scripts(plan, target), **runbooks}
+    return encoded(plan_files(plan, target), runbooks)
+
+
+def encoded(files: PlanFiles, runbooks: Mapping[str, str]) -> dict[str, bytes]:
+    """The bytes of *files* and *runbooks*, by file name."""
+    contents: dict[str, str | bytes] = {**files.contents, **runbooks}
     return {name: data if isinstance(data, bytes) else data.encode() for name, data in contents.items()}
 
 

@@ -16,14 +16,14 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.objects import kind_of
+from commands.broker.objects import Objects, kind_of
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.errors import QueueError
@@ -45,6 +45,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.subscriptions import Subscription
+from streams.topic_strings import is_within
 
 DIRECTORY: Final = "migration"
 REPORT: Final = "report"
@@ -250,7 +251,8 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
 
 
 def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
-    left: list[str] = []
+    objects, current, _ = unit.load_state()
+    left = list(_left_behind(objects, current, touched, before))
     done: list[str] = []
     were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
     # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
@@ -265,7 +267,7 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
         except QueueError as refusal:
             left.append(f"{kind} {name}: {refusal}")
     subscriptions = {s.sub_id: s for s in before.subscriptions}
-    now = {s.sub_id: s for s in unit.load_state()[1]}
+    now = {s.sub_id: s for s in current}
     for sub_id in map(bytes.fromhex, touched["subscriptions"]):
         old, new = subscriptions.get(sub_id), now.get(sub_id)
         if old is not None:
@@ -280,6 +282,24 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
     unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
     _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
     return Undone(tuple(done), tuple(left))
+
+
+def _left_behind(
+    objects: Objects, current: Iterable[Subscription], touched: dict[str, list[Any]], before: Target
+) -> Iterator[str]:
+    """Subscriptions made since the migration, on streams and subscription points that undoing removes."""
+    names = {name for kind, name in touched["definitions"] if kind == "topic"}
+    names -= {topic.name for topic in before.objects.topics}
+    removed = [topic for topic in objects.topics if topic.name in names and topic.topic_string]
+    ours = {*touched["subscriptions"], *(s.sub_id.hex() for s in before.subscriptions)}
+    for subscription in current:
+        if subscription.sub_id.hex() in ours:
+            continue
+        for topic in removed:
+            if subscription.stream == topic.name or is_within(topic.topic_string, subscription.topic_string):
+                why = f"it was made after the migration, on topic object {topic.name}, which is removed"
+                yield f"{_called(subscription)}: {why}"
+                break
 
 
 def _called(subscription: Subscription) -> str:

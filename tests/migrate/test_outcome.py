@@ -75,6 +75,30 @@ def test_the_numbers(outcome: Outcome, usual: int, detailed: int) -> None:
         assert exit_code(outcome, detailed=told, failed=True) == max(code, ExitCode.PROBLEMS)
 
 
+def test_what_no_file_carries_is_reported(tmp_path: Path) -> None:
+    """The embedded queue manager holds any text; MQSC has no form for a name that begins with a blank."""
+    odd = {**PLAIN, "topic": "a/*", "format": "rfh2", "scheme": "char", "name": " padded"}
+    source = tmp_path / "state.json"
+    held = {"subscriptions": [PLAIN, odd]}
+    source.write_text(json.dumps({"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", **held}))
+    ran = Ran("strmqbrk", tmp_path, "--target", "files", "--out", str(tmp_path / "out"), "--json", str(source))
+    found = json.loads(ran.out)
+    fates = {fate["number"]: fate for fate in found["fates"] if fate["kind"] == "subscription"}
+    assert (ran.code, found["outcome"]) == (ExitCode.PROBLEMS, "lost")
+    assert (fates[1]["verdict"], fates[2]["verdict"]) == ("migrated", "reported")
+    assert "no file carries it: Make subscription [2] by hand" in fates[2]["reasons"][-1]["text"]
+    assert found["counts"]["reported"] == 1
+
+
+def test_an_error_on_the_terminal_is_cut(tmp_path: Path) -> None:
+    held = {"subscriptions": [PLAIN, {**PLAIN, "stream": "no stream " + "x" * 10_000}]}
+    source = tmp_path / "state.json"
+    source.write_text(json.dumps({"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", **held}))
+    ran = Ran("strmqbrk", tmp_path, "--target", "files", "--out", str(tmp_path / "out"), str(source))
+    assert "characters)" in ran.err
+    assert max(map(len, ran.err.splitlines())) < 1000
+
+
 def test_an_expiry_beyond_an_mqlong_is_told(tmp_path: Path) -> None:
     """The embedded queue manager keeps the moment; files hold 2,147,483,647 tenths of a second at most."""
     held = {"subscriptions": [{**PLAIN, "expires_at": "2049-01-01T00:00:00Z"}]}

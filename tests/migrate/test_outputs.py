@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from commands.terminal.console import ExitCode
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
 from rfh2.errors import MigrationError
+from streams.operations import SubscriptionAdded
 from tests.migrate.cases import LEGACY
 from tests.migrate.verbs import Ran, state
 
@@ -204,6 +206,20 @@ class TestUndo:
             unit.put("RESULTS.Q", None, b"a publication")
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
         assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+
+    def test_it_names_subscriptions_made_since_on_what_is_removed(self, home: Path) -> None:
+        Ran("strmqbrk", home, *SOURCES)
+        with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+            other = unit.load_state()[1][0]
+            made = [replace(other, sub_id=bytes([n]) * 24, topic_string=t, stream=None, name=f"s{n}")
+                    for n, t in ((1, "Sport/Rugby"), (2, "Sports"))]  # fmt: skip
+            unit.save_effects([SubscriptionAdded(each) for each in made])
+        for flags in (["--rehearse"], []):
+            ran = Ran("strmqbrk", home, "--undo", *flags)
+            assert ran.code == ExitCode.PROBLEMS
+            assert "subscription s1 to Sport/Rugby" in ran.err
+            assert "made after the migration, on topic object Sport, which is removed" in ran.err
+            assert "s2" not in ran.err
 
     def test_of_nothing(self, home: Path) -> None:
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")

@@ -393,6 +393,22 @@ class TestForeign:
         assert (ran.code, "no state of the broker at all" in ran.err) == (ExitCode.USAGE, True)
         assert state(home) == before
 
+    def test_commands_for_another_queue_manager(self, home: Path, tmp_path: Path) -> None:
+        """setmqaut -m names the queue manager: what is for another one is left out, and a file of such is refused."""
+        lines = [f"setmqaut -m {qmgr} -n Q{n} -t queue -p fred +put\n" for n, qmgr in enumerate(["QM1", "QM1", "PROD"])]
+        (tmp_path / "authorities.sh").write_text("".join(lines))
+        ran = Ran("strmqbrk", home, "--source", str(good(tmp_path)), str(tmp_path / "authorities.sh"))
+        assert ran.code != ExitCode.USAGE
+        assert "1 of 3 commands are for queue manager PROD" in ran.out
+        made = {name for name in state(home)["objects"] if name.startswith("authrec")}  # type: ignore[attr-defined]
+        assert len(made) == 2
+        (tmp_path / "authorities.sh").write_text(lines[2] * 2)
+        ran = Ran("strmqbrk", home, "--source", str(tmp_path / "authorities.sh"))
+        assert "already been migrated" in ran.err
+        Ran("strmqbrk", home, "--undo")
+        ran = Ran("strmqbrk", home, "--source", str(good(tmp_path)), str(tmp_path / "authorities.sh"))
+        assert (ran.code, "2 of queue manager PROD, of 2 in all" in ran.err) == (ExitCode.USAGE, True)
+
     OTHERS = [
         ("state.json", json.dumps(STATE | {"qmgr": "PROD"}), "20 of queue manager PROD"),
         ("amqspsd.txt", "Relations\n Queue manager: PROD\n" + AMQSPSD.replace("3", "1"), "2 of queue manager PROD"),
