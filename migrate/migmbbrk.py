@@ -109,6 +109,7 @@ def plan(
         tuple(draft.security),
         print_of,
         target.version,
+        tuple(draft.grants),
     )
 
 

@@ -14,12 +14,13 @@ from typing import Final
 from migrate.assemble import COMMAND_LINE
 from migrate.draft import Draft
 from migrate.ledger import Severity
-from migrate.legacy_state import LegacyState, Unread
+from migrate.legacy_state import LegacyState, Principal, Unread
 from migrate.log import printable
 from migrate.plan import PlanOptions, Tool
 from rfh2.errors import MigrationError
 
 _SHOWN: Final = 3
+_NO_STATE: Final = (Unread.kind, Principal.kind)
 
 
 def check_sources(state: LegacyState, options: PlanOptions, tool: Tool) -> None:
@@ -59,7 +60,7 @@ def _refusals(state: LegacyState, options: PlanOptions, tool: Tool) -> Iterator[
     streams = {stream.name for stream in state.streams}
     for name in sorted(options.prefixes.keys() - streams):
         yield f"--prefix {name}={options.prefixes[name]}: the sources have no stream {name}"
-    if not any(item.kind != Unread.kind and item.source.file != COMMAND_LINE for _, item in state.items()):
+    if not any(item.kind not in _NO_STATE and item.source.file != COMMAND_LINE for _, item in state.items()):
         yield "the sources hold no state of the broker at all: nothing could be migrated"
 
 

@@ -89,4 +89,5 @@ def plan(
         tuple(draft.security),
         print_of,
         target.version,
+        tuple(draft.grants),
     )

@@ -51,6 +51,7 @@ class _Run:
     as_json: bool
     detailed_exit_code: bool
     runbooks: dict[str, str]
+    racf: str | None
 
 
 @verb(
@@ -126,6 +127,7 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
     detailed_exit_code: bool,
@@ -181,8 +183,10 @@ def command(
         as_json,
         detailed_exit_code,
         runbooks,
+        racf,
     )
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
@@ -218,7 +222,8 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             )
         _write_security(run.directory, plan)
         with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
-            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, run.runbooks, begin)
+            runbooks = run.runbooks | choices.racf_files(plan, run.racf)
+            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, runbooks, begin)
             return running.carry_out(run.console, log, plan, known, store, wanted)
 
 

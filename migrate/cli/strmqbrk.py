@@ -42,6 +42,7 @@ class _Asked:
     as_json: bool
     detailed_exit_code: bool
     cluster: str | None
+    racf: str | None
 
 
 @verb(
@@ -105,6 +106,7 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
     detailed_exit_code: bool,
@@ -138,8 +140,9 @@ def command(
         from_qmgr,
     )
     now = choices.utc_now()
-    asked = _Asked(console, options, given, now, rehearse, out, as_json, detailed_exit_code, cluster)
+    asked = _Asked(console, options, given, now, rehearse, out, as_json, detailed_exit_code, cluster, racf)
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
@@ -164,7 +167,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         rehearse = asked.rehearse or store is None
         with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
             plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
-        runbooks = _runbooks(plan, asked) if asked.out is not None else {}
+        runbooks = {} if asked.out is None else _runbooks(plan, asked) | choices.racf_files(plan, asked.racf)
         wanted = running.Wanted(asked.out, asked.as_json, asked.detailed_exit_code, runbooks)
         return running.carry_out(asked.console, log, plan, known, store, wanted)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from migrate.assemble import assemble
 from migrate.legacy_state import BrokerItem, Item, LegacyAuthority, LegacyState, Product, Source, Unread
-from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
+from migrate.readers import amqspsd, authorities, captures, event_xml, groups, qm_ini, reportproperties, state_json
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
@@ -27,6 +27,7 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "amqspsd": (amqspsd.looks_like, amqspsd.read),
     "authorities": (authorities.looks_like, authorities.read),
     "qm.ini": (qm_ini.looks_like, qm_ini.read),
+    "groups": (groups.looks_like, groups.read),
 }
 KINDS: Final = ("captures", "state", *_TEXTS)
 _EBCDIC: Final = "cp037"
