@@ -20,7 +20,7 @@ from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices, exit_codes, retrieved, running
+from migrate.cli import choices, retrieved, return_codes, running
 from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
@@ -59,7 +59,7 @@ class _Run:
     "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
-    exit_codes=exit_codes.HELP,
+    exit_codes=return_codes.HELP,
 )
 @click.option(
     "--qmgr",
@@ -105,7 +105,7 @@ class _Run:
 @choices.trust
 @choices.cluster
 @choices.outputs
-@exit_codes.detailed_exit_code
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(

@@ -25,7 +25,7 @@ from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices
-from migrate.cli.exit_codes import exit_code
+from migrate.cli.return_codes import exit_code
 from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.outcome import outcome_of

@@ -16,7 +16,7 @@ from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
-from migrate.cli import choices, exit_codes, running
+from migrate.cli import choices, return_codes, running
 from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
@@ -51,7 +51,7 @@ class _Asked:
     "qpubsub strmqbrk -m QM1 --undo",
     "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
     prints=True,
-    exit_codes=exit_codes.HELP,
+    exit_codes=return_codes.HELP,
 )
 @queue_manager
 @click.option(
@@ -86,7 +86,7 @@ class _Asked:
 @choices.trust
 @choices.cluster
 @choices.outputs
-@exit_codes.detailed_exit_code
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(

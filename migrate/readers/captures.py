@@ -47,8 +47,8 @@ from migrate.legacy_state import (
 from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
-from migrate.readers.long_topics import LongTopics, Registrant
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
+from migrate.readers.topic_lengths import LongTopics, Registrant
 from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
