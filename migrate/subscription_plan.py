@@ -100,7 +100,7 @@ def _merged(better: LegacySubscription, worse: LegacySubscription) -> LegacySubs
     if not filled:
         return better
     left = tuple(f for f in better.unknown if f not in filled)
-    return better.model_copy(update=filled | {"unknown": left})
+    return replace(better, **filled, unknown=left)
 
 
 def _contradictions(merged: LegacySubscription, other: LegacySubscription) -> list[str]:

@@ -26,11 +26,12 @@ from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices
 from migrate.cli.return_codes import exit_code
+from migrate.contents import Content
 from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.outcome import outcome_of
 from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.report import StagedFiles, encoded, facts, outline, report_files
+from migrate.report import StagedFiles, encoded, facts, outline, report_contents
 from migrate.target import Target
 from migrate.targets import embedded
 from migrate.targets.files import plan_files
@@ -113,8 +114,10 @@ def carry_out(
         plan = files.reported(plan)
     log.write_all(lines.reading(plan))
     found = facts(plan, known)
-    reports = report_files(found)
-    contents = {} if files is None else reports | encoded(files, wanted.runbooks)
+    reports = report_contents(found)
+    contents: dict[str, Content] = {}
+    if files is not None:
+        contents = {**reports, **encoded(files, wanted.runbooks)}
     staged = None if wanted.out is None else StagedFiles(wanted.out, contents)
     kept: Path | None = None
     try:

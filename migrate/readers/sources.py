@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -167,7 +168,7 @@ def _own_commands(items: list[Item], file: str, qmgr: str) -> list[Item]:
         if not isinstance(item, LegacyAuthority) or not item.qmgr:
             own.append(item)
         elif item.qmgr == qmgr:
-            own.append(item.model_copy(update={"qmgr": ""}))
+            own.append(replace(item, qmgr=""))
     for other, count in named.items():
         if other != qmgr:
             text = f"{count} of {len(items)} commands are for queue manager {other}"

@@ -30,6 +30,7 @@ from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.permissions import make_directory, private, touch
 from commands.qmgr.store.reading import definitions_in
+from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
@@ -78,7 +79,7 @@ def apply(
     store: QueueManagerStore,
     plan: MigrationPlan,
     progress: Progress | None = None,
-    reports: Mapping[str, bytes] | None = None,
+    reports: Mapping[str, Content] | None = None,
 ) -> Path:
     """Carry *plan* out; returns the directory of its backup, journal and *reports*, which are file names and contents.
 
@@ -212,22 +213,25 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
         "at": moment(plan.now),
         "fingerprint": plan.fingerprint,
         "touched": touched,
-        "items": labelled(plan.state),
     }
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
-        json.dump(body, file, ensure_ascii=False)
+        file.write(json.dumps(body, ensure_ascii=False).removesuffix("}"))
+        file.write(', "items": [')
+        for number, item in enumerate(labelled(plan.state)):
+            file.write(f"{',' if number else ''}\n{json.dumps(item, ensure_ascii=False)}")
+        file.write("]}\n")
         file.flush()
         os.fsync(file.fileno())
     partial.rename(directory / _JOURNAL)
 
 
-def _keep_reports(directory: Path, reports: Mapping[str, bytes]) -> None:
+def _keep_reports(directory: Path, reports: Mapping[str, Content]) -> None:
     """Called before anything is changed: these reports remain if the disk of the other outputs is full."""
     make_directory(directory / REPORT)
     for name, content in reports.items():
         with open(directory / REPORT / name, "wb", opener=private) as file:
-            file.write(content)
+            write_content(content, file)
 
 
 def _read_journal(directory: Path) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from io import BytesIO
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
@@ -34,6 +33,7 @@ from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
+from migrate.contents import Content, Spool, content_bytes
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
@@ -82,7 +82,7 @@ class FileNote:
 class PlanFiles:
     """Name and content of every file, and what none of them does."""
 
-    contents: dict[str, str | bytes]
+    contents: dict[str, str | Content]
     notes: tuple[FileNote, ...]
 
     def reported(self, plan: MigrationPlan) -> MigrationPlan:
@@ -102,7 +102,8 @@ def _reported(fate: Fate, note: FileNote | None) -> Fate:
 
 def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
     """Name and content of every file. target: the queue manager as it was before."""
-    return plan_files(plan, target).contents
+    contents = plan_files(plan, target).contents
+    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}
 
 
 def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
@@ -111,8 +112,10 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     before = target.objects.qmgr
     trial = Trial(plan, target)
     published, not_carried = _publications(plan, trial, notes)
-    defined, commands = _subscriptions(plan, target, trial, notes)
-    files: dict[str, str | bytes] = {
+    # What DEFINE SUB makes is known when the commands for the others have been written.
+    defined: list[str] = []
+    commands = _unload(_subscriptions(plan, target, trial, notes, defined), not_carried, notes)
+    files: dict[str, str | Content] = {
         QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
         OBJECTS: _script(
             plan,
@@ -125,7 +128,7 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
         AUTHORITIES: _script(plan, _authrec(plan, notes)),
         AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
         SUBSCRIPTIONS: _script(plan, defined),
-        REGISTRATIONS: _unload(commands, not_carried, notes),
+        REGISTRATIONS: commands,
         ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
@@ -347,16 +350,16 @@ def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: in
 
 
 def _subscriptions(
-    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote]
-) -> tuple[list[str], list[_Keyed]]:
+    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: list[str]
+) -> Iterator[_Keyed]:
+    """The Register Subscriber commands; *defined* gets the lines of DEFINE SUB."""
     context = OperationContext(plan.qmgr, plan.now)
     kept = RetainedPublications()
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             kept.store(step.retained)
     blocks = target.objects.topics.blocks()
-    lines: list[str] = []
-    commands: list[_Keyed] = []
+    seq = 1
     for step in plan.steps:
         if not isinstance(step, AddSubscription):
             continue
@@ -364,8 +367,8 @@ def _subscriptions(
         why = cannot_register(made)
         if is_carried(made) or why:
             try:
-                lines.append(comment(f"[{step.number}]"))
-                lines += define_sub(made, context, replaces=step.replaces is not None)
+                defined.append(comment(f"[{step.number}]"))
+                defined += define_sub(made, context, replaces=step.replaces is not None)
                 if not is_carried(made):
                     text = f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}"
                     notes.append(FileNote(text, step.key, is_lost=False))
@@ -378,15 +381,16 @@ def _subscriptions(
         pattern = parse_pattern(made.topic_string, made.wildcard)
         is_sent = bool(kept.match(pattern, plan.now, blocks))
         try:
-            own = list(registrations(made, len(commands) + 1, plan.now, plan.qmgr, is_sent_retained=is_sent))
+            own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
             trial.register(own, made)
-            commands += ((step.key, command) for command in own)
         except QPubSubError as error:
             notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
-    return lines, commands
+            continue
+        seq += len(own)
+        yield from ((step.key, command) for command in own)
 
 
-def _unload(messages: list[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> bytes:
+def _unload(messages: Iterable[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
     """A queue unload; a message that it cannot hold goes to *left*, and *notes* say so."""
     current: list[Key] = []
 
@@ -400,6 +404,6 @@ def _unload(messages: list[_Keyed], left: list[CapturedMessage], notes: list[Fil
         text = f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}"
         notes.append(FileNote(text, current[0]))
 
-    target = BytesIO()
-    write_captures(each(), target, "qload", refused=refused)
-    return target.getvalue()
+    spool = Spool()
+    write_captures(each(), spool.file, "qload", refused=refused)
+    return spool

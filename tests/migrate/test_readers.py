@@ -586,7 +586,7 @@ class TestSources:
         ("text", "why"),
         [
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1"', "no JSON"),
-            ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "odd": 1}', "Extra inputs"),
+            ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "odd": 1}', "there is no such field"),
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "version": 2}', "Input should be 1"),
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "streams": [{"name": "x"}]}', "Field required"),
         ],
