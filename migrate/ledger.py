@@ -72,6 +72,7 @@ class Fate:
 
 @dataclass(slots=True)
 class _LedgerEntry:
+    key: Key
     item: Item
     becomes: str | None = None
     reported: bool = False
@@ -83,7 +84,7 @@ class Ledger:
     """The items of one state, and what was decided about each so far."""
 
     def __init__(self, state: LegacyState) -> None:
-        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(item) for key, item in state.items()}
+        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(key, item) for key, item in state.items()}
         # Most items have the same few reasons: those that are equal are one object.
         self._known: dict[tuple[Reason, ...], tuple[Reason, ...]] = {}
 
@@ -120,11 +121,19 @@ class Ledger:
         return tuple(key for key, e in self._entries.items() if e.becomes is None and not e.reported)
 
     def close(self) -> tuple[Fate, ...]:
-        """The fate of every item. Raises MigrationError if one has none: an error in planning, never in the data."""
+        """The fate of every item, which ends the ledger.
+
+        Raises MigrationError if an item has none: an error in planning, never in the data.
+        """
         missing = self.unsettled()
         if missing:
             raise MigrationError(f"the plan says nothing of {len(missing)} items, the first is {missing[0]}")
-        return tuple(_fate(key, entry) for key, entry in self._entries.items())
+        entries, self._entries, self._known = self._entries, {}, {}
+        return tuple(_fate(key, entry) for key, entry in entries.items())
+
+    def own_key(self, key: Key) -> Key:
+        """*key* as the ledger has it: steps that refer to items share it."""
+        return self._entries[key].key
 
 
 def count(fates: Iterable[Fate]) -> dict[Verdict, int]:

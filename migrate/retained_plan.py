@@ -42,7 +42,7 @@ def plan_retained(draft: Draft) -> None:
     taken: dict[str, Key] = {}
     shared: dict[tuple[object, ...], Publication] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         if key in latest:
             try:
                 _plan_one(draft, key, legacy, taken, shared)
