@@ -16,8 +16,13 @@ _SPOOLED_BYTES = 1 << 22
 
 def write_content(content: Content, file: BinaryIO) -> None:
     """Write all of *content* to *file*. Raises OSError."""
-    for piece in (content,) if isinstance(content, bytes) else content():
+    for piece in pieces(content):
         file.write(piece)
+
+
+def pieces(content: Content) -> Iterable[bytes]:
+    """*content*, piece by piece."""
+    return (content,) if isinstance(content, bytes) else content()
 
 
 class Spool:

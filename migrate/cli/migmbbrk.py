@@ -291,9 +291,11 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     text = "".join(f"{line}\n" for line in plan.security)
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
-    choices.set_aside(path)
-    with open(path, "w", encoding="utf-8", opener=private) as file:
+    partial = path.with_name(f".{path.name}.partial")
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
+    choices.set_aside(path)
+    partial.replace(path)
 
 
 def _shown(
