@@ -18,7 +18,7 @@ from typing import TextIO
 from commands.broker.objects import LocalQueue, QueueManager
 from migrate.broker_topics import broker_topic
 from migrate.fingerprint import fingerprint
-from migrate.ledger import Fate, Reason, Severity, Verdict
+from migrate.ledger import Fate, Reason, Severity, Verdict, left_by_choice
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
@@ -123,6 +123,8 @@ def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     total = sum(counts.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
     yield f"{total} items: {verdicts}"
+    left = left_by_choice(plan.fates)
+    yield f"Reported: {counts[Verdict.REPORTED] - left} refused, each with its reason, {left} left by choice"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
     yield f"{end}{took}, {plan.warning_count} warnings"
