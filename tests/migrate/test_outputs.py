@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_nothing_of_the_staged_files(tmp_path: Path, monkeypa
 
 
 def test_staged_files_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
-    """What this run does not write is removed, unless a person has changed it; SHA256SUMS names what belongs together."""
+    """What this run does not write is removed, unless a person has changed it."""
     StagedFiles(tmp_path, {"a": b"old", "gone": b"x", "edited": b"x"}).publish()
     (tmp_path / "edited").write_text("by a person")
     (tmp_path / "own").write_text("by a person")
