@@ -203,7 +203,7 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
             f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
             "it. Its program has to subscribe again"
         )
-        raise _RefusedError(why, "P33", severity=Severity.ERROR)
+        raise _RefusedError(why, "P29", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:
