@@ -147,7 +147,7 @@ def step_lines(step: Step) -> Iterator[str]:
             yield "Queue manager altered: " + " ".join(_attributes(definition))
         elif isinstance(definition, Namelist):
             if is_marker(definition):
-                yield f"Completion noted in namelist {definition.name}"
+                yield f"Completion recorded in namelist {definition.name}"
             else:
                 yield f"Namelist {definition.name} has {len(definition.names)} names"
         else:
@@ -188,7 +188,7 @@ def _subscriptions(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]
 
 
 def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
-    known = "" if "format" not in item.unknown else " (not told)"
+    known = "" if "format" not in item.unknown else " (not known)"
     yield f"\tFormat: {_FORMATS.get(item.format, item.format)}{known}"
     yield f"\tQueue manager: {item.qmgr}"
     yield f"\tQueue: {item.queue}"

@@ -153,7 +153,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html", "items.csv"}
     again = Ran("strmqbrk", home, *SOURCES)
     assert again.code == ExitCode.DONE
-    assert f"the report of then is in {kept}" in again.err
+    assert f"the report of that migration is in {kept}" in again.err
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
@@ -221,7 +221,7 @@ class TestUndo:
         with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
             unit.put("RESULTS.Q", None, b"a publication")
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
-        assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+        assert (ran.code, "would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
 
     def test_it_names_subscriptions_made_since_on_what_is_removed(self, home: Path) -> None:
         Ran("strmqbrk", home, *SOURCES)

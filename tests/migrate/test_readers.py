@@ -221,7 +221,7 @@ class TestMetatopics:
 
     def test_registrations_that_are_only_counted_are_reported(self) -> None:
         items = self._items(identities(Cfin(pcf.MQIACF_ANONYMOUS_COUNT, 2), *registration("QM1", "A.Q", 0)))
-        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are told")
+        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are listed")
 
     @pytest.mark.parametrize(
         ("what", "parameter", "wanted"),
