@@ -336,7 +336,8 @@ class TestPhases:
         other = listing(interrupted.with_name("b.txt"), self.OTHER)
         ran = migmbbrk(home, "-c", "-s", "--accept-changed", "--source", str(other))
         assert ran.code == ExitCode.PROBLEMS
-        assert "the state that an interrupted run had read is discarded" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        log = (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        assert "the state that an interrupted run had read is discarded" in log
 
 
 class TestForeign:
