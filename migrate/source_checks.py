@@ -44,7 +44,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if asked is not None and asked != draft.qmgr:
         why = f"--from-qmgr {asked}: what belongs to queue manager {asked} is migrated to {draft.qmgr}"
         draft.warn(why, severity=Severity.INFO)
-    for note in draft.target.passed_over:
+    for note in (*draft.state.notes, *draft.target.passed_over):
         draft.warn(note, severity=Severity.INFO)
     _check_subscribers(draft)
 

@@ -576,6 +576,14 @@ class TestSources:
         path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
         assert read_sources([f"amqspsd={path}"], "QM1").subscriptions[0].queue == "A.Q"
 
+    def test_a_reader_without_a_real_example_says_so(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.txt"
+        path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
+        (note,) = read_sources([f"amqspsd={path}"], "QM1").notes
+        assert note.startswith(f"{path}: no listing of a real broker was available for the reader of amqspsd")
+        (tmp_path / "qm.ini").write_text("Broker:\n   MaxMsgRetryCount=3\n")
+        assert read_sources([str(tmp_path / "qm.ini")], "QM1").notes == ()
+
     def test_what_nothing_claims_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "notes.txt"
         path.write_text("buy milk\n")
