@@ -34,8 +34,8 @@ KINDS: Final = ("captures", "state", *_TEXTS)
 _RECONSTRUCTED: Final = {
     "amqspsd": "no listing of a real broker was available for the reader of amqspsd, which was made from the program's "
     "documentation and source; compare the counts with the broker's",
-    "reportproperties": "no listing of a real broker was available for the reader of mqsireportproperties, which was made "
-    "from IBM's documentation; compare the counts with the broker's",
+    "reportproperties": "no listing of a real broker was available for the reader of mqsireportproperties, which was "
+    "made from IBM's documentation; compare the counts with the broker's",
 }
 """Kinds of sources of which no real example was available."""
 _EBCDIC: Final = "cp037"
