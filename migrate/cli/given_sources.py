@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -58,4 +58,4 @@ class GivenSources:
     def _named(self, item: Item) -> Item:
         if item.source.file != str(self.stdin):
             return item
-        return item.model_copy(update={"source": item.source.model_copy(update={"file": _STDIN})})
+        return replace(item, source=replace(item.source, file=_STDIN))
