@@ -49,13 +49,18 @@ VERBS: Final[dict[str, str]] = {
     "generate": "Generate a capture of an artificial workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
     "migmbbrk": "Migrate an Event or Message Broker's state.",
+    "estate": "Plan, rehearse and apply the migration of many brokers.",
 }
 
 # What people type who know other programs, or American English.
 SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
-ELSEWHERE: Final[dict[str, str]] = {"strmqbrk": "migrate.cli.strmqbrk", "migmbbrk": "migrate.cli.migmbbrk"}
+ELSEWHERE: Final[dict[str, str]] = {
+    "strmqbrk": "migrate.cli.strmqbrk",
+    "migmbbrk": "migrate.cli.migmbbrk",
+    "estate": "migrate.cli.estate",
+}
 
 
 class _ReaderGoneError(Exception):
