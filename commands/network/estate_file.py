@@ -23,43 +23,22 @@ is a parent that is not in the file: the message has the line and a suggestion.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from commands.broker.objects import is_object_name
 from commands.broker.stream_names import NAME_SEPARATOR
-from rfh2.errors import QPubSubError
+from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
 
 ESTATE_FILE: Final = "estate.toml"
 _TABLE: Final = "queue_manager"
 _KINDS: Final = re.compile(r"[a-z.]+=")
 
 
-class EstateFileError(QPubSubError):
-    """An estate file that is not valid. where: the file, with the line where it is known. why: with a suggestion."""
-
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(where, why)
-        self.where, self.why = where, why
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-T = TypeVar("T", bound=_Table)
-
-
-class EstateQueueManager(_Table):
+class EstateQueueManager(Table):
     """One ``[[queue_manager]]``.
 
     parent: its parent in the hierarchy, "" for none. clusters: publish/subscribe clusters. semantics: the version whose
@@ -82,7 +61,7 @@ class EstateQueueManager(_Table):
     from_qmgr: str | None = None
 
 
-class EstateMigration(_Table):
+class EstateMigration(Table):
     """Table ``[migration]``. prefixes: topic strings for streams instead of their names, the same on every broker.
 
     name_separator: between a subscription's name and the name of its stream.
@@ -92,7 +71,7 @@ class EstateMigration(_Table):
     name_separator: str = NAME_SEPARATOR
 
 
-class Estate(_Table):
+class Estate(Table):
     """The whole file. directory: where it is, which its paths are relative to."""
 
     directory: Path
@@ -110,18 +89,18 @@ class Estate(_Table):
         return tuple(sorted({each.wave for each in self.queue_managers}))
 
     def named(self, name: str) -> EstateQueueManager:
-        """The queue manager *name*. Raises EstateFileError with a suggestion."""
+        """The queue manager *name*. Raises TableFileError with a suggestion."""
         for each in self.queue_managers:
             if each.name == name:
                 return each
-        raise EstateFileError(str(self.directory / ESTATE_FILE), f"no queue manager {name}{_hint(name, self.names)}")
+        raise TableFileError(str(self.directory / ESTATE_FILE), f"no queue manager {name}{hint(name, self.names)}")
 
     def sources_of(self, of: EstateQueueManager) -> tuple[str, ...]:
         """Its sources with their places, each with its kind before it where it was given."""
         return tuple(_placed(self.directory, each) for each in of.source)
 
     def setup_of(self, of: EstateQueueManager) -> str:
-        """The text of its setup script; "" without one. Raises EstateFileError where it cannot be read."""
+        """The text of its setup script; "" without one. Raises TableFileError where it cannot be read."""
         if of.setup is None:
             return ""
         path = self.directory / of.setup
@@ -129,7 +108,7 @@ class Estate(_Table):
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise EstateFileError(str(path), f"setup of queue manager {of.name}: {why}") from error
+            raise TableFileError(str(path), f"setup of queue manager {of.name}: {why}") from error
 
     def networks(self) -> tuple[tuple[str, ...], ...]:
         """Queue managers whose publications reach each other, by hierarchy or cluster, in the file's order."""
@@ -154,77 +133,52 @@ class Estate(_Table):
 
 
 def read_estate(path: Path) -> Estate:
-    """The estate in *path*: the file, or the directory that has it. Raises EstateFileError."""
+    """The estate in *path*: the file, or the directory that has it. Raises TableFileError."""
     file = path / ESTATE_FILE if path.is_dir() else path
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise EstateFileError(str(file), f"{error.strerror or error}; docs/estate.md shows one") from error
-    except UnicodeDecodeError as error:
-        raise EstateFileError(str(file), f"it is not UTF-8 at byte {error.start}") from error
-    return parse_estate(text, file.parent, str(file))
+    return parse_estate(read_text(file, "docs/estate.md shows one"), file.parent, str(file))
 
 
 def parse_estate(text: str, directory: Path, file: str = ESTATE_FILE) -> Estate:
-    """The estate that *text* describes. file: its name in messages. Raises EstateFileError."""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise EstateFileError(file, str(error)) from error
-    lines = _Lines(text, file)
-    top = {"queue_manager", "migration"}
-    for key in values.keys() - top:
-        raise EstateFileError(lines.of_key(key), f"there is no key {key}{_hint(key, top)}")
+    """The estate that *text* describes. file: its name in messages. Raises TableFileError."""
+    values = parsed(text, file)
+    lines = TomlLines(text, file)
+    top = (_TABLE, "migration")
+    for key in values:
+        if key not in top:
+            raise TableFileError(lines.of_key(key), f"there is no key {key}{hint(key, top)}")
     tables = values.get(_TABLE, [])
     if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
-        raise EstateFileError(file, "it has no [[queue_manager]]: one for each queue manager of the estate")
-    migration = _made(EstateMigration, values.get("migration", {}), partial(lines.of_key, table="migration"))
+        raise TableFileError(file, "it has no [[queue_manager]]: one for each queue manager of the estate")
+    migration = made(EstateMigration, values.get("migration", {}), partial(lines.of_key, table="migration"))
     found = []
     for number, table in enumerate(tables):
-        made = dict(table)
-        if isinstance(made.get("source"), str):
-            made["source"] = [made["source"]]
-        found.append(_made(EstateQueueManager, made, partial(lines.of_key, table=_TABLE, number=number)))
+        given = dict(table)
+        if isinstance(given.get("source"), str):
+            given["source"] = [given["source"]]
+        found.append(made(EstateQueueManager, given, partial(lines.of_key, table=_TABLE, number=number)))
     _check(found, lines)
     return Estate(directory=directory, queue_managers=tuple(found), migration=migration)
 
 
-def _made(model: type[T], values: object, where: Callable[[str], str]) -> T:
-    """*model* of these values. where: the file and line of a key. Raises EstateFileError."""
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0]) if first["loc"] else ""
-        given = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            why = f"there is no key {given}{_hint(key, model.model_fields)}"
-        elif first["type"] == "missing":
-            why = f"{key} is missing"
-        else:
-            why = f"{given}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        raise EstateFileError(where(key), why) from error
-
-
-def _check(found: list[EstateQueueManager], lines: _Lines) -> None:
-    """Names, parents and loops. Raises EstateFileError."""
+def _check(found: list[EstateQueueManager], lines: TomlLines) -> None:
+    """Names, parents and loops. Raises TableFileError."""
     first: dict[str, int] = {}
     for number, each in enumerate(found):
         if not is_object_name(each.name):
             why = f"{each.name!r} cannot name a queue manager: 1 to 48 of A-Z a-z 0-9 . _ / %"
-            raise EstateFileError(lines.of_key("name", _TABLE, number), why)
+            raise TableFileError(lines.of_key("name", _TABLE, number), why)
         if each.name in first:
             before = lines.of_key("name", _TABLE, first[each.name])
-            raise EstateFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
+            raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
         first[each.name] = number
     parents = {each.name: each.parent for each in found}
     for number, each in enumerate(found):
         if each.parent and each.parent not in parents:
-            why = f"parent of {each.name}: there is no queue manager {each.parent}{_hint(each.parent, parents)}"
-            raise EstateFileError(lines.of_key("parent", _TABLE, number), why)
+            why = f"parent of {each.name}: there is no queue manager {each.parent}{hint(each.parent, parents)}"
+            raise TableFileError(lines.of_key("parent", _TABLE, number), why)
         if each.name in _ancestors(each.name, parents):
             why = f"{each.name} would be its own ancestor: {' < '.join(_ancestors(each.name, parents))}"
-            raise EstateFileError(lines.of_key("parent", _TABLE, number), why)
+            raise TableFileError(lines.of_key("parent", _TABLE, number), why)
 
 
 def _ancestors(name: str, parents: dict[str, str]) -> tuple[str, ...]:
@@ -241,38 +195,3 @@ def _placed(directory: Path, source: str) -> str:
     kind = _KINDS.match(source)
     before = kind[0] if kind else ""
     return f"{before}{directory / source[len(before) :]}"
-
-
-def _hint(given: str, known: Iterable[str]) -> str:
-    near = get_close_matches(given, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
-class _Lines:
-    """Where a key is in the text: tomllib does not say."""
-
-    _HEADER: Final = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?")
-
-    def __init__(self, text: str, file: str) -> None:
-        self._lines, self._file = text.splitlines(), file
-
-    def of_key(self, key: str, table: str = "", number: int = 0) -> str:
-        """The file and the line of *key* in the table with this number; of the table's head where the key is not."""
-        head, inside = None, table == ""
-        for line, name, text in self._walked():
-            if name is not None:
-                inside = False
-                if name == table or (table == "" and name == key):
-                    if number == 0:
-                        head, inside = line, True
-                    number -= 1
-                    if table == "":
-                        return f"{self._file}, line {line}"
-            elif inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", text):
-                return f"{self._file}, line {line}"
-        return self._file if head is None else f"{self._file}, line {head}"
-
-    def _walked(self) -> Iterator[tuple[int, str | None, str]]:
-        for line, text in enumerate(self._lines, 1):
-            found = self._HEADER.match(text)
-            yield line, found[1] if found and text.lstrip().startswith("[") else None, text

@@ -24,6 +24,7 @@ from migrate.estate.acting import apply_broker, rehearse_broker, undo_broker, ve
 from migrate.estate.item_rows import unpacked
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
 from migrate.estate.overview import EstateOverview, as_json, overview
+from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.plan_differences import plan_differences
 from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, FATES, WORK, Record
@@ -39,7 +40,7 @@ _ACTS: Final[dict[str, Action]] = {
     "verify": verify_broker,
     "undo": undo_broker,
 }
-_ACTIONS: Final = (*_ACTS, "status", "diff")
+_ACTIONS: Final = (*_ACTS, "status", "diff", "pack")
 _DONE: Final = {
     "plan": "planned",
     "rehearse": "rehearsed",
@@ -53,6 +54,8 @@ _OWN_OPTIONS: Final = {
     "create": ("apply",),
     "initial": ("apply",),
     "before": ("diff",),
+    "out": ("pack",),
+    "applications": ("pack",),
     "jobs": tuple(_ACTS),
 }
 EXIT_CODES: Final = {
@@ -87,6 +90,7 @@ class _Asked:
     "qpubsub estate apply bank/ --wave 1",
     "qpubsub estate verify bank/ --wave 1",
     "qpubsub estate undo bank/ --only BANKFX",
+    "qpubsub estate pack bank/ --out board --applications applications.toml",
     prints=True,
     exit_codes=EXIT_CODES,
 )
@@ -111,6 +115,18 @@ class _Asked:
 @click.option(
     "--before", type=click.IntRange(1), metavar="N", help="diff: compare with plan N, not with the one before."
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="pack: write it here.",
+)
+@click.option(
+    "--applications",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="pack: names of applications by queue, user and program; without it, applications are found.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 @click.pass_obj
 def command(
@@ -126,6 +142,8 @@ def command(
     create: bool,
     initial: bool,
     before: int | None,
+    out: Path | None,
+    applications: Path | None,
     as_json: bool,
 ) -> ExitCode:
     """Migrate all the brokers that estate.toml in DIRECTORY lists.
@@ -133,7 +151,8 @@ def command(
     plan reads the sources of each broker and plans it; nothing is changed. rehearse carries each plan out on a copy and
     takes it back. apply does it, wave after wave; a wave begins when all brokers of the wave before are done. verify
     compares the queue managers with their plans. undo takes the migrations back, the last wave first. status shows how
-    far each broker is, the sums, and what collides across brokers; diff shows what differs from the plan before.
+    far each broker is, the sums, and what collides across brokers; diff shows what differs from the plan before. pack
+    writes a report for a change board, by application, with runbook, rollback criteria and sign-off.
 
     Each broker is done as a whole or not at all. After an interruption, run the same command again: what is done stays
     done. The work is kept in DIRECTORY/migration.
@@ -151,6 +170,8 @@ def command(
         return _status(asked)
     if action == "diff":
         return _diff(asked, before)
+    if action == "pack":
+        return _pack(asked, out, applications)
     with _alone(estate):
         if action == "apply" and not only:
             _check_earlier_waves(asked)
@@ -281,6 +302,25 @@ def _status(asked: _Asked) -> ExitCode:
     for line in text.of_overview(found, asked.chosen, with_collisions=True):
         asked.console.data(line)
     return ExitCode.DONE
+
+
+def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
+    if out is None:
+        raise click.UsageError("pack needs --out: where is it to go?")
+    applications = Applications() if mapping is None else read_applications(mapping)
+    found = _overview(asked)
+    if not any(record.plan for record in found.records):
+        raise MigrationError("no broker has a plan: run estate plan first")
+    with asked.console.progress("items packed", found.sums.items) as advance:
+        impact = write_pack(out, found, asked.estate.directory, asked.home, applications, choices.utc_now(), advance)
+    if asked.as_json:
+        each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
+        asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
+    asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
+    without = [name for name in impact.without_plan if asked.estate.named(name).source]
+    if without:
+        asked.console.warn(f"without a plan, and not in the pack: {text.some(without)}")
+    return ExitCode.PROBLEMS if without else ExitCode.DONE
 
 
 def _diff(asked: _Asked, before: int | None) -> ExitCode:

@@ -107,7 +107,7 @@ class BrokerResult:
 
 
 def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: datetime, **options: bool) -> BrokerJob:
-    """The job for one queue manager of *estate*. Raises EstateFileError if its setup cannot be read."""
+    """The job for one queue manager of *estate*. Raises TableFileError if its setup cannot be read."""
     return BrokerJob(
         definition,
         estate.directory,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.network.estate_file import Estate, EstateFileError, parse_estate, read_estate
+from commands.network.estate_file import Estate, parse_estate, read_estate
+from commands.network.toml_tables import TableFileError
 
 ESTATE = """\
 [migration]
@@ -77,34 +78,34 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("change", "line", "words"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
 def test_a_mistake_is_named_with_its_line(change: tuple[str, str], line: int, words: str) -> None:
-    with pytest.raises(EstateFileError) as raised:
+    with pytest.raises(TableFileError) as raised:
         estate(ESTATE.replace(*change))
     assert str(raised.value).startswith(f"/est/estate.toml, line {line}: ")
     assert words in str(raised.value)
 
 
 def test_what_is_no_toml_has_its_line() -> None:
-    with pytest.raises(EstateFileError, match="line 1"):
+    with pytest.raises(TableFileError, match="line 1"):
         estate("[[queue_manager]\n")
 
 
 def test_an_estate_without_queue_managers() -> None:
-    with pytest.raises(EstateFileError, match=r"it has no \[\[queue_manager\]\]"):
+    with pytest.raises(TableFileError, match=r"it has no \[\[queue_manager\]\]"):
         estate("")
 
 
 def test_the_directory_or_the_file(tmp_path: Path) -> None:
     (tmp_path / "estate.toml").write_text(ESTATE)
     assert read_estate(tmp_path) == read_estate(tmp_path / "estate.toml")
-    with pytest.raises(EstateFileError, match=r"docs/estate\.md shows one"):
+    with pytest.raises(TableFileError, match=r"docs/estate\.md shows one"):
         read_estate(tmp_path / "none")
 
 
 def test_a_queue_manager_that_is_not_there_is_suggested() -> None:
-    with pytest.raises(EstateFileError, match="did you mean EDGE1"):
+    with pytest.raises(TableFileError, match="did you mean EDGE1"):
         estate().named("EDGE2")
 
 
 def test_a_setup_that_cannot_be_read() -> None:
-    with pytest.raises(EstateFileError, match="setup of queue manager EDGE1: No such file"):
+    with pytest.raises(TableFileError, match="setup of queue manager EDGE1: No such file"):
         estate().setup_of(estate().named("EDGE1"))
