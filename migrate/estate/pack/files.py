@@ -49,7 +49,7 @@ def write_pack(
     now: datetime,
     advance: Callable[[int], None],
 ) -> Impact:
-    """Write the pack to directory *out*. home: of the queue managers. advance: called with how many more items were read.
+    """Write the pack to directory *out*. home: of the queue managers. advance: called with how many items were read.
 
     Raises MigrationError; an earlier pack is then as it was.
     """
