@@ -6,6 +6,7 @@ action or after it, and the record as it was: the next call finds out which.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ from migrate.estate.records import DONE, WANTED, BrokerState, Record
 from migrate.marker import marker_of
 from migrate.outcome import Outcome
 from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.report import facts, report_files
+from migrate.report import facts
 from migrate.target import Target
 from migrate.targets import embedded
 from rfh2.captured import iso
@@ -129,7 +130,9 @@ def _carried_out(job: BrokerJob, record: Record) -> str:
         plan = plan_of(job, kept_state(job, record), target, phase)
         if not job.initial and (refused := _why_another(job, record, plan)):
             return refused
-        embedded.apply(store, plan, reports=report_files(facts(plan, target)))
+        # The report in its other forms is beside the plan.
+        report = json.dumps(facts(plan, target), ensure_ascii=False)
+        embedded.apply(store, plan, reports={"report.json": report.encode("utf-8", "surrogatepass")})
     return ""
 
 

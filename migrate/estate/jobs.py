@@ -25,7 +25,7 @@ from migrate import migmbbrk, strmqbrk
 from migrate.estate.records import STATE, BrokerFiles, BrokerState, Record, settled
 from migrate.existing import existing_target
 from migrate.legacy_state import LegacyState
-from migrate.marker import Marker, marker_of
+from migrate.marker import Marker, name_of, read_marker
 from migrate.outcome import Outcome
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import files_of, state_json
@@ -215,8 +215,8 @@ def create(job: BrokerJob, home: Path) -> None:
 
 
 def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:
-    """What the queue manager records of its migration, without reading its subscriptions."""
-    return marker_of(store.overview().objects, tool)
+    """What the queue manager records of its migration; nothing else is read."""
+    return read_marker(store.find_namelist(name_of(tool)), tool)
 
 
 @contextmanager
