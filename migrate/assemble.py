@@ -8,7 +8,8 @@ becomes of the second one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM
 from migrate.broker_topics import split_stream
@@ -58,10 +59,10 @@ def _normal(item: Item, qmgr: str, product: Product) -> Item:
     if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
         stream, topic = split_stream(item.topic)
         if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):
-            item = item.model_copy(update={"stream": stream, "topic": topic})
+            item = replace(item, stream=stream, topic=topic)
     if not isinstance(item, LegacySubscription):
         return item
-    update: dict[str, str | None] = {}
+    update: dict[str, Any] = {}
     if not item.qmgr:
         update["qmgr"] = qmgr
     if item.correl_id is not None:
@@ -69,7 +70,7 @@ def _normal(item: Item, qmgr: str, product: Product) -> Item:
             update["correl_id"] = None
         elif item.correl_id != item.correl_id.upper():
             update["correl_id"] = item.correl_id.upper()
-    return item.model_copy(update=update) if update else item
+    return replace(item, **update) if update else item
 
 
 def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:

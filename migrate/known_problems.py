@@ -179,6 +179,11 @@ KNOWN: Final = _table(
         "Nothing is published there now: delete it when its program is gone.",
     ),
     (
+        "P33",
+        "A subscriber of a Message Broker that has no queue (JMS over IP, MQ Everyplace, telemetry)",
+        "Have its program connect to the queue manager, or to its telemetry channel, and subscribe again.",
+    ),
+    (
         "D01",
         "A local publication reaches global subscribers of the queue manager",
         "Expect more publications than before.",

@@ -93,6 +93,8 @@ def plan(
         draft.warn(why)
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
     draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
+    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
+    fates = draft.ledger.close()
     topics = known_topics(draft)
     return MigrationPlan(
         Tool.MIGMBBRK,
@@ -102,13 +104,14 @@ def plan(
         state,
         options.shown,
         unmapped_items.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
-        draft.ledger.close(),
+        fates,
         tuple(draft.warnings),
         visibility(draft, topics),
         collisions(topics),
         tuple(draft.security),
         print_of,
         target.version,
+        tuple(draft.grants),
     )
 
 

@@ -7,6 +7,8 @@ strmqbrk uses this.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
@@ -18,7 +20,7 @@ def by_characters(state: LegacyState) -> LegacyState:
     """*state* with the wildcards that version 6 had in every subscription."""
     if all(subscription.scheme is WildcardScheme.CHAR for subscription in state.subscriptions):
         return state
-    changed = tuple(s.model_copy(update={"scheme": WildcardScheme.CHAR}) for s in state.subscriptions)
+    changed = tuple(replace(s, scheme=WildcardScheme.CHAR) for s in state.subscriptions)
     return state.model_copy(update={"subscriptions": changed})
 
 

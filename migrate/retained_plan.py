@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM
 from commands.headers.registry import parse
 from commands.model import Publish
@@ -17,7 +18,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained
 from migrate.plan import KeepRetained
 from migrate.publications import published_again
-from rfh2.constants import MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
+from rfh2.constants import LARGEST_MQLONG, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
@@ -41,7 +42,7 @@ def plan_retained(draft: Draft) -> None:
     taken: dict[str, Key] = {}
     shared: dict[tuple[object, ...], Publication] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         if key in latest:
             try:
                 _plan_one(draft, key, legacy, taken, shared)
@@ -145,6 +146,9 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         why = f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC"
         raise _RefusedError(why, severity=Severity.INFO)
+    if tenths_until(legacy.expires_at, draft.now) == LARGEST_MQLONG:
+        why = f"its expiry is more than a message holds: files give it {LARGEST_MQLONG} tenths of a second"
+        draft.ledger.change(key, why, "P26", severity=Severity.WARNING)
     try:
         descriptor = None if legacy.md_hex is None else bytes.fromhex(legacy.md_hex)
         message = decode(bytes.fromhex(legacy.body_hex), descriptor)

@@ -31,6 +31,7 @@ from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12
+MQACT_NONE: Final = bytes(32)
 _WORDS: Final = frozenset(option.value for option in RegOpt)
 _BODY_FILTER: Final = ("Body", "Root.", "Root:", "InputRoot", "InputBody")
 
@@ -48,7 +49,7 @@ def plan_subscriptions(draft: Draft) -> None:
     chosen = _without_repetitions(draft)
     names: dict[str, Key] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         merged = chosen.get(key)
         if merged is not None:
             try:
@@ -62,7 +63,7 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
     """Each registration, under the key of the item that represents it; the other items are settled."""
     by_identity: dict[tuple[str, ...], tuple[Key, LegacySubscription]] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         identity = legacy.identity
         known = by_identity.get(identity)
         if known is None:
@@ -100,7 +101,7 @@ def _merged(better: LegacySubscription, worse: LegacySubscription) -> LegacySubs
     if not filled:
         return better
     left = tuple(f for f in better.unknown if f not in filled)
-    return better.model_copy(update=filled | {"unknown": left})
+    return replace(better, **filled, unknown=left)
 
 
 def _contradictions(merged: LegacySubscription, other: LegacySubscription) -> list[str]:
@@ -177,7 +178,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         sub_point=legacy.sub_point,
         correl_id=_correl_id(draft, key, legacy),
         user=_user(draft, key, legacy),
-        accounting_token=bytes.fromhex(legacy.accounting_token)[:32].ljust(32, b"\0"),
+        accounting_token=_accounting_token(legacy),
         appl_identity_data=legacy.appl_identity_data,
         user_data=legacy.user_data,
         selector=_selector(draft, key, legacy),
@@ -197,6 +198,12 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
         raise _RefusedError("version 7 publishes nothing on the administration stream", "D05")
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         raise _RefusedError(f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC", severity=Severity.INFO)
+    if legacy.client_id:
+        why = (
+            f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
+            "it. Its program has to subscribe again"
+        )
+        raise _RefusedError(why, "P33", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:
@@ -258,6 +265,12 @@ def _name(draft: Draft, key: Key, legacy: LegacySubscription) -> str | None:
     if legacy.name.startswith("JMS:"):
         draft.ledger.note(key, "a JMS client resumes it in migration mode where BROKERVER is V2 (guide 7.6)", "P22")
     return name
+
+
+def _accounting_token(legacy: LegacySubscription) -> bytes:
+    if not legacy.accounting_token:
+        return MQACT_NONE
+    return bytes.fromhex(legacy.accounting_token)[:32].ljust(32, b"\0")
 
 
 def _correl_id(draft: Draft, key: Key, legacy: LegacySubscription) -> bytes:

@@ -123,6 +123,11 @@ class TopicSpace:
             return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
         return matches
 
+    def match_once(self, topic_string: str, now: datetime) -> tuple[Subscription, ...]:
+        """The same for a topic that is asked for once only: the answer is not kept in the cache."""
+        matches = self._index.match_uncached(topic_string)
+        return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
+
     def retained(
         self, topic_string: str, wildcard: WildcardScheme, now: datetime, *, heed_blocks: bool = True
     ) -> tuple[RetainedPublication, ...]:

@@ -20,7 +20,7 @@ from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices, retrieved, running
+from migrate.cli import choices, retrieved, return_codes, running
 from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
@@ -49,7 +49,9 @@ class _Run:
     directory: Path
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     runbooks: dict[str, str]
+    racf: str | None
 
 
 @verb(
@@ -57,7 +59,7 @@ class _Run:
     "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=return_codes.HELP,
 )
 @click.option(
     "--qmgr",
@@ -103,6 +105,7 @@ class _Run:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -124,8 +127,10 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     member: tuple[str, ...],
     connection: tuple[str, ...],
@@ -165,9 +170,23 @@ def command(
         listeners = choices.pairs("--connection", connection, "QMGR=HOST(PORT)")
         runbooks["runbook-cluster.md"] = collective_runbook(brokers, cluster, listeners)
     run = _Run(
-        console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json, runbooks
+        console,
+        broker,
+        phases[0],
+        options,
+        again,
+        discard,
+        given,
+        choices.utc_now(),
+        directory,
+        out,
+        as_json,
+        detailed_exit_code,
+        runbooks,
+        racf,
     )
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
@@ -203,7 +222,8 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             )
         _write_security(run.directory, plan)
         with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
-            wanted = running.Wanted(run.out, run.as_json, run.runbooks, begin)
+            runbooks = run.runbooks | choices.racf_files(plan, run.racf)
+            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, runbooks, begin)
             return running.carry_out(run.console, log, plan, known, store, wanted)
 
 
@@ -271,9 +291,11 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     text = "".join(f"{line}\n" for line in plan.security)
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
-    choices.set_aside(path)
-    with open(path, "w", encoding="utf-8", opener=private) as file:
+    partial = path.with_name(f".{path.name}.partial")
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
+    choices.set_aside(path)
+    partial.replace(path)
 
 
 def _shown(

@@ -16,7 +16,7 @@ from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
-from migrate.cli import choices, running
+from migrate.cli import choices, return_codes, running
 from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.readers import read_others, read_sources
@@ -40,7 +40,9 @@ class _Asked:
     rehearse: bool
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     cluster: str | None
+    racf: str | None
 
 
 @verb(
@@ -49,7 +51,7 @@ class _Asked:
     "qpubsub strmqbrk -m QM1 --undo",
     "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
     prints=True,
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=return_codes.HELP,
 )
 @queue_manager
 @click.option(
@@ -84,6 +86,7 @@ class _Asked:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -103,8 +106,10 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     accept_unread: bool,
     from_qmgr: str | None,
@@ -135,8 +140,9 @@ def command(
         from_qmgr,
     )
     now = choices.utc_now()
-    asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
+    asked = _Asked(console, options, given, now, rehearse, out, as_json, detailed_exit_code, cluster, racf)
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
             raise click.UsageError("--target files needs --out: where are they to go?")
@@ -161,7 +167,8 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         rehearse = asked.rehearse or store is None
         with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
             plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
-        wanted = running.Wanted(asked.out, asked.as_json, _runbooks(plan, asked) if asked.out is not None else {})
+        runbooks = {} if asked.out is None else _runbooks(plan, asked) | choices.racf_files(plan, asked.racf)
+        wanted = running.Wanted(asked.out, asked.as_json, asked.detailed_exit_code, runbooks)
         return running.carry_out(asked.console, log, plan, known, store, wanted)
 
 

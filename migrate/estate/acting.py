@@ -6,7 +6,6 @@ action or after it, and the record as it was: the next call finds out which.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import make_directory
+from migrate.contents import encoded_lines
 from migrate.estate import item_rows, wanted
 from migrate.estate.jobs import (
     BrokerJob,
@@ -32,6 +32,7 @@ from migrate.marker import marker_of
 from migrate.outcome import Outcome
 from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.report import facts
+from migrate.report.json_text import json_lines
 from migrate.target import Target
 from migrate.targets import embedded
 from rfh2.captured import iso
@@ -131,8 +132,8 @@ def _carried_out(job: BrokerJob, record: Record) -> str:
         if not job.initial and (refused := _why_another(job, record, plan)):
             return refused
         # The report in its other forms is beside the plan.
-        report = json.dumps(facts(plan, target), ensure_ascii=False)
-        embedded.apply(store, plan, reports={"report.json": report.encode("utf-8", "surrogatepass")})
+        found = facts(plan, target)
+        embedded.apply(store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found))})
     return ""
 
 

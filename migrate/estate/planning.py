@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 from migrate.assemble import of_product
+from migrate.contents import Content
 from migrate.estate import item_rows, wanted
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, inputs_of, measured, plan_of, target_of
 from migrate.estate.records import DONE, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
@@ -16,8 +17,9 @@ from migrate.marker import marker_of
 from migrate.outcome import outcome_of
 from migrate.plan import MigrationPlan, Phase
 from migrate.readers import read_sources, state_json
-from migrate.report import facts, output_files, report_files
+from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
+from migrate.targets.files import plan_files
 from rfh2.captured import iso
 from rfh2.errors import MigrationError
 from streams.namelists import DEFAULT_STREAM
@@ -67,15 +69,15 @@ def _planned(job: BrokerJob, record: Record, inputs: str) -> Record:
         survey=_survey(plan, target),
         said=tuple(reason.text for reason in plan.warnings if reason.is_refusal),
     )
-    contents = {
+    contents: dict[str, Content] = {
         STATE: state_json.write([state]).encode("utf-8", "surrogatepass"),
         FATES: item_rows.packed(rows),
         WANTED: wanted.packed(wanted.wanted_of(plan)),
         TOPICS: _default_topics(state),
-        **report_files(facts(plan, target)),
+        **report_contents(facts(plan, target)),
     }
     if job.scripts:
-        contents |= {f"{SCRIPTS}/{name}": data for name, data in output_files(plan, target, {}).items()}
+        contents |= {f"{SCRIPTS}/{name}": data for name, data in encoded(plan_files(plan, target), {}).items()}
     job.files.write_plan(number, contents)
     return made
 

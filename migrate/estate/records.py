@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.store.permissions import make_directory, private
+from migrate.contents import Content, write_content
 from migrate.estate.totals import Sums
 from migrate.legacy_state import Frozen
 from migrate.marker import Marker
@@ -151,7 +152,7 @@ class BrokerFiles:
         except OSError as error:
             raise MigrationError(f"{self.directory}: {error.strerror or error}") from error
 
-    def write_plan(self, number: int, contents: Mapping[str, bytes]) -> None:
+    def write_plan(self, number: int, contents: Mapping[str, Content]) -> None:
         """Write the files of a plan. What a killed process left under this number is replaced."""
         target = self.plan(number)
         try:
@@ -183,9 +184,9 @@ class BrokerFiles:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: Content) -> None:
     with open(path, "wb", opener=private) as file:
-        file.write(content)
+        write_content(content, file)
         file.flush()
         os.fsync(file.fileno())
 

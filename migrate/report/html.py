@@ -6,6 +6,7 @@ which file beside the page has every row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -83,16 +84,16 @@ def _warnings(facts: dict[str, Any]) -> Section:
 
 def _reasons(facts: dict[str, Any]) -> Section:
     """One row for all items with the same result, for the same reasons but for names."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    first: dict[tuple[str, str, str], str] = {}
     for fate in facts["fates"]:
         key = (fate["verdict"], fate["kind"], _why(fate))
-        group = groups.setdefault(key, [])
-        group.append(fate["label"])
+        counts[key] += 1
+        first.setdefault(key, fate["label"])
     order = list(_VERDICTS)
-    ranked = sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1])))
+    ranked = sorted(counts.items(), key=lambda item: (order.index(item[0][0]), -item[1]))
     rows: list[list[Cell]] = [
-        [verdict, kind, (len(labels),), why or "no remark", printable(labels[0])]
-        for (verdict, kind, why), labels in ranked
+        [key[0], key[1], (count,), key[2] or "no remark", printable(first[key])] for key, count in ranked
     ]
     columns = [
         Column("result", ColumnKind.SEVERITY),
@@ -105,11 +106,11 @@ def _reasons(facts: dict[str, Any]) -> Section:
 
 
 def _items(facts: dict[str, Any], verdict: str) -> Section:
-    rows: list[list[Cell]] = [
+    rows: Iterator[list[Cell]] = (
         [printable(fate["label"]), fate["source"], printable(fate["becomes"]), _why(fate)]
         for fate in facts["fates"]
         if fate["verdict"] == verdict
-    ]
+    )
     columns = [
         Column("item", ColumnKind.CODE),
         Column("source"),
@@ -117,7 +118,8 @@ def _items(facts: dict[str, Any], verdict: str) -> Section:
         Column("why"),
     ]
     severity = Severity.NEUTRAL if verdict == "migrated" else _VERDICTS[verdict]
-    return section(_title(verdict), columns, rows, _ITEMS_FILE, severity, ("item", "source", "becomes"))
+    varies = ("item", "source", "becomes")
+    return section(_title(verdict), columns, rows, _ITEMS_FILE, severity, varies, facts["counts"][verdict])
 
 
 def _problems(facts: dict[str, Any]) -> Section:
@@ -191,16 +193,23 @@ def _listing(lines: Sequence[str]) -> str:
 def section(
     title: str,
     columns: Sequence[Column],
-    rows: Sequence[Sequence[Cell]],
+    rows: Iterable[Sequence[Cell]],
     rest: str,
     severity: Severity = Severity.NEUTRAL,
     varies: Sequence[str] = (),
+    count: int | None = None,
 ) -> Section:
-    """A section with a table of the first of *rows*, as many as fit. rest: where the others are."""
-    if not rows:
+    """A section with a table of the first of *rows*, as many as fit. rest: where the others are.
+
+    count: how many *rows* there are, where they are made one by one.
+    """
+    if count is None:
+        rows = list(rows)
+        count = len(rows)
+    if not count:
         return Section(title, "")
     shown = list(Budget().rows(rows))
-    return Section(title, table(columns, shown, varies=varies, count=len(rows), rest=rest), f"{len(rows):,}", severity)
+    return Section(title, table(columns, shown, varies=varies, count=count, rest=rest), f"{count:,}", severity)
 
 
 class Budget:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from migrate.log import one_line, printable
+from migrate.report.json_text import json_object
 
 _SHOWN_ITEMS = 40
 _SHOWN_LINES = 60
@@ -27,7 +28,7 @@ _OUTCOMES = {
 def outline(facts: dict[str, Any], as_json: bool) -> Iterator[str]:
     """The lines of the report; one line of JSON where that is asked for. facts: of ``migrate.report.facts``."""
     if as_json:
-        yield json.dumps(facts, ensure_ascii=False)
+        yield json_object(facts)
         return
     yield from text(facts)
 
@@ -66,17 +67,17 @@ def _warnings(facts: dict[str, Any]) -> Iterator[str]:
 
 def _items(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     for verdict, heading in (("reported", "Reported, not migrated:"), ("changed", "Changed:")):
-        listed = [fate for fate in facts["fates"] if fate["verdict"] == verdict]
-        if not listed:
+        count = facts["counts"][verdict]
+        if not count:
             continue
         yield ""
         yield heading
-        for fate in listed[:limit]:
+        for fate in islice((each for each in facts["fates"] if each["verdict"] == verdict), limit):
             yield f"  {printable(fate['label'])}  ({fate['source']})"
             for reason in fate["reasons"]:
                 yield f"    {reason['severity']}: {printable(reason['text'])}{_ids(reason)}"
-        if limit is not None and len(listed) > limit:
-            yield f"  ... and {len(listed) - limit} more: see the log, or the report in JSON or HTML"
+        if limit is not None and count > limit:
+            yield f"  ... and {count - limit} more: see the log, or the report in JSON or HTML"
 
 
 def _problems(facts: dict[str, Any]) -> Iterator[str]:

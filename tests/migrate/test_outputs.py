@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from commands.terminal.console import ExitCode
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
 from rfh2.errors import MigrationError
+from streams.operations import SubscriptionAdded
 from tests.migrate.cases import LEGACY
 from tests.migrate.verbs import Ran, state
 
@@ -91,7 +93,7 @@ def test_what_cannot_be_written_is_found_before_anything_is_changed(
     assert state(home) == before
     assert not list((home / "QM1").glob("migration/*"))
     assert not list(tmp_path.rglob(".writing-*"))
-    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.LOST
+    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.PROBLEMS
 
 
 @pytest.mark.parametrize("phase", ["-t", "-c"])
@@ -140,7 +142,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     with monkeypatch.context() as patched:
         fail(patched)
         ran = Ran("strmqbrk", home, "--out", str(tmp_path / "out"), *SOURCES)
-    assert ran.code == ExitCode.LOST
+    assert ran.code == ExitCode.PROBLEMS
     assert says in ran.err
     assert "the migration is done, and its report is in " in ran.err
     assert state(home) != before
@@ -157,7 +159,7 @@ def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
     command = [sys.executable, "-m", "commands.cli", "strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES]
     with FULL.open("w") as nowhere:
         ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == ExitCode.LOST, ended.stderr
+    assert ended.returncode == ExitCode.PROBLEMS, ended.stderr
     assert "the report could not be written: No space left on device; the migration is done" in ended.stderr
     assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
 
@@ -174,7 +176,8 @@ def test_staged_files_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
     staged = StagedFiles(tmp_path, {"a": b"new"})
     assert (tmp_path / "a").read_text() == "old"
     staged.publish()
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "new")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["SHA256SUMS", "a"]
+    assert (tmp_path / "a").read_text() == "new"
 
 
 class TestUndo:
@@ -204,6 +207,20 @@ class TestUndo:
             unit.put("RESULTS.Q", None, b"a publication")
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
         assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+
+    def test_it_names_subscriptions_made_since_on_what_is_removed(self, home: Path) -> None:
+        Ran("strmqbrk", home, *SOURCES)
+        with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+            other = unit.load_state()[1][0]
+            made = [replace(other, sub_id=bytes([n]) * 24, topic_string=t, stream=None, name=f"s{n}")
+                    for n, t in ((1, "Sport/Rugby"), (2, "Sports"))]  # fmt: skip
+            unit.save_effects([SubscriptionAdded(each) for each in made])
+        for flags in (["--rehearse"], []):
+            ran = Ran("strmqbrk", home, "--undo", *flags)
+            assert ran.code == ExitCode.PROBLEMS
+            assert "subscription s1 to Sport/Rugby" in ran.err
+            assert "made after the migration, on topic object Sport, which is removed" in ran.err
+            assert "s2" not in ran.err
 
     def test_of_nothing(self, home: Path) -> None:
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
