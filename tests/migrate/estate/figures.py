@@ -92,7 +92,7 @@ def table(figures: list[Figure]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for word, number in (("brokers", 300), ("largest", 10), ("most", 20_000), ("few", 200)):
+    for word, number in (("brokers", 300), ("largest", 10), ("most", 20_000), ("few", 50), ("jobs", 2)):
         parser.add_argument(f"--{word}", type=int, default=number)
     given = parser.parse_args()
     size = EstateSize(given.brokers, given.largest, given.most, given.few)
@@ -101,7 +101,8 @@ def main() -> None:
         write_estate(directory, size)
         figures = []
         for action, options in ACTIONS:
-            figures.append(measured(directory, action, *options))
+            jobs = () if action == "pack" else ("--jobs", str(given.jobs))
+            figures.append(measured(directory, action, *options, *jobs))
             print(figures[-1].action, round(figures[-1].seconds), round(figures[-1].processor_s), file=sys.stderr)
         check(figures)
         board = (directory / "board" / "pack.html").stat().st_size
