@@ -1,4 +1,4 @@
-"""What collides across the brokers of an estate, and which topic strings are proposed."""
+"""What collides across the brokers of an estate, and which topic strings are proposed (guide 6.1, 7.4)."""
 
 from __future__ import annotations
 

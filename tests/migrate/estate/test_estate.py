@@ -1,4 +1,4 @@
-"""The verb ``estate``: from the sources of several brokers to verified queue managers and back, and what is refused."""
+"""The verb ``estate``: from sources to verified queue managers and back, one by one (guide 7.4.1); what is refused."""
 
 from __future__ import annotations
 
