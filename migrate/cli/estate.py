@@ -15,7 +15,7 @@ from commands.cli.options.queue_manager import HOME
 from commands.cli.options.verb import given_on_the_line, verb
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.qmgr.store.errors import QueueManagerInUseError
-from commands.qmgr.store.lock import exclusive
+from commands.qmgr.store.lock import exclusive, require_locks
 from commands.qmgr.store.permissions import make_directory
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices
@@ -212,6 +212,7 @@ def _alone(estate: Estate) -> Iterator[None]:
     """No other process works on this estate. Raises MigrationError."""
     work = estate.directory / WORK
     try:
+        require_locks("an estate")
         make_directory(work)
         with exclusive(work / _LOCK, "") as held:
             yield held

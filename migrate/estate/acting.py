@@ -20,6 +20,7 @@ from migrate.estate.jobs import (
     BrokerResult,
     create,
     current,
+    digest_of_sources,
     inputs_of,
     kept_state,
     measured,
@@ -178,7 +179,7 @@ def _why_not(job: BrokerJob, record: Record) -> str:
         return "it was undone: run estate plan again"
     if record.outcome is Outcome.REFUSED:
         return "; ".join(record.said) or "its plan is refused: see its report"
-    if record.inputs != inputs_of(job):
+    if record.inputs != inputs_of(job, digest_of_sources(job), record.survey.named):
         return "its sources or its part of estate.toml have changed since the plan: run estate plan again"
     return ""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -140,14 +140,19 @@ def _has_sources(job: BrokerJob) -> bool:
         return False
 
 
-def inputs_of(job: BrokerJob) -> str:
-    """A digest of all that a plan is made from: the sources, what estate.toml says of it, and this program's version.
+def inputs_of(job: BrokerJob, sources: str, streams: Collection[str]) -> str:
+    """A digest of all that a plan is made from: sources, what estate.toml says of them, and this program's version.
 
-    Raises MigrationError if a source cannot be read.
+    sources: of ``digest_of_sources``. streams: of the broker; topic strings of other streams do not matter to it.
     """
+    prefixes = sorted((stream, prefix) for stream, prefix in job.prefixes.items() if stream in streams)
+    told = (VERSION, sources, job.definition.model_dump_json(exclude={"wave"}), job.setup, prefixes, job.separator)
+    return sha256(repr(told).encode()).hexdigest()[:40]
+
+
+def digest_of_sources(job: BrokerJob) -> str:
+    """Of the names and contents of all files. Raises MigrationError if one cannot be read."""
     whole = sha256()
-    told = (VERSION, job.definition.model_dump_json(), job.setup, sorted(job.prefixes.items()), job.separator)
-    whole.update(repr(told).encode())
     for source in job.sources:
         for file in files_of(source):
             whole.update(f"{file.relative_to(job.estate) if file.is_relative_to(job.estate) else file}\0".encode())
@@ -157,7 +162,7 @@ def inputs_of(job: BrokerJob) -> str:
                         whole.update(data)
             except OSError as error:
                 raise MigrationError(f"{file}: {error.strerror or error}") from error
-    return whole.hexdigest()[:40]
+    return whole.hexdigest()
 
 
 def target_of(job: BrokerJob) -> Target:

@@ -6,10 +6,20 @@ import gzip
 import json
 from collections.abc import Iterator
 
+from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.assemble import of_product
 from migrate.contents import Content
 from migrate.estate import item_rows, wanted
-from migrate.estate.jobs import BrokerJob, BrokerResult, current, inputs_of, measured, plan_of, target_of
+from migrate.estate.jobs import (
+    BrokerJob,
+    BrokerResult,
+    current,
+    digest_of_sources,
+    inputs_of,
+    measured,
+    plan_of,
+    target_of,
+)
 from migrate.estate.records import DONE, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
 from migrate.estate.totals import Sums
 from migrate.legacy_state import LegacyState, Product
@@ -34,18 +44,19 @@ def plan_broker(job: BrokerJob) -> BrokerResult:
         if not job.sources:
             why = "it has no source in estate.toml: give it source = [...], or leave it out with --only"
             return BrokerResult(job.qmgr, record, refused=why)
-        inputs = inputs_of(job)
+        sources = digest_of_sources(job)
+        inputs = inputs_of(job, sources, record.survey.named)
         is_known = record.plan and record.inputs == inputs and record.state is not BrokerState.UNDONE
         if is_known and not job.again and job.files.plan(record.plan).is_dir():
             return BrokerResult(job.qmgr, record)
-        made = with_figures(_planned(job, record, inputs))
+        made = with_figures(_planned(job, record, sources))
     job.files.write_record(made)
     job.files.shorten_earlier(made.plan)
     return BrokerResult(job.qmgr, made, acted=True, said=made.said)
 
 
-def _planned(job: BrokerJob, record: Record, inputs: str) -> Record:
-    """Make the plan and write its files; the record that names it."""
+def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
+    """Make the plan and write its files; the record that names it. sources: their digest."""
     target = target_of(job)
     marker = marker_of(target.objects, job.tool)
     if marker is not None and marker.phase is Phase.COMPLETE:
@@ -53,6 +64,7 @@ def _planned(job: BrokerJob, record: Record, inputs: str) -> Record:
     state = _read(job)
     plan = plan_of(job, state, target, Phase.REHEARSE)
     rows = list(item_rows.rows_of(plan))
+    survey = _survey(plan, target)
     number = max((record.plan, *job.files.plans())) + 1
     made = Record(
         qmgr=job.qmgr,
@@ -61,12 +73,12 @@ def _planned(job: BrokerJob, record: Record, inputs: str) -> Record:
         tool=job.tool,
         planned_at=iso(job.now) or "",
         plan=number,
-        inputs=inputs,
+        inputs=inputs_of(job, sources, survey.named),
         fingerprint=plan.fingerprint,
         decided=item_rows.decided(rows),
         outcome=outcome_of(plan),
         sums=Sums.of((row.result for row in rows), sum(1 for _ in state.items())),
-        survey=_survey(plan, target),
+        survey=survey,
         said=tuple(reason.text for reason in plan.warnings if reason.is_refusal),
     )
     contents: dict[str, Content] = {
@@ -76,6 +88,8 @@ def _planned(job: BrokerJob, record: Record, inputs: str) -> Record:
         TOPICS: _default_topics(state),
         **report_contents(facts(plan, target)),
     }
+    if plan.security:
+        contents[SECURITY_COMMANDS] = "".join(f"{line}\n" for line in plan.security).encode()
     if job.scripts:
         contents |= {f"{SCRIPTS}/{name}": data for name, data in encoded(plan_files(plan, target), {}).items()}
     job.files.write_plan(number, contents)
@@ -100,6 +114,7 @@ def _survey(plan: MigrationPlan, target: Target) -> Survey:
     named = {stream.name for stream in state.streams}
     levels = {topic.split("/", 1)[0] for topic in _topics(state)}
     return Survey(
+        named=tuple(sorted(named)),
         streams={name: found.topic_string for name in sorted(named) if (found := objects.topics.get(name)) is not None},
         objects={each.name: each.topic_string for each in objects.topics if not each.name.startswith("SYSTEM.")},
         points=tuple(sorted({point.name for point in state.sub_points})),

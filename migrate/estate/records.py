@@ -60,11 +60,13 @@ DONE: Final = frozenset({BrokerState.APPLIED, BrokerState.VERIFIED})
 class Survey(Frozen):
     """What other brokers must know of a broker. streams: each with the topic string that it gets.
 
-    objects: topic objects with their topic strings. parents, children: recorded neighbours. levels: the first levels of
-    topics on the default stream. points: subscription points.
+    named: all its streams, also those that get no topic string. objects: topic objects with their topic strings.
+    parents, children: recorded neighbours. levels: the first levels of topics on the default stream. points:
+    subscription points.
     """
 
     streams: dict[str, str] = {}
+    named: tuple[str, ...] = ()
     objects: dict[str, str] = {}
     points: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()

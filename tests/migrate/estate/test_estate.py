@@ -229,6 +229,15 @@ def test_an_estate_is_worked_on_by_one(place: Place) -> None:
         assert place.estate("status").code == 0
 
 
+def test_a_topic_string_makes_plans_anew_where_its_stream_is(tmp_path: Path) -> None:
+    other = LegacyState(qmgr="QM2", streams=(Stream(source=SOURCE, name="Business"),))
+    place = made(tmp_path, broker("QM1", subscription(1)), other)
+    assert len(place.json("plan")["acted"]) == 2
+    text = (tmp_path / "estate.toml").read_text()
+    (tmp_path / "estate.toml").write_text(text + '\n[migration.prefixes]\nBusiness = "Trade"\n')
+    assert [each["qmgr"] for each in place.json("plan")["acted"]] == ["QM2"]
+
+
 def test_one_set_of_prefixes(tmp_path: Path) -> None:
     default = subscription(1, "SYSTEM.BROKER.DEFAULT.STREAM", topic="Sport/x")
     place = made(tmp_path, broker("QM1", subscription(2)), broker("QM2", default), QM2='parent = "QM1"')
@@ -288,6 +297,8 @@ def test_a_broker_of_message_broker_in_its_phases(tmp_path: Path) -> None:
     assert "its initial phase comes first" in ran.talk
     before = place.known("QM1")
     assert place.estate("apply", "--initial").code in (0, 1)
+    plans = tmp_path / "migration" / "QM1" / "plans"
+    assert "Suggested security commands" in (plans / "0002" / "amqmigrateacl.txt").read_text()
     assert place.known("QM1") != before
     assert place.estate("apply").code in (0, 1)
     assert place.estate("verify").code == 0
