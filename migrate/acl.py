@@ -113,7 +113,7 @@ def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
         draft.ledger.change(key, "MQ has no authority for persistence", severity=Severity.WARNING)
     if not granted:
         if denied or entry.persistent is not Access.INHERIT:
-            why = "there is nothing in it that a command could grant"
+            why = "no command can grant what it says"
             draft.ledger.report(key, why, "P02", severity=Severity.ERROR if denied else Severity.WARNING)
         else:
             draft.ledger.becomes(key, "nothing: it inherits, and so do topics in MQ")
@@ -121,7 +121,7 @@ def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
     words = " ".join(f"+{word}" for word in granted)
     if entry.principal in _EVERYBODY:
         yield f"# {entry.principal} is everybody: grant {words} on {name} to a group that all users are in."
-        why = "everybody: MQ needs a group that all users are in"
+        why = "it is for everybody: MQ needs a group that all users are in"
         draft.ledger.change(key, why, "P04", severity=Severity.WARNING)
         draft.ledger.becomes(key, f"a line for a person, about topic object {name}")
         return

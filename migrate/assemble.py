@@ -33,8 +33,8 @@ COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
-def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) -> LegacyState:
-    """The state of queue manager *qmgr* that *items* make up. product: whose broker it was."""
+def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ, notes: Iterable[str] = ()) -> LegacyState:
+    """The state of queue manager *qmgr* that *items* make up. product: whose broker. notes: about the sources."""
     by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
     for item in items:
         by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
@@ -51,7 +51,8 @@ def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) ->
             if point and point not in points:
                 points.add(point)
                 by_field["sub_points"].append(SubPoint(source=item.source, name=point))
-    return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in by_field.items()})
+    fields = {field: tuple(values) for field, values in by_field.items()}
+    return LegacyState(qmgr=qmgr, notes=tuple(notes), **fields)
 
 
 def _normal(item: Item, qmgr: str, product: Product) -> Item:

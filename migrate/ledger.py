@@ -136,6 +136,14 @@ class Ledger:
         return self._entries[key].key
 
 
+def left_by_choice(fates: Iterable[Fate]) -> int:
+    """How many of the reported items need nobody: version 7 has nothing of their kind, or they are no state.
+
+    The other reported items are refused, with a reason that a person should see.
+    """
+    return sum(fate.verdict is Verdict.REPORTED and fate.severity is Severity.INFO for fate in fates)
+
+
 def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
     """How many items have each verdict."""
     counts = dict.fromkeys(Verdict, 0)

@@ -344,7 +344,10 @@ class Unread(Item):
 
 
 class LegacyState(Frozen):
-    """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers."""
+    """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers.
+
+    notes: about the sources as a whole, for the report.
+    """
 
     format: Literal["qpubsub-legacy-state"] = STATE_FORMAT
     version: Literal[1] = STATE_VERSION
@@ -362,6 +365,7 @@ class LegacyState(Frozen):
     attributes: tuple[StanzaAttribute, ...] = ()
     flow_inputs: tuple[FlowInput, ...] = ()
     unread: tuple[Unread, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def items(self) -> Iterator[tuple[Key, Item]]:
         """Every item under its key, kind by kind."""
@@ -380,7 +384,9 @@ class LegacyState(Frozen):
         return self.brokers[0].name if self.brokers else self.qmgr
 
 
-ITEM_FIELDS: Final = tuple(name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr"))
+ITEM_FIELDS: Final = tuple(
+    name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr", "notes")
+)
 _CLASSES: Final[tuple[tuple[type[Item], str], ...]] = (
     (BrokerItem, "brokers"),
     (Relation, "relations"),

@@ -87,9 +87,7 @@ def plan(
         why = f"review and run the commands of {FILE_NAME} before the completion phase (guide 8.2, step 5)"
         draft.warn(why, "P06", severity=Severity.INFO)
     if draft.objects.qmgr.psmode == "ENABLED":
-        why = (
-            "PSMODE is ENABLED: ALTER QMGR PSMODE(COMPAT) comes first, lest commands be processed here too (guide 8.2)"
-        )
+        why = "PSMODE is ENABLED: run ALTER QMGR PSMODE(COMPAT) first, else it processes commands too (guide 8.2)"
         draft.warn(why)
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
     draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())

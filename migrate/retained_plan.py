@@ -76,7 +76,7 @@ def _without_older(draft: Draft) -> set[Key]:
         what = f"retained publication {newer[0][1]}"
         if older[1].body_hex in (None, newer[1].body_hex):
             draft.ledger.becomes(older[0], what)
-            draft.ledger.note(older[0], "told a second time")
+            draft.ledger.note(older[0], "the sources have it a second time")
         else:
             draft.ledger.report(older[0], f"{what} is on the same topic, and is the later one", severity=Severity.INFO)
     return {key for key, _ in chosen.values()}
@@ -102,7 +102,7 @@ def _plan_one(
     message = _message(draft, key, legacy)
     earlier = taken.get(topic_string)
     if earlier is not None:
-        why = f"retained publication {earlier[1]} comes to lie on the same topic {topic_string}; choose another prefix"
+        why = f"retained publication {earlier[1]} has the same topic {topic_string}; choose another --prefix"
         raise _RefusedError(why, "P09", "D09")
     existing = draft.target.retained.get(topic_string)
     if existing is not None and not draft.options.overwrite:
@@ -136,12 +136,14 @@ def _topic_string(draft: Draft, legacy: LegacyRetained) -> str:
     try:
         return check_publication_topic(add_prefix(prefix, check_publication_topic(legacy.topic)))
     except CommandError as error:
-        raise _RefusedError(f"version 7 takes no publication on this topic: {error.why}", "D14") from error
+        raise _RefusedError(f"version 7 accepts no publication on this topic: {error.why}", "D14") from error
 
 
 def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
     if legacy.body_hex is None:
-        why = "the source tells that it exists and not what it is: get it with strmqbrk --extract, or publish it again"
+        why = (
+            "the source shows that it exists, and not its contents: get it with strmqbrk --extract, or publish it again"
+        )
         raise _RefusedError(why)
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         why = f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -165,7 +167,7 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
         message = replace(message, mqmd=replace(message.mqmd, reply_to_qmgr=draft.qmgr))
     if message.mqmd.persistence == MQPER_PERSISTENCE_AS_Q_DEF:
         message = replace(message, mqmd=replace(message.mqmd, persistence=MQPER_PERSISTENT))
-        why = "its persistence was its queue's, which is not known; it is persistent now, lest a restart lose it"
+        why = "its persistence was that of its queue, which is not known; it is persistent now, to be safe"
         draft.ledger.change(key, why, "P11")
     elif message.mqmd.persistence != MQPER_PERSISTENT:
         why = "it is not persistent: a restart of the queue manager discards it (guide 8.5)"

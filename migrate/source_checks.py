@@ -44,7 +44,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if asked is not None and asked != draft.qmgr:
         why = f"--from-qmgr {asked}: what belongs to queue manager {asked} is migrated to {draft.qmgr}"
         draft.warn(why, severity=Severity.INFO)
-    for note in draft.target.passed_over:
+    for note in (*draft.state.notes, *draft.target.passed_over):
         draft.warn(note, severity=Severity.INFO)
     _check_subscribers(draft)
 
@@ -56,7 +56,7 @@ def _refusals(state: LegacyState, options: PlanOptions, tool: Tool) -> Iterator[
     if tool is Tool.MIGMBBRK:
         yield from _other_broker(state)
     if not options.accept_unread and (unread := _unread(state)):
-        yield f"{_shown(unread)}. Mend the sources, or migrate without it with --accept-unread"
+        yield f"{_shown(unread)}. Correct the sources, or migrate the rest with --accept-unread"
     streams = {stream.name for stream in state.streams}
     for name in sorted(options.prefixes.keys() - streams):
         yield f"--prefix {name}={options.prefixes[name]}: the sources have no stream {name}"

@@ -75,11 +75,11 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
         contradictions = _contradictions(merged, worse[1])
         what = f"subscription [{better[0][1]}]"
         if contradictions:
-            why = f"{what} is the same registration and says otherwise of {', '.join(contradictions)}; that one holds"
+            why = f"{what} is the same registration with another {', '.join(contradictions)}; that one is used"
             draft.ledger.report(worse[0], why)
         else:
             draft.ledger.becomes(worse[0], what)
-            draft.ledger.note(worse[0], "told a second time")
+            draft.ledger.note(worse[0], "the sources have it a second time")
     return dict(by_identity.values())
 
 
@@ -163,7 +163,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         draft.ledger.change(key, f"its topic is {topic_string} now: with MQRFH2 a program names it in full", "D08")
         stream, prefix = None, prefix if legacy.sub_point else ""
     if legacy.topic.startswith("$SYS/"):
-        why = "nothing publishes on $SYS topics in version 7: nothing will ever come"
+        why = "nothing publishes on $SYS topics in version 7: the subscription receives nothing"
         draft.ledger.change(key, why, "P32", "D24", severity=Severity.WARNING)
     return Subscription(
         sub_id=draft.new_sub_id(),
@@ -203,7 +203,7 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
             f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
             "it. Its program has to subscribe again"
         )
-        raise _RefusedError(why, "P33", severity=Severity.ERROR)
+        raise _RefusedError(why, "P29", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:
@@ -239,7 +239,7 @@ def _topic_string(legacy: LegacySubscription, prefix: str) -> str:
 
 def _queue(legacy: LegacySubscription) -> str:
     if not is_object_name(legacy.queue):
-        what = f"{legacy.queue!r} cannot name a queue" if legacy.queue else "its queue is not told"
+        what = f"{legacy.queue!r} cannot name a queue" if legacy.queue else "no source names its queue"
         raise _RefusedError(what, "P29", severity=Severity.ERROR)
     return legacy.queue
 
@@ -288,7 +288,7 @@ def _user(draft: Draft, key: Key, legacy: LegacySubscription) -> str:
         draft.ledger.change(key, f"its user {legacy.user} is {cut} in a descriptor", severity=Severity.WARNING)
         return cut
     if not legacy.user:
-        why = "no source tells its user: a program with a user identifier cannot find it by its identity"
+        why = "no source has its user: a program with a user identifier cannot find it by its identity"
         draft.ledger.change(key, why, "P06", severity=Severity.WARNING)
     return legacy.user
 
@@ -318,10 +318,10 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
     if legacy.client_context:
         draft.ledger.change(key, f"its client context was left out: {legacy.client_context}")
     if "format" in legacy.unknown:
-        why = f"no source tells in which header it was registered; {legacy.format.upper()} was taken"
+        why = f"no source shows in which header it was registered; {legacy.format.upper()} is assumed"
         draft.ledger.change(key, why, severity=Severity.WARNING)
     if "expires_at" in legacy.unknown:
-        why = "no source tells whether it expires; it does not now"
+        why = "no source shows whether it expires; it does not expire now"
         draft.ledger.change(key, why, "P26", severity=Severity.WARNING)
     if "Local" in legacy.options:
         why = "it also receives global publications made on this queue manager (guide 7.5, table 2)"
@@ -338,7 +338,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
 def _identities(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, ...]:
     kept = tuple(dict.fromkeys(i for i in legacy.identities if 0 < len(i) <= MQ_SUB_IDENTITY_LENGTH))
     if len(kept) != len(legacy.identities):
-        why = "identities that are empty, too long or told twice were left out of its identity set"
+        why = "identities that are empty, too long or repeated were left out of its identity set"
         draft.ledger.change(key, why, severity=Severity.WARNING)
     if legacy.exclusive and len(kept) > 1:
         why = "it is locked for one identity and has several; it is not locked now"

@@ -82,7 +82,7 @@ def check_racf(hlq: str | None, out: Path | None) -> None:
     if hlq is None:
         return
     if out is None:
-        raise click.UsageError("--racf goes with --out: where are the commands to go?")
+        raise click.UsageError("--racf needs --out DIRECTORY")
     if HIGH_LEVEL_QUALIFIER.fullmatch(hlq) is None:
         raise click.UsageError(f"--racf {hlq}: a queue manager on z/OS has a name of 1 to 4 capitals and digits")
 

@@ -151,7 +151,7 @@ def command(
     if len(phases) != 1:
         raise click.UsageError("one of -r, -t and -c is needed, and only one")
     if broker is None:
-        raise click.UsageError("-b is needed: which broker?")
+        raise click.UsageError("-b is needed: name the broker")
     shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
     options = PlanOptions(
         None,
@@ -189,7 +189,7 @@ def command(
     choices.check_racf(racf, out)
     if target == "files":
         if out is None:
-            raise click.UsageError("--target files needs --out: where are they to go?")
+            raise click.UsageError("--target files needs --out DIRECTORY")
         script = choices.script(existing)
         known = existing_target(qmgr, script, run.now)
         code = _run(run, known, None)
@@ -197,7 +197,7 @@ def command(
         with QueueManagerStore.open(home, qmgr) as store:
             code = _run(run, embedded.load(store), store)
     if phases[0] is Phase.COMPLETE and not leave_running:
-        console.say(f"stop broker {broker} now, and see in its event log that it has ended (guide 8.2, step 8)")
+        console.say(f"stop broker {broker} now, and check in its event log that it has ended (guide 8.2, step 8)")
     return code
 
 
@@ -261,7 +261,7 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
     before = None
     if kept is not None and run.phase is not Phase.REHEARSE:
         if run.discard and kept.is_file():
-            log.write_all(iter([f"-s: what an interrupted run had read is forgotten ({kept})"]))
+            log.write_all(iter([f"-s: the state that an interrupted run had read is discarded ({kept})"]))
             kept.unlink()
         before = retrieved.kept(kept)
     if before is not None:
@@ -275,8 +275,8 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
         return state
     if before is None:
         raise click.UsageError("FILE is missing: give the files with the broker's state")
-    run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
-    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run has left"))
+    run.console.say(f"continuing with the state that the interrupted run had read ({kept}); -s reads the sources again")
+    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run left"))
     return before.state
 
 

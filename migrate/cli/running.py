@@ -1,6 +1,6 @@
 """Apply a plan from the command line: failures occur before anything is changed, or are reported afterwards.
 
-log       opened, and what was read written to it
+log       opened, and what was read is written to it
 outputs   written whole, beside their places
 apply     one transaction, with the report in the queue manager's directory
 --------- now the migration is done: a file that cannot be written is reported, and the exit code is 1
@@ -197,7 +197,7 @@ def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
 
 def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Path | None) -> ExitCode:
     """No action is taken (guide 7.1). report: the path of the first migration's report, if it was kept."""
-    where = "" if report is None else f"; the report of then is in {report}"
+    where = "" if report is None else f"; the report of that migration is in {report}"
     log.writer.write(f"Queue manager {qmgr} has already been migrated: no action is taken{where}")
     console.say(f"queue manager {qmgr} has already been migrated: no action was taken{where}")
     return ExitCode.DONE
@@ -214,7 +214,7 @@ def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool)
     else:
         console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
     for left in undone.left:
-        console.warn(f"it would be left: {left}" if rehearse else left)
+        console.warn(f"would be left: {left}" if rehearse else left)
     return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
 
 

@@ -145,7 +145,7 @@ def command(
     choices.check_racf(racf, out)
     if target == "files":
         if out is None:
-            raise click.UsageError("--target files needs --out: where are they to go?")
+            raise click.UsageError("--target files needs --out DIRECTORY")
         script = choices.script(existing)
         return _run(asked, existing_target(qmgr, script, now), None, log_file or out / LOG_NAME)
     with QueueManagerStore.open(home, qmgr) as store:

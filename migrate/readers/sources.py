@@ -31,6 +31,13 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "groups": (groups.looks_like, groups.read),
 }
 KINDS: Final = ("captures", "state", *_TEXTS)
+_RECONSTRUCTED: Final = {
+    "amqspsd": "no listing of a real broker was available for the reader of amqspsd, which was made from the program's "
+    "documentation and source; compare the counts with the broker's",
+    "reportproperties": "no listing of a real broker was available for the reader of mqsireportproperties, which was "
+    "made from IBM's documentation; compare the counts with the broker's",
+}
+"""Kinds of sources of which no real example was available."""
 _EBCDIC: Final = "cp037"
 _IN_EBCDIC: Final = "ebcdic"
 _HEAD_BYTES: Final = 65_536
@@ -46,6 +53,7 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
     files; what a source holds and nobody understands is in the state.
     """
     items: list[Item] = []
+    notes: list[str] = []
     captured: list[tuple[Path, str]] = []
     for given in sources:
         kind, path = _split(given)
@@ -62,13 +70,15 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
             elif detected == "state":
                 items += _states(file, qmgr)
             else:
+                if detected in _RECONSTRUCTED:
+                    notes.append(f"{file}: {_RECONSTRUCTED[detected]}")
                 items += _of_others(_TEXTS[detected][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
         try:
             items += _captures(captured, items, qmgr, product, is_sorted=True)
         except captures.OutOfOrderError:
             items += _captures(captured, items, qmgr, product, is_sorted=False)
-    return assemble(items, qmgr, product)
+    return assemble(items, qmgr, product, notes)
 
 
 def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:

@@ -81,7 +81,7 @@ class Registry:
             return made
         if action == "Create" and key in self._subscriptions:
             # The later one is valid; the earlier one is still an item of the source.
-            self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
+            self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one is used")
             self._subscriptions.pop(key)
         self._subscriptions[key] = made
         return ""
@@ -151,7 +151,7 @@ class Registry:
             rights[right] = Access(text)
         stream, own = split_stream(topic)
         if action == "Create" and key in self._acl:
-            self._repeated(line, f"{topic}: {principal}", "the same entry a second time; the later one holds")
+            self._repeated(line, f"{topic}: {principal}", "the same entry a second time; the later one is used")
         self._acl[key] = AclEntry(
             source=Source(file=self._file, position=line),
             topic=own,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from migrate.known_problems import CARED_FOR, KNOWN
-from migrate.ledger import Fate, Reason, Verdict
+from migrate.ledger import Fate, Reason, Verdict, left_by_choice
 from migrate.outcome import outcome_of
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.report import trees
@@ -34,6 +34,7 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         "outcome": str(outcome_of(plan)),
         "items": sum(counts.values()),
         "counts": {str(verdict): number for verdict, number in counts.items()},
+        "left_by_choice": left_by_choice(plan.fates),
         "by_kind": dict(by_kind),
         "steps": {
             "definitions": len(plan.definitions),

@@ -58,7 +58,8 @@ def page(facts: dict[str, Any]) -> str:
 def _figures(facts: dict[str, Any]) -> Iterator[Figure]:
     for verdict, severity in _VERDICTS.items():
         count = facts["counts"][verdict]
-        label = "reported, not migrated" if verdict == "reported" else verdict
+        left = facts["left_by_choice"]
+        label = f"reported, {left:,} of them left by choice" if verdict == "reported" else verdict
         shown = severity if count else Severity.GOOD
         yield Figure(f"{count:,}", label, shown, _title(verdict))
     for label, found, section in (

@@ -250,7 +250,9 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     objects, _, _ = store.load_state()
     marker = marker_of(objects, tool)
     if marker is None:
-        raise MigrationError(f"queue manager {store.name} remembers no migration by {tool}; there is nothing to undo")
+        raise MigrationError(
+            f"queue manager {store.name} has no record of a migration by {tool}; there is nothing to undo"
+        )
     for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-{marker.phase}*"), reverse=True):
         if (directory / _JOURNAL).is_file():
             return directory

@@ -357,7 +357,7 @@ def test_an_interrupted_run_goes_on_with_what_it_had_read(
         assert migmbbrk(home, tmp_path, "-c", *sources).code == ExitCode.INTERRUPTED
     Path(sources[1]).unlink()
     ran = migmbbrk(home, tmp_path, "-c")
-    assert "going on with what the interrupted run had read" in ran.err
+    assert "continuing with the state that the interrupted run had read" in ran.err
     assert len(state(home)["subscriptions"]) == 8  # type: ignore[arg-type]
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
+from migrate.report.staging import SUMS, sums_of
 from rfh2.errors import MigrationError
 from streams.operations import SubscriptionAdded
 from tests.migrate.cases import LEGACY
@@ -151,7 +153,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html", "items.csv"}
     again = Ran("strmqbrk", home, *SOURCES)
     assert again.code == ExitCode.DONE
-    assert f"the report of then is in {kept}" in again.err
+    assert f"the report of that migration is in {kept}" in again.err
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
@@ -172,12 +174,25 @@ def test_a_full_disk_leaves_nothing_of_the_staged_files(tmp_path: Path, monkeypa
 
 
 def test_staged_files_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old")
-    staged = StagedFiles(tmp_path, {"a": b"new"})
-    assert (tmp_path / "a").read_text() == "old"
-    staged.publish()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["SHA256SUMS", "a"]
-    assert (tmp_path / "a").read_text() == "new"
+    """What this run does not write is removed, unless a person has changed it."""
+    StagedFiles(tmp_path, {"a": b"old", "gone": b"x", "edited": b"x"}).publish()
+    (tmp_path / "edited").write_text("by a person")
+    (tmp_path / "own").write_text("by a person")
+    StagedFiles(tmp_path, {"a": b"new"}).publish()
+    found = {path.name: path.read_text() for path in tmp_path.iterdir() if path.name != SUMS}
+    assert found == {"a": "new", "edited": "by a person", "own": "by a person"}
+    assert sums_of(tmp_path) == {"a": sha256(b"new").hexdigest()}
+
+
+def test_files_of_a_run_that_was_killed_are_completed_by_the_next(tmp_path: Path) -> None:
+    StagedFiles(tmp_path, {"a": b"old"}).publish()
+    interrupted = StagedFiles(tmp_path, {"a": b"new", "b": b"new"})
+    (tmp_path / SUMS).unlink()
+    (next(tmp_path.glob(".writing-*")) / "a").replace(tmp_path / "a")
+    assert sums_of(tmp_path) == {}
+    del interrupted
+    StagedFiles(tmp_path, {"a": b"new", "b": b"new"}).publish()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", SUMS}
 
 
 class TestUndo:
@@ -206,7 +221,7 @@ class TestUndo:
         with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
             unit.put("RESULTS.Q", None, b"a publication")
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
-        assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+        assert (ran.code, "would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
 
     def test_it_names_subscriptions_made_since_on_what_is_removed(self, home: Path) -> None:
         Ran("strmqbrk", home, *SOURCES)

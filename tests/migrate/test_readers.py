@@ -221,7 +221,7 @@ class TestMetatopics:
 
     def test_registrations_that_are_only_counted_are_reported(self) -> None:
         items = self._items(identities(Cfin(pcf.MQIACF_ANONYMOUS_COUNT, 2), *registration("QM1", "A.Q", 0)))
-        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are told")
+        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are listed")
 
     @pytest.mark.parametrize(
         ("what", "parameter", "wanted"),
@@ -575,6 +575,14 @@ class TestSources:
         path = tmp_path / "x.txt"
         path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
         assert read_sources([f"amqspsd={path}"], "QM1").subscriptions[0].queue == "A.Q"
+
+    def test_a_reader_without_a_real_example_says_so(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.txt"
+        path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
+        (note,) = read_sources([f"amqspsd={path}"], "QM1").notes
+        assert note.startswith(f"{path}: no listing of a real broker was available for the reader of amqspsd")
+        (tmp_path / "qm.ini").write_text("Broker:\n   MaxMsgRetryCount=3\n")
+        assert read_sources([str(tmp_path / "qm.ini")], "QM1").notes == ()
 
     def test_what_nothing_claims_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "notes.txt"

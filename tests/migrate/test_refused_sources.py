@@ -101,7 +101,7 @@ AMQSPSD = "Subscribers\nStreamName: Sport\n Topic: t\n ApplCount: 3\n QMgrName: 
 
 REFUSED = [
     ("cut-json", _cut_json, "no JSON"),
-    ("format-beside-states", _contradictory, "Extra inputs"),
+    ("format-beside-states", _contradictory, "there is no such field"),
     ("random-bytes", _bytes(bytes(range(256)) * 8), "could not be read"),
     ("empty-file", _bytes(b""), "the file is empty"),
     ("blank-file", _bytes(b" \n \n"), "the file is empty"),
@@ -311,9 +311,7 @@ class TestPhases:
 
     def test_an_interrupted_phase_says_in_the_log_that_it_goes_on(self, home: Path, interrupted: Path) -> None:
         assert migmbbrk(home, "-c").code == ExitCode.PROBLEMS
-        assert (
-            "which the interrupted run has left: fingerprint" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
-        )
+        assert "which the interrupted run left: fingerprint" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
 
     @pytest.mark.parametrize(
         ("arguments", "broker", "says"),
@@ -338,7 +336,8 @@ class TestPhases:
         other = listing(interrupted.with_name("b.txt"), self.OTHER)
         ran = migmbbrk(home, "-c", "-s", "--accept-changed", "--source", str(other))
         assert ran.code == ExitCode.PROBLEMS
-        assert "what an interrupted run had read is forgotten" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        log = (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        assert "the state that an interrupted run had read is discarded" in log
 
 
 class TestForeign:

@@ -40,6 +40,7 @@ def _facts(fates: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         "fingerprint": "0" * 40,
         "items": len(fates),
         "counts": counts,
+        "left_by_choice": 0,
         "by_kind": {"subscription": counts},
         "steps": {},
         "warnings": [],

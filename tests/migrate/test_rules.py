@@ -300,7 +300,7 @@ REFUSED = [
     ("temporary-dynamic-queue", {"temp_dynamic": True}, "D17"),
     ("no-queue", {"queue": ""}, "P29"),
     ("no-queue-name", {"queue": "bad name"}, "P29"),
-    ("client-without-a-queue", {"queue": "", "client_id": "jms:QM1:CLIENT:T"}, "P33"),
+    ("client-without-a-queue", {"queue": "", "client_id": "jms:QM1:CLIENT:T"}, "P29"),
     ("empty-topic", {"topic": ""}, None),
     ("topic-too-long-with-prefix", {"topic": "x" * 10_240, "stream": "Sport"}, None),
     ("name-too-long-with-stream", {"name": "n" * 10_240, "stream": "Sport"}, "D15"),

@@ -31,7 +31,7 @@ from migrate.targets import embedded
 from tests.migrate.cases import told
 from tests.migrate.test_embedded import many_subscriptions
 from tests.reliability.figures import Table
-from tests.reliability.kills import killed_after, time_of, verb
+from tests.reliability.kills import killed_after, killed_when, time_of, time_since, verb
 
 SUBSCRIPTIONS = 250
 COLUMNS = ("killed", "kills", "before", "after", "between", "run again")
@@ -139,18 +139,25 @@ def _killed(directory: Path, scenario: Scenario, count: int, chance: random.Rand
     whole = directory / "whole"
     shutil.copytree(start, whole)
     with chdir(whole):
-        took = time_of(verb(*scenario.command))
+        writes = time_since(_Writing(), verb(*scenario.command))
     after = _result(whole, scenario)
+    again = directory / "again"
+    shutil.copytree(start, again)
+    with chdir(again):
+        took = time_of(verb(*scenario.command))
     number = killed = 0
     while killed < count:
         number += 1
         here = directory / f"killed{number}"
         shutil.copytree(start, here)
         with chdir(here):
-            is_killed = killed_after(chance.uniform(0.2, 1.2) * took, verb(*scenario.command))
+            # Every third kill at any time, the others from the first write on, most of them near the commit.
+            if number % 3 == 0:
+                is_killed = killed_after(chance.uniform(0.1, 1) * took, verb(*scenario.command))
+            else:
+                is_killed = killed_when(_Writing(), chance.triangular(0, 1.1, 0.95) * writes, verb(*scenario.command))
         if not is_killed:
-            # It came to its end first. The next one has less time.
-            took *= 0.95
+            # It came to its end first, which is no kill.
             shutil.rmtree(here)
             continue
         killed += 1
@@ -164,6 +171,21 @@ def _killed(directory: Path, scenario: Scenario, count: int, chance: random.Rand
             outcome = f"run again, {here.name}"
         yield outcome
         shutil.rmtree(here)
+
+
+class _Writing:
+    """Whether the command has begun to write: to the database's log, to a directory of files, or its log."""
+
+    def __init__(self) -> None:
+        self._before = self._written()
+
+    def __call__(self) -> bool:
+        return self._written() != self._before
+
+    def _written(self) -> tuple[int, ...]:
+        here = Path()
+        logs = [path.stat().st_size for path in here.glob("home/*/*-wal") if path.exists()]
+        return (*logs, len(list(here.glob("out/*"))), len(list(here.glob("home/*/migration/*"))))
 
 
 def _any_end(work: Callable[[], None]) -> Callable[[], None]:
