@@ -20,12 +20,15 @@ from migrate.report.text import text
 from migrate.target import Target
 from migrate.targets.files import PlanFiles, plan_files
 
+TEXT_ITEMS = 500
+"""How many items of each result report.txt lists, so that it stays below 1 MB; items.csv has every item."""
+
 
 def report_contents(facts: dict[str, Any]) -> dict[str, Content]:
     """The report in its three forms, and a table of all items, by file name."""
     return {
         "report.json": lambda: encoded_lines(json_lines(facts)),
-        "report.txt": lambda: encoded_lines(f"{line}\n" for line in text(facts, None)),
+        "report.txt": lambda: encoded_lines(f"{line}\n" for line in text(facts, TEXT_ITEMS)),
         "report.html": page(facts).encode(),
         "items.csv": lambda: encoded_lines(items_csv(facts), errors="backslashreplace"),
     }

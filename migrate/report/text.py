@@ -79,7 +79,7 @@ def _items(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
             for reason in fate["reasons"]:
                 yield f"    {reason['severity']}: {printable(reason['text'])}{_ids(reason)}"
         if limit is not None and count > limit:
-            yield f"  ... and {count - limit} more: see the log, or the report in JSON or HTML"
+            yield f"  ... and {count - limit} more: items.csv and report.json of the report have all of them"
 
 
 def _problems(facts: dict[str, Any]) -> Iterator[str]:

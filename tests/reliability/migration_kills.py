@@ -155,14 +155,17 @@ def _killed(directory: Path, scenario: Scenario, count: int, chance: random.Rand
             if number % 3 == 0:
                 is_killed = killed_after(chance.uniform(0.1, 1) * took, verb(*scenario.command))
             else:
-                is_killed = killed_when(_Writing(), chance.triangular(0, 1.1, 0.95) * writes, verb(*scenario.command))
+                is_killed = killed_when(_Writing(), chance.uniform(0.6, 1.05) * writes, verb(*scenario.command))
         if not is_killed:
             # It came to its end first, which is no kill.
+            writes, took = 0.9 * writes, 0.9 * took
             shutil.rmtree(here)
             continue
         killed += 1
         found = _result(here, scenario)
         outcome = "before" if found == before else "after" if found == after else f"between, {here.name}"
+        # The next kill is later or earlier: most of them are near the commit, whatever else the machine does.
+        writes *= 1.05 if outcome == "before" else 0.95
         if not (outcome == "after" and scenario.name.endswith("--undo")):
             # A second --undo would undo the phase before. Every other command takes no action if it was done.
             with chdir(here):
