@@ -212,7 +212,11 @@ NAMED_ALIKE = {
     },
     "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},
-    "PUB-3": {"pub": "the verb", "transmission": "what waits for another queue manager"},
+    "PUB-3": {
+        "network": "which queue managers an estate has",
+        "pub": "the verb",
+        "transmission": "what waits for another queue manager",
+    },
     "REG-29": {"metatopic": "read by the migration"},
     "SP-5": {"difference": "between versions"},
     "QM-5": {"hierarchy": "a runbook for IBM MQ's"},

@@ -25,7 +25,10 @@ EDGE = (
 )
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
-ROOMS = ["pages", "headers", "broker", "qmgr", "mqsc", "links", "explain", "replay", "terminal", "running", "cli"]
+ROOMS = [
+    *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links"),
+    *("explain", "replay", "terminal", "running", "cli"),
+]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
 

@@ -53,6 +53,7 @@ VERBS: Final[dict[str, str]] = {
     "extract": "Take the state of a live queue manager or broker.",
     "apply": "Send a migration's plan to a live queue manager.",
     "verify": "Compare a migration's plan with what is live.",
+    "estate": "Plan, rehearse and apply the migration of many brokers.",
 }
 
 # What people type who know other programs, or American English.
@@ -60,7 +61,7 @@ SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
 ELSEWHERE: Final[dict[str, str]] = {
-    verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify")
+    verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify", "estate")
 }
 
 

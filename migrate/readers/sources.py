@@ -93,6 +93,11 @@ def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
     return states_of_others
 
 
+def files_of(given: str) -> list[Path]:
+    """The files of one source, as ``read_sources`` reads them. Raises MigrationError where there is none."""
+    return _files(_split(given)[1])
+
+
 def _split(given: str) -> tuple[str, Path]:
     kind, equals, path = given.partition("=")
     return (kind, Path(path)) if equals and kind in KINDS else ("", Path(given))

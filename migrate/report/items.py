@@ -21,7 +21,7 @@ def items_csv(facts: dict[str, Any]) -> Iterator[str]:
         ids = sorted({known for reason in reasons for known in reason["ids"]})
         texts = "; ".join(reason["text"] for reason in reasons)
         cells = (fate["label"], fate["source"], fate["verdict"], fate["becomes"], worst, texts, " ".join(ids))
-        yield row.text([fate["kind"], fate["number"], *map(_harmless, cells)])
+        yield row.text([fate["kind"], fate["number"], *map(harmless, cells)])
 
 
 class _Row:
@@ -41,5 +41,6 @@ class _Row:
         return self._text
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
+    """*text* that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

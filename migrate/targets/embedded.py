@@ -90,7 +90,7 @@ def apply(
     with store.processor_lock():
         directory = _new_directory(store.directory, plan)
         try:
-            _back_up(store, directory)
+            back_up(store, directory)
             _write_journal(directory, plan)
             _keep_reports(directory, reports or {})
             with store.unit_of_work() as unit:
@@ -178,8 +178,11 @@ def _new_directory(home: Path, plan: MigrationPlan) -> Path:
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
-def _back_up(store: QueueManagerStore, directory: Path) -> None:
-    """A whole copy of the database, in a directory of its own, so that it opens as a queue manager does."""
+def back_up(store: QueueManagerStore, directory: Path) -> None:
+    """A whole copy of the database, in a directory of its own in *directory*, which opens as a queue manager does.
+
+    Raises StoreError.
+    """
     copy = directory / store.directory.name
     make_directory(copy)
     touch(copy / DATABASE)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from commands.broker.objects import PREDEFINED, AliasQueue, LocalQueue, QueueManager, definition_of
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import StoreDamagedError, readable
+from streams.namelists import Namelist
 
 Queue = LocalQueue | AliasQueue
 
@@ -63,6 +64,15 @@ def look_up(database: Database, name: str) -> Queue | None:
     with readable(database.path, f"definition of queue {name}"):
         found = None if row is None else definition_of(*row)
     return found if isinstance(found, LocalQueue | AliasQueue) else None
+
+
+def look_up_namelist(database: Database, name: str) -> Namelist | None:
+    """The namelist of that name; None where there is none. Raises StoreDamagedError."""
+    statement = "SELECT kind, state FROM definitions WHERE kind = 'namelist' AND name = ?"
+    row = database.connection.execute(statement, (name,)).fetchone()
+    with readable(database.path, f"namelist {name}"):
+        found = None if row is None else definition_of(*row)
+    return found if isinstance(found, Namelist) else None
 
 
 def resolved(found: Queue | None, look: Callable[[str], Queue | None]) -> LocalQueue | None:
