@@ -199,6 +199,8 @@ class TopicSpace:
             topic_string, publication = retained.topic_string, retained.publication
             if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
                 rule: Rule | None = Rule.BLOCKED
+            elif self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+                rule = apart
             elif not asked and subscription.options.pub_on_req_only:
                 rule = Rule.REQUEST_ONLY
             elif not asked and subscription.options.new_pubs_only:
@@ -206,7 +208,7 @@ class TopicSpace:
             elif subscription.sub_level != 1:
                 rule = Rule.LEVEL
             else:
-                rule = self._selection_rule(subscription, publication, topic_string)
+                rule = None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
             if rule is not None:
                 yield PassedOver(subscription, topic_string, publication, rule)
 
@@ -389,15 +391,11 @@ class TopicSpace:
 
     def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
+        if self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+            return apart
         if subscription.options.pub_on_req_only:
             return Rule.REQUEST_ONLY
-        return self._selection_rule(subscription, publication, topic_string)
-
-    def _selection_rule(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
-        apart = _kept_apart_by(subscription, publication) if self._apart else None
-        if apart is None and not self._lets_through(subscription, publication, topic_string):
-            return Rule.FILTER
-        return apart
+        return None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
 
     # Checking and keeping
 

@@ -26,7 +26,7 @@ from commands.explain.why.roster import Roster
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.seen import SeenTopics
 from commands.explain.why.spelling import selects
-from commands.explain.why.verdict import OF_RULE, Reason, Verdict
+from commands.explain.why.verdict import OF_RULE, PLACES, Reason, Verdict
 from commands.headers.response import Completion
 from commands.model import Publish, RegisterSubscriber
 from rfh2.captured import iso
@@ -158,8 +158,11 @@ class Explainer:
 
     def _passed_over(self, arrival: Arrival, traced: TracedOperation, most: int | None) -> None:
         for passed in traced.passed_over[:most]:
+            reason, subscription = OF_RULE[passed.rule], passed.subscription
+            if reason in PLACES and subscription.sub_id in self._served:
+                continue
             say = partial(rule_sentence, passed, self._space.topic_objects)
-            self._answers.add(arrival.seq, passed.topic_string, passed.subscription, OF_RULE[passed.rule], say)
+            self._answers.add(arrival.seq, passed.topic_string, subscription, reason, say)
 
     def _lapsed(self, arrival: Arrival, operation: Operation) -> None:
         """Retained publications that expired before a subscriber came who would have got them."""
@@ -200,7 +203,7 @@ class Explainer:
         done = []
         for miss in self._roster.near.find(publishing, self._space.match(topic, arrival.now)):
             subscription = miss.subscription
-            if miss.reason in (Reason.STREAM, Reason.SUB_POINT) and subscription.sub_id in self._served:
+            if miss.reason in PLACES and subscription.sub_id in self._served:
                 continue
             if served is None:
                 served = {delivery.subscription.traditional_identity for delivery in trace.deliveries}

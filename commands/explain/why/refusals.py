@@ -16,7 +16,7 @@ from commands.explain.why.near import Publishing
 from commands.explain.why.queues import DeadPublication, dead_publication
 from commands.explain.why.roster import Roster
 from commands.explain.why.rules import disabled_sentence
-from commands.explain.why.verdict import Reason
+from commands.explain.why.verdict import PLACES, Reason
 from commands.model import Publish, RegisterSubscriber
 from rfh2.constants import MQAT_BROKER, MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED, MQRCCF_NOT_AUTHORIZED
 from rfh2.explain.reasons import reason_text
@@ -26,7 +26,6 @@ from streams.subscriptions import Subscription
 from streams.topic_strings import add_prefix
 
 _UNAUTHORIZED = (MQRCCF_NOT_AUTHORIZED, MQRC_NOT_AUTHORIZED)
-_ELSEWHERE = (Reason.STREAM, Reason.SUB_POINT)
 
 
 class Refusals:
@@ -139,7 +138,7 @@ class Refusals:
         """The subscriptions to the same topic elsewhere, as nothing can be at *publishing*."""
         self.published = self.published or self._answers.asked.is_about_publication(arrival.seq, topic)
         for miss in self._roster.near.find(publishing, ()):
-            if miss.reason in _ELSEWHERE:
+            if miss.reason in PLACES:
                 self._answers.add(arrival.seq, topic, miss.subscription, reason, why)
 
     def _refusal(self, arrival: Arrival, outcome: Outcome, topic: str, wanted: Attempt | None) -> tuple[Reason, str]:

@@ -71,6 +71,9 @@ OF_RULE = {rule: Reason(rule.value) for rule in Rule}
 """The reason for each rule of the topic space."""
 
 
+PLACES = frozenset({Reason.STREAM, Reason.SUB_POINT})
+"""The reasons that are no fault where a subscription gets publications of its own stream or subscription point."""
+
 Detail = str | Callable[[], str]
 """A sentence, or what makes it: most sentences are never read."""
 

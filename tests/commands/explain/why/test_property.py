@@ -108,7 +108,7 @@ TOPICS = st.sampled_from(
     ["a/b", "a/#", "a/*", "a/c", "A/B", "a/b ", "a//b", "a/+", "#", "*", "a/B/?", "/a/b", "b/", "B"]
 )
 NUMBERS = st.integers(1, 5)
-POINTS = st.sampled_from([None, None, None, "point"])
+POINTS = st.sampled_from([None, None, None, None, None, "point"])
 
 registrations = st.builds(
     Step,
@@ -119,7 +119,7 @@ registrations = st.builds(
     st.booleans(),
     st.sampled_from([None, None, None, None, "Colour = 'red'", "Colour = 'red'", "Colour ="]),
     POINTS,
-    st.sampled_from([False, False, True]),
+    st.sampled_from([False, False, False, True]),
     st.sampled_from([True, True, False]),
 )
 publications = st.builds(
@@ -131,7 +131,7 @@ publications = st.builds(
     st.booleans(),
     st.none(),
     POINTS,
-    st.sampled_from([False, False, True]),
+    st.sampled_from([False, False, False, True]),
     st.sampled_from([True, True, False]),
     st.sampled_from([None, "red", "blue"]),
 )
@@ -193,12 +193,19 @@ def _publish(**changes: object) -> Cure:
     return cure
 
 
+def _unfiltered(world: World, _: Verdict, seq: int) -> World:
+    """A ReqUpdate and a DeregSub name the Filter too, to find the subscription."""
+    of = (_step(world, seq).number, _step(world, seq).topic)
+    steps = (replace(s, selector=None) if (s.number, s.topic) == of else s for s in world.steps)
+    return replace(world, steps=tuple(steps))
+
+
 CURES: dict[Reason, Cure] = {
     Reason.CASE: _written_right,
     Reason.BLANK: _written_right,
     Reason.SLASH: _written_right,
     Reason.WILDCARD_SCHEME: _written_right,
-    Reason.FILTER: _register(selector=None),
+    Reason.FILTER: _unfiltered,
     Reason.BLOCKED: lambda world, _verdict, _seq: replace(world, blocks=False),
     Reason.PUBLISH_DISABLED: lambda world, _verdict, _seq: replace(world, disables=False),
     Reason.OWN_PUBLICATION: _publish(options=()),
