@@ -20,7 +20,8 @@ from commands.broker.profiles import parse_profile
 GroupsOf = Callable[[str], Collection[str]]
 
 _EVERYBODY = "nobody"
-_ADMINISTRATOR = "mqm"
+ADMINISTRATOR = "mqm"
+"""The user, and the group, that may do everything."""
 
 
 class Action(StrEnum):
@@ -88,7 +89,7 @@ class RecordedAuthority:
         if not self._objects.authorities:
             return None
         groups = {*self._groups_of(user), _EVERYBODY}
-        if user == _ADMINISTRATOR or _ADMINISTRATOR in groups:
+        if user == ADMINISTRATOR or ADMINISTRATOR in groups:
             return None
         return {("PRINCIPAL", user), *(("GROUP", group) for group in groups)}
 

@@ -77,6 +77,11 @@ class Subscriber:
         self._user, self._application, self._selector = user, application, selector
         self._retained = retained
 
+    @property
+    def queue(self) -> str:
+        """Its dynamic queue."""
+        return self._queue
+
     def register(self, patience_s: float, stop: Stop) -> bool:
         """Subscribe. Whether the answer has come; False if *stop* or the time limit came first.
 

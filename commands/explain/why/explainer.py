@@ -65,6 +65,8 @@ class Explainer:
         # The sub_ids that anything was delivered for.
         self._served: set[bytes] = set()
         self._published = False
+        self.refusal = ""
+        """Why the last message was refused; empty if it was not."""
 
     @property
     def queues(self) -> Iterator[str]:
@@ -81,6 +83,7 @@ class Explainer:
         outcome = self._broker.trace(arrival, explains=True)
         trace = outcome.trace
         assert trace is not None
+        self.refusal = outcome.why
         if trace.expired:
             self._roster.expired(trace.expired, arrival)
         if outcome.undecodable:
