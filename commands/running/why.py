@@ -116,8 +116,6 @@ def by_depth(objects: Objects, overview: Overview) -> QueueState:
         alias = objects.aliases.get(name)
         queue = depths.get(name if alias is None else alias.target)
         if queue is None:
-            if alias is not None:
-                return Reason.QUEUE_GONE, f"queue {alias.target}, for which {name} is an alias, does not exist"
             if has_gone is not None and has_gone(name):
                 return Reason.QUEUE_GONE, f"queue {name} was a dynamic queue, and was deleted"
             return None
