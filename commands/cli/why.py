@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 from collections.abc import Iterable
@@ -179,7 +178,7 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
             for topic in publication.topics:
                 for verdict in why.received(topic, publication.text or "", publication.properties):
                     if verdict.queue != subscriber.queue:
-                        console.data(json.dumps(verdict.form(), ensure_ascii=False) if as_json else _line(verdict))
+                        console.data(verdict.json_line() if as_json else _line(verdict))
             done += 1
 
         there = subscriber.register(_ANSWER_S, stop)
@@ -218,7 +217,7 @@ class _Lines:
         self._file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed when shown
 
     def add(self, verdict: Verdict) -> None:
-        self._file.write(json.dumps(verdict.form(), ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        self._file.write(verdict.json_line().encode("utf-8", "surrogatepass") + b"\n")
 
     def show(self, console: Console) -> None:
         with self._file as file:
