@@ -1,4 +1,4 @@
-"""``qpubsub why``: its options, and its answers about a queue manager. tests/commands/explain/why has those of captures."""
+"""``qpubsub why``: its options, and its answers about a queue manager; tests/commands/explain/why has captures."""
 
 from __future__ import annotations
 

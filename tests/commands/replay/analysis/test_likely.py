@@ -24,11 +24,9 @@ LIKELY = {str(row["subscriber"]): str(row[LIKELY_REASON]) for row in REPORT.sect
 NOT_KNOWN = {"BLOCKED", "LEVEL", "OWN.PUBLICATION", "NEW.ONLY"}
 """The tables do not show by which rule."""
 
-CASES = sorted(LIKELY.keys() & EXPECTED.keys() - NOT_KNOWN)
-
 
 @pytest.mark.parametrize(
-    "queue", [queue for queue in CASES if queue[:5] in ("NO.MA", "TOO.L", "SCHEM", "CASE", "BLANK")]
+    "queue", ["NO.MATCH", "TOO.LATE", "SCHEME.STAR", "SCHEME.HASH", "CASE", "BLANK", "BLANK.INSIDE"]
 )
 def test_topics_that_nearly_match(queue: str) -> None:
     assert LIKELY[queue] == EXPECTED[queue].value
