@@ -17,7 +17,7 @@ from commands.pages import (
     table,
     timeline,
 )
-from commands.replay.analysis.likely import LIKELY_DETAIL
+from commands.replay.analysis.likely import LIKELY_DETAIL, LIKELY_REASON
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked
 from commands.replay.analysis.report import Section as ReportSection
 from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
@@ -67,6 +67,7 @@ _HEADS: Final[Mapping[str, str]] = {
     "read": "times read",
     "dead_letters": "dead letters",
     "why": "example",
+    LIKELY_REASON: "likely reason",
 }
 _MORE_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     REASONS.name: ("why",),

@@ -18,7 +18,7 @@ HEADS: Final = {
     "qmgr": "qmgr",
     "sub_name": "name",
     "sub_point": "sub. point",
-    LIKELY_REASON: "likely reason",
+    LIKELY_REASON: "likely",
     LIKELY_DETAIL: "why",
     "first_seq": "first",
     "last_time": "last",
