@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from commands.explain.why.asked import Asked
+from commands.explain.why.question import Asked
 from commands.explain.why.verdict import Detail, Reason, Verdict
 from streams.subscriptions import Subscription
 

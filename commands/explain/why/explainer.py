@@ -17,9 +17,9 @@ from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
-from commands.explain.why.asked import Asked
 from commands.explain.why.former import Former
 from commands.explain.why.near import Publishing
+from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState, by_definition
 from commands.explain.why.refusals import Refusals
 from commands.explain.why.roster import Roster

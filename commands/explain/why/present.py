@@ -9,8 +9,8 @@ from itertools import product
 from commands.broker.authority import Action
 from commands.broker.core import BrokerCore
 from commands.broker.profiles import parse_profile
-from commands.explain.why.asked import Asked
 from commands.explain.why.near import NearMiss, NearMisses, Publishing
+from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState
 from commands.explain.why.rules import disabled_sentence
 from commands.explain.why.verdict import PLACES, Reason, Verdict

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from commands.broker.core import Arrival
-from commands.explain.why.asked import Asked
 from commands.explain.why.former import Former, FormerSubscriptions
 from commands.explain.why.lapsed import LapsedPublications
 from commands.explain.why.near import NearMisses
+from commands.explain.why.question import Asked
 from commands.explain.why.verdict import Reason
 from rfh2.captured import iso
 from streams.operations import (

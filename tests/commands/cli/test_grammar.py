@@ -23,8 +23,8 @@ CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
 
 READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
 PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
-PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse"]
-LOOKS = ["browse", "status", "topics"]
+PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse", "why"]
+LOOKS = ["browse", "status", "topics", "why"]
 
 
 def verb(name: str) -> Verb:
