@@ -241,7 +241,7 @@ class Explainer:
             subscription = former.subscription
             if (subscription.dest_qmgr, subscription.dest_queue) in served:
                 continue
-            if self._space.rule_for(subscription, operation, arrival.now) is not None:
+            if former.has_ended(arrival.now) or self._space.rule_for(subscription, operation, arrival.now) is not None:
                 continue
             if self._answers.add(arrival.seq, topic, subscription, former.reason, former.why) and self._answers.is_last(
                 subscription, former.reason

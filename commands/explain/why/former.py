@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from commands.explain.why.verdict import Reason
@@ -30,6 +31,11 @@ class Former:
     reason: Reason
     seq: int
     why: str
+
+    def has_ended(self, now: datetime) -> bool:
+        """Whether it would have expired by now, if that is not why it ended."""
+        expires_at = self.subscription.expires_at
+        return expires_at is not None and expires_at <= now and self.reason is not Reason.EXPIRED_SUBSCRIPTION
 
 
 class FormerSubscriptions:
