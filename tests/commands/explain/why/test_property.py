@@ -200,6 +200,11 @@ def _unfiltered(world: World, _: Verdict, seq: int) -> World:
     return replace(world, steps=tuple(steps))
 
 
+def _of_both(**changes: object) -> Cure:
+    """The subscription and the publication are changed."""
+    return lambda world, verdict, seq: _publish(**changes)(_register(**changes)(world, verdict, seq), verdict, seq)
+
+
 CURES: dict[Reason, Cure] = {
     Reason.CASE: _written_right,
     Reason.BLANK: _written_right,
@@ -211,6 +216,9 @@ CURES: dict[Reason, Cure] = {
     Reason.OWN_PUBLICATION: _publish(options=()),
     Reason.REQUEST_ONLY: _without_option("PubOnReqOnly"),
     Reason.NEW_ONLY: _without_option("NewPubsOnly"),
+    Reason.SCOPE: _of_both(options=()),
+    Reason.STREAM: _of_both(stream=False, sub_point=None),
+    Reason.SUB_POINT: _of_both(stream=False, sub_point=None),
     Reason.EXPIRED_SUBSCRIPTION: _register(lasts=True),
     Reason.DEREGISTERED: lambda world, verdict, _seq: world.with_step(int(verdict.detail.split()[1]), None),
 }
