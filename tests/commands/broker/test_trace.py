@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -102,8 +103,7 @@ def test_a_publish_that_is_refused_says_what_it_would_have_done(
 
 def test_version_6_says_scope_before_other_rules() -> None:
     world = World(semantics="v6")
-    options = {"options": ("Local", "PubOnReqOnly")}
-    world.do(replace(_wanted("RegSub", "a"), **options))
+    world.do(_wanted("RegSub", "a", "Local", "PubOnReqOnly"))
     _, trace = world.do(_wanted("Publish", "a"))
     assert _passed(trace) == {"SUB": "scope"}
 
