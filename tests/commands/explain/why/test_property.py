@@ -199,9 +199,17 @@ def _unfiltered(world: World, _: Verdict, seq: int) -> World:
     return replace(world, steps=tuple(steps))
 
 
-def _of_both(**changes: object) -> Cure:
-    """The subscription and the publication are changed."""
-    return lambda world, verdict, seq: _publish(**changes)(_register(**changes)(world, verdict, seq), verdict, seq)
+def _everywhere(change: Callable[[Step], Step]) -> Cure:
+    """All registrations and publications are changed: what is retained was published by any of them."""
+    return lambda world, _verdict, _seq: replace(world, steps=tuple(map(change, world.steps)))
+
+
+def _in_one_place(step: Step) -> Step:
+    return replace(step, stream=False, sub_point=None)
+
+
+def _not_local(step: Step) -> Step:
+    return replace(step, options=tuple(option for option in step.options if option != "Local"))
 
 
 CURES: dict[Reason, Cure] = {
@@ -215,9 +223,9 @@ CURES: dict[Reason, Cure] = {
     Reason.OWN_PUBLICATION: _publish(options=()),
     Reason.REQUEST_ONLY: _register(options=()),
     Reason.NEW_ONLY: _register(options=()),
-    Reason.SCOPE: _of_both(options=()),
-    Reason.STREAM: _of_both(stream=False, sub_point=None),
-    Reason.SUB_POINT: _of_both(stream=False, sub_point=None),
+    Reason.SCOPE: _everywhere(_not_local),
+    Reason.STREAM: _everywhere(_in_one_place),
+    Reason.SUB_POINT: _everywhere(_in_one_place),
     Reason.EXPIRED_SUBSCRIPTION: _register(lasts=True),
     Reason.DEREGISTERED: lambda world, verdict, _seq: world.with_step(int(verdict.detail.split()[1]), None),
 }
