@@ -144,14 +144,18 @@ class TopicSpace:
             return tuple(self._retained.match(pattern, now))
         return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
 
-    def passed_over(self, operation: PublishToTopic, now: datetime) -> Iterator[PassedOver]:
+    def passed_over(
+        self, operation: PublishToTopic, now: datetime, delivered: int | None = None
+    ) -> Iterator[PassedOver]:
         """The subscriptions that select the topic and would not get the publication, each with the rule that says so.
 
-        In no particular order; asked just before the operation is carried out.
+        In no particular order; asked just before the operation is carried out, or just after it. delivered: how many
+        subscriptions got it, if that is known; where all did, only WILDCARD(BLOCK) is left to look at.
         """
         topic_string, publication = operation.topic_string, operation.publication
         receiving = []
-        for subscription in self.match(topic_string, now):
+        matching = self.match(topic_string, now)
+        for subscription in () if delivered == len(matching) else matching:
             rule = self._rule_against(subscription, publication, topic_string)
             if rule is None:
                 receiving.append(subscription)
@@ -170,18 +174,41 @@ class TopicSpace:
             if subscription.expires_at is None or subscription.expires_at > now:
                 yield PassedOver(subscription, topic_string, publication, Rule.BLOCKED)
 
+    def rule_for(self, subscription: Subscription, operation: PublishToTopic, now: datetime) -> Rule | None:
+        """Why a publication would not reach *subscription* if there were such a subscription; None where it would.
+
+        subscription: a value whose topic string selects the topic. It may be one that exists no longer, or an existing
+        one with another topic string. Raises CommandError 3072 where its topic string is no pattern of its scheme.
+        """
+        topic_string, publication = operation.topic_string, operation.publication
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        if pattern.is_wild and self.topic_objects.blocks().blocks(topic_string, pattern.literal_depth):
+            return Rule.BLOCKED
+        rule = self._rule_against(subscription, publication, topic_string)
+        if rule is not None:
+            return rule
+        if is_at(subscription, operation.not_to):
+            return Rule.OWN_PUBLICATION
+        others = (s for s in self.match(topic_string, now) if s.sub_id != subscription.sub_id)
+        receiving = [s for s in others if self._rule_against(s, publication, topic_string) is None]
+        chosen, level = choose([*receiving, subscription], operation.pub_level, operation.not_to)
+        if any(s is subscription for s in chosen):
+            return None
+        return Rule.GROUP if subscription.sub_level == level else Rule.LEVEL
+
     def passed_over_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> Iterator[PassedOver]:
         """The retained publications that *subscription* selects and would not be sent, each with the rule.
 
         asked: whether the subscriber asks for them (MQSUBRQ), or is new.
         """
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-        blocks = self._index.blocks(subscription.sub_id)
-        sent = {retained.topic_string for retained in self._retained.match(pattern, now, blocks)}
+        blocks, depth = self._index.blocks(subscription.sub_id), pattern.literal_depth
         for retained in self._retained.match(pattern, now):
             topic_string, publication = retained.topic_string, retained.publication
-            if topic_string not in sent:
+            if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
                 rule: Rule | None = Rule.BLOCKED
+            elif self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+                rule = apart
             elif not asked and subscription.options.pub_on_req_only:
                 rule = Rule.REQUEST_ONLY
             elif not asked and subscription.options.new_pubs_only:
@@ -189,7 +216,7 @@ class TopicSpace:
             elif subscription.sub_level != 1:
                 rule = Rule.LEVEL
             else:
-                rule = self._selection_rule(subscription, publication, topic_string)
+                rule = None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
             if rule is not None:
                 yield PassedOver(subscription, topic_string, publication, rule)
 
@@ -372,15 +399,11 @@ class TopicSpace:
 
     def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
+        if self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+            return apart
         if subscription.options.pub_on_req_only:
             return Rule.REQUEST_ONLY
-        return self._selection_rule(subscription, publication, topic_string)
-
-    def _selection_rule(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
-        apart = _kept_apart_by(subscription, publication) if self._apart else None
-        if apart is None and not self._lets_through(subscription, publication, topic_string):
-            return Rule.FILTER
-        return apart
+        return None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
 
     # Checking and keeping
 

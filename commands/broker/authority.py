@@ -20,8 +20,9 @@ from commands.broker.profiles import parse_profile
 GroupsOf = Callable[[str], Collection[str]]
 
 _EVERYBODY = "nobody"
-_ADMINISTRATOR = "mqm"
 _MOST_KNOWN = 4_096
+ADMINISTRATOR = "mqm"
+"""The user, and the group, that may do everything."""
 
 
 class Action(StrEnum):
@@ -92,7 +93,7 @@ class RecordedAuthority:
         if not self._objects.authorities:
             return None
         groups = {*self._groups_of(user), _EVERYBODY}
-        if user == _ADMINISTRATOR or _ADMINISTRATOR in groups:
+        if user == ADMINISTRATOR or ADMINISTRATOR in groups:
             return None
         return {("PRINCIPAL", user), *(("GROUP", group) for group in groups)}
 

@@ -79,6 +79,11 @@ class Subscriber:
         self._retained = retained
         self._last_seq = 0
 
+    @property
+    def queue(self) -> str:
+        """Its dynamic queue."""
+        return self._queue
+
     def register(self, patience_s: float | None, stop: Stop) -> bool:
         """Subscribe. Whether the answer has come; False if *stop* or the time limit came first.
 

@@ -20,7 +20,9 @@ NOT_RUN = {
 }
 """What a command contains, and why it is not run."""
 
-ENDLESS = re.compile(r"\bqpubsub (?:run\b(?!.*--once)|replay\b.*--follow|get\b.*--follow|sub\b(?!.*(?:-C|--count)))")
+ENDLESS = re.compile(
+    r"\bqpubsub (?:run\b(?!.*--once)|replay\b.*--follow|get\b.*--follow|why\b.*--follow|sub\b(?!.*(?:-C|--count)))"
+)
 """Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
 
 SPARK = re.compile(r"--engine spark|commands\.replay\.spark")
@@ -67,6 +69,10 @@ PROVOKED = {
     "differences": {
         1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub differences short.pcap",
         2: "qpubsub differences missing.jsonl",
+    },
+    "why": {
+        1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub why --input short.pcap",
+        2: "qpubsub why --input missing.jsonl",
     },
     "analyse": {
         1: "head -c 300 captures/stock.pcap >short.pcap; qpubsub analyse short.pcap",

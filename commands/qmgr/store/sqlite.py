@@ -24,6 +24,7 @@ from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, queue_manager, resolved
+from commands.qmgr.store.dynamic_queues import was_made
 from commands.qmgr.store.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
@@ -183,6 +184,11 @@ class QueueManagerStore:
         """The namelist of that name, None where there is none; without reading other definitions."""
         with self.one_moment():
             return look_up_namelist(self.database, name)
+
+    @translate_sqlite_errors
+    def is_gone(self, name: str) -> bool:
+        """Whether *name* is that of a dynamic queue that was deleted."""
+        return self._look_up(name) is None and was_made(self.database, name)
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:

@@ -17,6 +17,7 @@ from commands.model import (
     DeregisterSubscriber,
     Publish,
     RegisterSubscriber,
+    RegOpt,
     RequestUpdate,
 )
 from commands.replay.analysis.tables import (
@@ -141,8 +142,17 @@ def _of_subscription(
     qmgr: str, subscription: Subscription, sums: tuple[int, int], seq: int, at: datetime | None
 ) -> Fact:
     s = subscription
-    words = (s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector)
+    words = (
+        *(s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector),
+        *(s.topic_string, s.wildcard.value, _options(s)),
+    )
     return Fact(SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words))
+
+
+def _options(subscription: Subscription) -> str:
+    options = subscription.options
+    words = ((RegOpt.PUB_ON_REQ_ONLY, options.pub_on_req_only), (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only))
+    return " ".join(word.value for word, is_set in words if is_set)
 
 
 def _duplicates(seen: _Seen) -> Iterator[Fact]:

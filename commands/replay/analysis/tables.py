@@ -82,9 +82,16 @@ SUBSCRIPTIONS: Final = Table(
     {"qmgr": str, "sub_id": str},
     ("deliveries", "read"),
     ("deliveries", "read"),
-    ("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
+    (
+        *("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
+        *("topic_string", "wildcards", "options"),
+    ),
 )
-"""Every subscription; first_seq is -1 if the setup defined it."""
+"""Every subscription; first_seq is -1 if the setup defined it.
+
+topic: as the subscriber wrote it. topic_string: resolved. wildcards: the scheme. options: those that keep publications
+back, as the words of RegOpt.
+"""
 
 DUPLICATES: Final = Table(
     "duplicates",

@@ -26,7 +26,8 @@ CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
 READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
 PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
 PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse", "extract", "apply", "verify"]
-LOOKS = ["browse", "status", "topics"]
+PRINTS += ["why"]
+LOOKS = ["browse", "status", "topics", "why"]
 
 
 def verb(name: str) -> Verb:

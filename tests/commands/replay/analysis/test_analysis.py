@@ -217,7 +217,7 @@ def test_the_terminal(report: Any) -> None:
     text = "\n".join(lines)
     assert max(map(len, lines)) <= 100
     assert "Subscriptions never matched: 2" in text
-    assert re.search(r"AUDIT +Old/# +AUDITOR +setup", text)
+    assert re.search(r"AUDIT +Old/# +AUDITOR +no-match +setup", text)
     assert re.search(r"3073 MQRCCF_NOT_REGISTERED +late.exe +lat +ReqUpdate +1", text)
 
 
