@@ -10,9 +10,11 @@ from typing import Any, Final
 import click
 
 from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
 from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
 from commands.explain.reading import explained
+from commands.explain.selection import MessageSelection
 from commands.explain.view import MessageView, problem_lines, view
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -39,6 +41,7 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     "qpubsub decode capture.dat",
     "qpubsub decode --json capture.jsonl | jq -r '.problems[].code'",
     "qpubsub decode --explain --setup streams.mqsc capture.jsonl",
+    "qpubsub decode --brief --where \"command = 'RegSub' and topic like 'Sport/%'\" capture.jsonl",
     "qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief",
     prints=True,
     exit_codes={0: "no message has an error", 1: "a message has an error (warnings do not count)"},
@@ -53,6 +56,7 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     help="With --explain: run this MQSC first, to define streams and subscription points.",
 )
 @click.option("--all-bytes", is_flag=True, help="Print all bytes of the data, not only the first 256.")
+@selection_options()
 @capture_files
 @click.pass_obj
 def command(
@@ -64,6 +68,7 @@ def command(
     explain: bool,
     setup: Path | None,
     all_bytes: bool,
+    selection: MessageSelection,
     form: str,
     files: tuple[Path, ...],
 ) -> ExitCode:
@@ -83,7 +88,7 @@ def command(
     script = None if not explain else "" if setup is None else setup.read_text(encoding="utf-8")
     how = MessageView(_paint(console), None if all_bytes else 256, brief)
     tally = _Tally()
-    captures = Captures(console, files, form)
+    captures = Captures(console, files, form, selection=selection)
     # On a terminal the messages themselves show how far it is.
     with (
         nullcontext(_unseen)
@@ -91,7 +96,11 @@ def command(
         else console.progress("messages decoded", captures.rows(), captures.share) as advance
     ):
         for record in captures.records():
-            if as_json:
+            if record.message is None and selection.has_conditions:
+                # Nothing is true of it, but it must not be missed either.
+                tally.not_selected += 1
+                console.warn(f"not selected, because it cannot be read: {record.problem}")
+            elif as_json:
                 console.line(_json(record, tally, script))
             else:
                 if tally.messages:
@@ -100,7 +109,7 @@ def command(
                     console.data(line, coloured=console.coloured)
             advance(1)
     console.say(tally.text())
-    return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
+    return ExitCode.PROBLEMS if tally.errors or tally.not_selected else ExitCode.DONE
 
 
 def _unseen(_more: int) -> None:
@@ -108,10 +117,10 @@ def _unseen(_more: int) -> None:
 
 
 class _Tally:
-    """How many messages, errors and warnings there were."""
+    """How many messages, errors and warnings there were. not_selected: records that cannot be read."""
 
     def __init__(self) -> None:
-        self.messages = self.errors = self.warnings = 0
+        self.messages = self.errors = self.warnings = self.not_selected = 0
 
     def count(self, problems: Iterable[Problem]) -> None:
         self.messages += 1

@@ -28,7 +28,9 @@ from commands.cli.options.replays import (
     replay_options,
     spark_session,
 )
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
@@ -53,12 +55,14 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @verb(
     "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
     "qpubsub replay capture.jsonl | jq -r .queue",
+    "qpubsub replay --transcript --where \"topic like 'Sport/%'\" capture.jsonl",
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )
 @replay_options()
+@selection_options("Write only the results of")
 @click.option(
     "-o",
     "--output",
@@ -98,6 +102,7 @@ def command(
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     target: Path | None,
     transcript: bool,
     as_json: bool,
@@ -114,6 +119,9 @@ def command(
     that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
     FILE, and writes each batch of puts to a directory of its own. If it is killed and started again, no put is lost or
     written twice.
+
+    --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
+    replayed all the same, because the result of one depends on those before it.
     """
     to_stdout = target is None or target == STDIN
     if as_json and to_stdout:
@@ -124,6 +132,8 @@ def command(
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
         check_suffix(target)
+    if options.on_spark and not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     if checkpoint is not None:
         if not options.on_spark or transcript:
             raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
@@ -135,7 +145,7 @@ def command(
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
         where = None if to_stdout else target
-        counts, problems = _here(console, options, where, transcript=transcript)
+        counts, problems = _here(console, options, selection, where, transcript=transcript)
         return _sum_up(console, counts, problems, where, as_json=as_json)
     if transcript:
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
@@ -144,7 +154,7 @@ def command(
 
 
 def _here(
-    console: Console, options: ReplayOptions, target: Path | None, *, transcript: bool
+    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path | None, *, transcript: bool
 ) -> tuple[ReplayCounts, int]:
     """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
     as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
@@ -152,6 +162,7 @@ def _here(
 
     def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
         replay = LocalReplay(options.setup, options.semantics)
+        choosing = Choosing(selection)
         # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
         with (
             tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
@@ -160,6 +171,10 @@ def _here(
         ):
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
+                    if not choosing.chooses(message):
+                        replay.replay(message, counted=False)
+                        advance(1)
+                        continue
                     outcome, puts = replay.replay(message)
                     if isinstance(sink, PutLines):
                         for put in puts:
@@ -171,6 +186,8 @@ def _here(
                     if transcript:
                         lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
+                    if choosing.is_over:
+                        break
             if target is not None:
                 _to_disk(file)
             printed = lines if transcript or target is not None else file

@@ -50,8 +50,8 @@ class LocalReplay:
         for message in messages:
             yield from self.replay(message)[1]
 
-    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
-        """Replay one message: its outcome and its puts.
+    def replay(self, message: CapturedMessage, *, counted: bool = True) -> tuple[Outcome, list[Put]]:
+        """Replay one message: its outcome and its puts. counted: whether it is in ``counts``.
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """
@@ -60,7 +60,8 @@ class LocalReplay:
         self._last = message.seq
         broker = self._broker(message.qmgr or DEFAULT_QMGR)
         outcome, puts = broker.replay(message)
-        self._count(message, outcome)
+        if counted:
+            self._count(message, outcome)
         return outcome, puts
 
     def _broker(self, qmgr: str) -> Broker:
