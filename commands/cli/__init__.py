@@ -44,6 +44,7 @@ VERBS: Final[dict[str, str]] = {
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
+    "inspect": "Show the broker before and after one message of a capture.",
     "differences": "Show what version 7 does differently from version 6, and who would notice.",
     "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
     "generate": "Generate a capture of an artificial workload.",

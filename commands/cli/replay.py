@@ -21,6 +21,7 @@ from commands.cli.options.replays import (
     MOST_SHOWN,
     PYARROW_MISSING,
     SPARK_MISSING,
+    TEXTUAL_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
@@ -28,9 +29,10 @@ from commands.cli.options.replays import (
     replay_options,
     spark_session,
 )
-from commands.cli.options.selecting import selection_options
+from commands.cli.options.selecting import WHERE, selection_options
+from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import verb
-from commands.explain.selection import Choosing, MessageSelection
+from commands.explain.selection import Choosing, MessageSelection, Where
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
@@ -56,6 +58,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
     "qpubsub replay capture.jsonl | jq -r .queue",
     "qpubsub replay --transcript --where \"topic like 'Sport/%'\" capture.jsonl",
+    'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
     former={"--tell": "--transcript"},
@@ -74,6 +77,16 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 )
 @click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
+@click.option("--step", is_flag=True, help="Step through the messages on a terminal, forwards and backwards.")
+@click.option(
+    "--break",
+    "breakpoints",
+    type=WHERE,
+    multiple=True,
+    metavar="CONDITION",
+    help='With --step: stop where this is true: "reason = 3072". You can repeat it.',
+)
+@index_option
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -106,6 +119,9 @@ def command(
     target: Path | None,
     transcript: bool,
     as_json: bool,
+    step: bool,
+    breakpoints: tuple[Where, ...],
+    index: Path | None,
     checkpoint: Path | None,
     follow: bool,
     hold: int,
@@ -123,6 +139,12 @@ def command(
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
     replayed all the same, because the result of one depends on those before it.
     """
+    if step:
+        if target is not None or transcript or as_json or options.on_spark or checkpoint or not selection.is_all:
+            raise click.UsageError("--step goes with --setup, --semantics, --break, --index and --format only")
+        return _step(console, options, breakpoints, index)
+    if breakpoints or index is not None:
+        raise click.UsageError("--break and --index need --step")
     to_stdout = target is None or target == STDIN
     if as_json and to_stdout:
         raise click.UsageError("--json prints the counts: --output FILE has to say where the puts go")
@@ -151,6 +173,18 @@ def command(
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
     assert target is not None
     return _on_spark(console, options, target, as_json=as_json)
+
+
+def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
+    """Show the replay on the terminal until the person ends it."""
+    with importing(TEXTUAL_MISSING):
+        from commands.terminal.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
+    if not (console.stdout.isatty() and console.stdin.isatty()):
+        raise click.UsageError("--step needs a terminal, and the capture in a file; qpubsub inspect prints the same")
+    reader = CaptureReader(console, options)
+    with timeline(console, reader, options, index) as line:
+        StepApp(line, options.label, breakpoints).run()
+    return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
 
 
 def _here(

@@ -6,8 +6,9 @@ in every replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -15,7 +16,7 @@ from commands.broker.puts import Put, PutKind
 from commands.headers.registry import parse
 from commands.headers.response import Completion
 from commands.model import Command
-from commands.mqsc.broker import Broker
+from commands.mqsc.broker import Broker, BrokerState
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -44,6 +45,27 @@ class LocalReplay:
         self._brokers: dict[str, Broker] = {}
         self._last = -1
         self.counts = ReplayCounts()
+
+    @property
+    def brokers(self) -> Mapping[str, Broker]:
+        """The broker of each queue manager that had a message."""
+        return self._brokers
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last message; -1 before the first one."""
+        return self._last
+
+    @classmethod
+    def resumed(cls, setup: str, semantics: str, last_seq: int, states: Mapping[str, BrokerState]) -> Self:
+        """The replay that goes on behind message *last_seq*. states: of each queue manager. Its counts begin anew.
+
+        Raises what ``Broker.of_state`` does.
+        """
+        replay = cls(setup, semantics)
+        replay._last = last_seq
+        replay._brokers = {qmgr: Broker.of_state(qmgr, setup, semantics, state) for qmgr, state in states.items()}
+        return replay
 
     def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
         """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""
