@@ -55,6 +55,11 @@ class TextRole(StrEnum):
 Paint = Callable[[TextRole, str], str]
 
 
+def plain(_role: TextRole, text: str) -> str:
+    """Paint of no colour."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotatedLine:
     """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none."""
