@@ -23,7 +23,6 @@ from commands.terminal.counted import counted
 from commands.terminal.workers import cores, worked
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.errors import CaptureError
 from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Problem, json_line
@@ -145,7 +144,7 @@ def _unseen(_more: int) -> None:
 
 # Several processes
 
-_Packed = tuple[str, int, int, CaptureError | None, tuple[Any, ...] | None]
+_Packed = CaptureRecord | tuple[str, int, int, tuple[Any, ...]]
 
 
 def _jobs_for(console: Console, files: tuple[Path, ...]) -> int:
@@ -168,10 +167,13 @@ def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[_Packed]]:
     size = 0
     for record in records:
         message = record.message
-        # Of a pydantic model the pickle is slow, and larger than the message.
-        fields = None if message is None else tuple([getattr(message, name) for name in _FIELDS])
-        batch.append((record.source, record.index, record.position, record.problem, fields))
-        size += 0 if message is None else len(message.body_hex)
+        if message is None:
+            batch.append(record)
+        else:
+            # Of a pydantic model the pickle is slow, and larger than the message.
+            fields = tuple([getattr(message, name) for name in _FIELDS])
+            batch.append((record.source, record.index, record.position, fields))
+            size += len(message.body_hex)
         if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -201,11 +203,7 @@ class _Decoding:
 
     def unpacked(self, batch: Sequence[_Packed]) -> _Decoded:
         """``decoded``, in another process."""
-        records = [
-            CaptureRecord(source, index, _message(fields), problem, position)
-            for source, index, position, problem, fields in batch
-        ]
-        return self.decoded(records)
+        return self.decoded([_unpacked(packed) for packed in batch])
 
     def decoded(self, records: Sequence[CaptureRecord]) -> _Decoded:
         """What is printed of *records*."""
@@ -222,11 +220,13 @@ class _Decoding:
         return _Decoded(b"".join(parts), tally.messages, tally.errors, tally.warnings)
 
 
-def _message(fields: tuple[Any, ...] | None) -> CapturedMessage | None:
-    if fields is None:
-        return None
+def _unpacked(packed: _Packed) -> CaptureRecord:
+    if isinstance(packed, CaptureRecord):
+        return packed
+    source, index, position, fields = packed
     # They are those of a message that was checked.
-    return CapturedMessage.model_construct(**dict(zip(_FIELDS, fields, strict=True)))
+    message = CapturedMessage.model_construct(**dict(zip(_FIELDS, fields, strict=True)))
+    return CaptureRecord(source, index, message, None, position)
 
 
 class _Tally:
