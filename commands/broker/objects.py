@@ -68,8 +68,8 @@ class QueueManager:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalQueue:
-    """DEFINE QLOCAL. The defaults are those of a queue that was created because a command named it."""
+class QueueAttributes:
+    """What a local queue has, and a model queue for the queues made from it."""
 
     name: str
     description: str = ""
@@ -82,6 +82,12 @@ class LocalQueue:
     backout_threshold: int = 0
     backout_queue: str = ""
     transmission: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue(QueueAttributes):
+    """DEFINE QLOCAL. The defaults are those of a queue that was created because a command named it."""
+
     definition_type: str = PREDEFINED
 
     @property
@@ -91,23 +97,12 @@ class LocalQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelQueue:
+class ModelQueue(QueueAttributes):
     """DEFINE QMODEL: the attributes of the queue that is made when a program opens the model.
 
-    definition_type: ``TEMPDYN``, ``PERMDYN`` or ``SHAREDYN``; the rest is as for a local queue.
+    definition_type: ``TEMPDYN``, ``PERMDYN`` or ``SHAREDYN``.
     """
 
-    name: str
-    description: str = ""
-    def_priority: int = 0
-    def_persistent: bool = False
-    max_depth: int = UNLIMITED_DEPTH
-    max_message_length: int = 104_857_600
-    get_enabled: bool = True
-    put_enabled: bool = True
-    backout_threshold: int = 0
-    backout_queue: str = ""
-    transmission: bool = False
     definition_type: str = TEMPORARY
 
 

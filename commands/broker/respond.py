@@ -52,7 +52,8 @@ def response(
     asked = full is not None and completion is not Completion.ERROR
     says = Reply(completion, answers, attributes(full) if full is not None and asked else ())
     made = HEADER_FORMATS[header_format_of(command)].reply(command, says)
-    return replace(made, mqmd=_descriptor(command.mqmd, made.mqmd, msg_id, priority, persistence, origin))
+    asks = command.mqmd
+    return replace(made, mqmd=reply_descriptor(asks, made.mqmd, msg_id, asks.expiry, priority, persistence, origin))
 
 
 def attributes(subscription: Subscription) -> Tags:
@@ -94,11 +95,16 @@ def attributes(subscription: Subscription) -> Tags:
     )
 
 
-def _descriptor(command: Mqmd, made: Mqmd, msg_id: bytes, priority: int, persistence: int, origin: Origin) -> Mqmd:
-    """The descriptor (guide 6.7.10): identity context is passed on, other fields are defaults. made: for the body."""
+def reply_descriptor(
+    command: Mqmd, made: Mqmd, msg_id: bytes, expiry: int, priority: int, persistence: int, origin: Origin
+) -> Mqmd:
+    """The descriptor (guide 6.7.10): identity context is passed on, other fields are defaults.
+
+    made: has the Format, Encoding and CodedCharSetId of the body. msg_id: unless the command's is to be passed on.
+    """
     return Mqmd(
         msg_type=MQMT_REPLY,
-        expiry=command.expiry,
+        expiry=expiry,
         encoding=made.encoding,
         coded_char_set_id=made.coded_char_set_id,
         format=made.format,

@@ -22,7 +22,7 @@ from commands.broker.core import Arrival, BrokerCore
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, Objects
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.respond import is_due
+from commands.broker.respond import is_due, reply_descriptor
 from commands.headers.response import Completion
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
@@ -39,10 +39,7 @@ from commands.qmgr.store.port import ListsQueues, UnitOfWork
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
-    MQMT_REPLY,
-    MQRO_PASS_CORREL_ID,
     MQRO_PASS_DISCARD_AND_EXPIRY,
-    MQRO_PASS_MSG_ID,
 )
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
@@ -179,29 +176,13 @@ class _Answered:
             return
         qmgr = name_of(command.reply_to_qmgr) or self._qmgr
         origin = Origin.of(self._qmgr, self._now)
-        passes_expiry = command.report & MQRO_PASS_DISCARD_AND_EXPIRY
-        described = Mqmd(
-            msg_type=MQMT_REPLY,
-            expiry=command.expiry if passes_expiry else MQEI_UNLIMITED,
-            encoding=_ENCODINGS[self._order],
-            coded_char_set_id=CCSID,
-            format=_FORMAT,
-            priority=command.priority,
-            persistence=command.persistence,
-            correl_id=command.correl_id if command.report & MQRO_PASS_CORREL_ID else command.msg_id,
-            user_identifier=command.user_identifier,
-            accounting_token=command.accounting_token,
-            appl_identity_data=command.appl_identity_data,
-            put_appl_type=origin.put_appl_type,
-            put_appl_name=origin.put_appl_name,
-            put_date=origin.put_date,
-            put_time=origin.put_time,
-            order=command.order,
-            charset=command.charset,
-        )
+        expiry = command.expiry if command.report & MQRO_PASS_DISCARD_AND_EXPIRY else MQEI_UNLIMITED
+        made = Mqmd(encoding=_ENCODINGS[self._order], coded_char_set_id=CCSID, format=_FORMAT)
         for response in responses:
-            msg_id = command.msg_id if command.report & MQRO_PASS_MSG_ID else self._ids()
-            message = Message(replace(described, msg_id=msg_id), (), response.encode())
+            described = reply_descriptor(
+                command, made, self._ids(), expiry, command.priority, command.persistence, origin
+            )
+            message = Message(described, (), response.encode())
             yield Outgoing(
                 *(PutKind.RESPONSE, qmgr, queue, message, message.body), completion=completion, reason=response.reason
             )

@@ -13,21 +13,21 @@ Queue = LocalQueue | AliasQueue
 
 
 class DefinitionCache:
-    """The definitions that units of work of one connection have met, good for one state version."""
+    """The definitions that units of work of one connection have met, good for one definitions version."""
 
-    __slots__ = ("_dynamic", "qmgr", "queues", "state_version")
+    __slots__ = ("_dynamic", "qmgr", "queues", "version")
 
     def __init__(self) -> None:
         self.qmgr: QueueManager | None = None
         self.queues: dict[str, Queue] = {}
-        self._dynamic: set[str] = set()  # those of dynamic queues, which change no state version
-        self.state_version = -1
+        self._dynamic: set[str] = set()  # those of dynamic queues, which change no version
+        self.version = -1
 
-    def at(self, state_version: int) -> None:
-        """From now on the definitions are those of *state_version*; -1 for none at all."""
-        if state_version != self.state_version:
+    def at(self, version: int) -> None:
+        """From now on the definitions are those of *version*; -1 for none at all."""
+        if version != self.version:
             self.forget()
-            self.state_version = state_version
+            self.version = version
         for name in self._dynamic:
             self.queues.pop(name, None)
         self._dynamic.clear()

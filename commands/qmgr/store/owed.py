@@ -27,11 +27,6 @@ _NEXT_LANE: Final = "SELECT min(queue) FROM messages WHERE queue > ? AND queue <
 _TOTAL: Final = "SELECT count(*), coalesce(sum(length(body)), 0) FROM messages WHERE queue > ? AND queue < ?"
 _TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND NOT persistent"
 _GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
-_NOTED: Final = (
-    "CREATE TABLE IF NOT EXISTS owed_elsewhere"
-    " (queue TEXT PRIMARY KEY, count INTEGER NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID"
-)
-_IS_NOTED: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'owed_elsewhere'"
 
 
 class OwedMessages:
@@ -127,8 +122,7 @@ def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
     """
     statement = "SELECT queue, count(*), min(time) FROM messages WHERE queue > ? AND queue < ? GROUP BY queue"
     rows = connection.execute(statement, (_BEFORE, _BEHIND)).fetchall()
-    if connection.execute(_IS_NOTED).fetchone() is not None:
-        rows += connection.execute("SELECT queue, count, since FROM owed_elsewhere ORDER BY queue").fetchall()
+    rows += connection.execute("SELECT queue, count, since FROM owed_elsewhere ORDER BY queue").fetchall()
     return [(name.removeprefix(_LANE), int(count), int(time_us)) for name, count, time_us in rows]
 
 
@@ -140,7 +134,6 @@ def note_owed_elsewhere(database: Database, rows: Iterable[tuple[str, int, datet
     connection = database.connection
     noted = [(queue, count, to_microseconds(since)) for queue, count, since in rows]
     try:
-        connection.execute(_NOTED)
         connection.execute("DELETE FROM owed_elsewhere")
         connection.executemany("INSERT INTO owed_elsewhere (queue, count, since) VALUES (?, ?, ?)", noted)
     except FAILURES as error:

@@ -97,12 +97,12 @@ def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages
     return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
 
 
-def state_version(database: Database) -> int:
-    """The number of the state. Raises StoreDamagedError."""
-    row = database.connection.execute("SELECT version FROM state").fetchone()
-    if row is None or type(row[0]) is not int:
+def versions(database: Database) -> tuple[int, int]:
+    """The version of the state, and that of the definitions in it. Raises StoreDamagedError."""
+    row = database.connection.execute("SELECT version, definitions FROM state").fetchone()
+    if row is None or type(row[0]) is not int or type(row[1]) is not int:
         raise StoreDamagedError.unreadable(database.path, "number of the state")
-    return row[0]
+    return row[0], row[1]
 
 
 def highest(database: Database, table: str) -> int:

@@ -14,7 +14,9 @@ dynamic_queues   of what is in definitions, those made from a model; connection:
 temporary_subscriptions   of what is in subscriptions, those that go with a temporary queue, and with which
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
-state         one row; version grows with each unit of work that changes definitions, subscriptions or retained
+owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
+state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and
+              definitions with each that changes the first of these
 """
 
 from __future__ import annotations
@@ -136,6 +138,14 @@ CREATE TABLE queue_counts (
     last_get INTEGER
 ) WITHOUT ROWID;
 """
+_FOURTH = """
+CREATE TABLE IF NOT EXISTS owed_elsewhere (
+    queue TEXT PRIMARY KEY,
+    count INTEGER NOT NULL,
+    since INTEGER NOT NULL
+) WITHOUT ROWID;
+ALTER TABLE state ADD COLUMN definitions INTEGER NOT NULL DEFAULT 1;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -214,7 +224,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third)
+MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third, _FOURTH)
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:

@@ -49,7 +49,7 @@ from rfh2.errors import StoreError
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_SAVE_VERSION: Final = "UPDATE state SET version = ?"
+_SAVE_VERSIONS: Final = "UPDATE state SET version = ?, definitions = ?"
 
 
 class _Part:
@@ -89,7 +89,8 @@ class SqliteUnitOfWork:
         "_read_ahead",
         "_savepoint",
         "_seq",
-        "_version",
+        "_versions",
+        "_versions_before",
         "counters",
         "database",
         "dynamic",
@@ -118,8 +119,8 @@ class SqliteUnitOfWork:
         self._part: Mark | None = None  # what was pending when the open part began
         self._savepoint = False  # whether SQLite knows of that part
         self._seq: int | None = None
-        self._version = reading.state_version(database)
-        cache.at(self._version)
+        self._versions = self._versions_before = reading.versions(database)
+        cache.at(self._versions[1])
         self._open = True
 
     # Messages
@@ -265,7 +266,7 @@ class SqliteUnitOfWork:
 
     @property
     def state_version(self) -> int:
-        return int(self._version)
+        return self._versions[0]
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:
@@ -294,7 +295,7 @@ class SqliteUnitOfWork:
         if isinstance(definition, QueueManager) and definition.name != self._queues.qmgr().name:
             raise StoreError(f"queue manager {self._queues.qmgr().name} cannot become {definition.name}")
         self._queues.save(definition)
-        self._state_changed()
+        self._state_changed(definitions=True)
 
     @translate_sqlite_errors
     def delete_definition(self, kind: str, name: str) -> None:
@@ -307,7 +308,7 @@ class SqliteUnitOfWork:
         if kind == "qlocal":
             self.dynamic.deleted(name)
             self.counters.deleted_queue(name)
-        self._state_changed()
+        self._state_changed(definitions=True)
 
     @translate_sqlite_errors
     def discard_nonpersistent_retained(self) -> int:
@@ -354,7 +355,7 @@ class SqliteUnitOfWork:
             self.backout()
             raise self.database.translated(error) from error
         self._open = False
-        self._cache.state_version = self._version
+        self._cache.version = self._versions[1]
 
     def backout(self) -> None:
         if not self._open:
@@ -380,12 +381,12 @@ class SqliteUnitOfWork:
             raise StoreError("a part of the unit of work is open; end it before the next one")
         return _Part(self)
 
-    def _begin_part(self) -> tuple[int | None, int, int, CountsMark]:
+    def _begin_part(self) -> tuple[int | None, tuple[int, int], int, CountsMark]:
         self._part, self._savepoint = self._pending.mark(), False
         counters = self.counters
-        return self._seq, self._version, len(self._got), (len(counters.put), len(counters.got), len(counters.added))
+        return self._seq, self._versions, len(self._got), (len(counters.put), len(counters.got), len(counters.added))
 
-    def _end_part(self, before: tuple[int | None, int, int, CountsMark], done: bool) -> None:
+    def _end_part(self, before: tuple[int | None, tuple[int, int], int, CountsMark], done: bool) -> None:
         part, self._part = self._part, None
         assert part is not None
         if not self._open or not self._connection.in_transaction:
@@ -398,7 +399,7 @@ class SqliteUnitOfWork:
         if self._savepoint:
             self._step("ROLLBACK TO part")
             self._step("RELEASE part")
-        self._seq, self._version, got, counted = before
+        self._seq, self._versions, got, counted = before
         self.counters.back_to(counted)
         came_back = self._got[got:]
         del self._got[got:]
@@ -483,8 +484,10 @@ class SqliteUnitOfWork:
         self._seq = self._next_seq()
         return self._seq
 
-    def _state_changed(self) -> None:
+    def _state_changed(self, definitions: bool = False) -> None:
         # Once is enough: nobody else can look before the unit of work ends.
-        if self._version == self._cache.state_version:
-            self._version += 1
-            self._pending.execute("UPDATE state SET version = ?", (self._version,))
+        state, known = self._versions_before
+        changed = (state + 1, known + 1 if definitions else self._versions[1])
+        if changed != self._versions:
+            self._versions = changed
+            self._pending.execute(_SAVE_VERSIONS, changed)

@@ -15,11 +15,13 @@ from commands.broker.objects import ADMIN_COMMAND_QUEUE
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_REQUEST
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING
 from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -126,3 +128,34 @@ class Desk:
         assert [r.pcf.msg_seq_number for r in replies] == list(range(1, len(replies) + 1))
         assert [r.pcf.control for r in replies] == [0] * (len(replies) - 1) + [1]
         return [r.values for r in replies]
+
+
+def topic(name: str) -> Cfst:
+    return Cfst.of(c.MQCA_TOPIC_NAME, f"{name:48}")
+
+
+def topic_string(text: str) -> Cfst:
+    return Cfst.of(MQCA_TOPIC_STRING, text)
+
+
+def queue(name: str) -> Cfst:
+    return Cfst.of(MQCA_Q_NAME, name)
+
+
+def namelist(name: str) -> Cfst:
+    return Cfst.of(c.MQCA_NAMELIST_NAME, name)
+
+
+def sub(name: str) -> Cfst:
+    return Cfst.of(c.MQCACF_SUB_NAME, name)
+
+
+def dest(name: str) -> Cfst:
+    return Cfst.of(c.MQCACF_DESTINATION, name)
+
+
+def profile(name: str) -> Cfst:
+    return Cfst.of(c.MQCACF_AUTH_PROFILE_NAME, name)
+
+
+LOCAL = Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL)

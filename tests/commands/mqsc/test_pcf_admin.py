@@ -25,7 +25,21 @@ from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQBACF_SUB_ID, MQCA_Q_MGR_NAME, MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
 from rfh2.pcf_parameters import Cfbf, Cfbs, Cfgr, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
 from rfh2.rfh2 import Rfh2
-from tests.commands.mqsc.pcf_desk import MSG_ID, NOW, REPLY, Desk, Value
+from tests.commands.mqsc.pcf_desk import (
+    LOCAL,
+    MSG_ID,
+    NOW,
+    REPLY,
+    Desk,
+    Value,
+    dest,
+    namelist,
+    profile,
+    queue,
+    sub,
+    topic,
+    topic_string,
+)
 
 Numbers = dict[int, Value]
 
@@ -36,35 +50,6 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(store)
 
 
-def topic(name: str) -> Cfst:
-    return Cfst.of(c.MQCA_TOPIC_NAME, f"{name:48}")
-
-
-def topic_string(text: str) -> Cfst:
-    return Cfst.of(MQCA_TOPIC_STRING, text)
-
-
-def queue(name: str) -> Cfst:
-    return Cfst.of(MQCA_Q_NAME, name)
-
-
-def namelist(name: str) -> Cfst:
-    return Cfst.of(c.MQCA_NAMELIST_NAME, name)
-
-
-def sub(name: str) -> Cfst:
-    return Cfst.of(c.MQCACF_SUB_NAME, name)
-
-
-def dest(name: str) -> Cfst:
-    return Cfst.of(c.MQCACF_DESTINATION, name)
-
-
-def profile(name: str) -> Cfst:
-    return Cfst.of(c.MQCACF_AUTH_PROFILE_NAME, name)
-
-
-LOCAL = Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL)
 ALIAS = Cfin(c.MQIA_Q_TYPE, c.MQQT_ALIAS)
 REPLACE = Cfin(c.MQIACF_REPLACE, c.MQRP_YES)
 TOPIC_TYPE = Cfin(c.MQIACF_OBJECT_TYPE, c.MQOT_TOPIC)

@@ -10,37 +10,16 @@ import pytest
 from commands.broker.objects import AuthorityRecord, QueueManager
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
-from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
+from rfh2.pcf_names import MQCA_Q_NAME, MQCMD_CLEAR_TOPIC_STRING
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
-from tests.commands.mqsc.pcf_desk import NOW, Desk
+from tests.commands.mqsc.pcf_desk import LOCAL, NOW, Desk, dest, queue, sub, topic, topic_string
 
 DSP = ("QMGR", "QM1", ("DSP",))
-LOCAL = Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL)
 Record = tuple[str, str, tuple[str, ...]]
 
 
 def groups_of(user: str) -> Collection[str]:
     return {"ops": ("operators",), "root": ("mqm",)}.get(user, ())
-
-
-def topic(name: str) -> Cfst:
-    return Cfst.of(c.MQCA_TOPIC_NAME, name)
-
-
-def topic_string(text: str) -> Cfst:
-    return Cfst.of(MQCA_TOPIC_STRING, text)
-
-
-def queue(name: str) -> Cfst:
-    return Cfst.of(MQCA_Q_NAME, name)
-
-
-def sub(name: str) -> Cfst:
-    return Cfst.of(c.MQCACF_SUB_NAME, name)
-
-
-def dest(name: str) -> Cfst:
-    return Cfst.of(c.MQCACF_DESTINATION, name)
 
 
 @pytest.fixture

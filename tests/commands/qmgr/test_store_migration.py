@@ -14,6 +14,7 @@ from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, Store
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.lock import exclusive
+from commands.qmgr.store.owed import owed_overview
 from rfh2 import encode
 from streams.operations import RetainedCleared
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS
@@ -158,3 +159,20 @@ def test_schema_2_everything_stays_and_counting_begins(tmp_path: Path) -> None:
         by_queue = {s.dest_queue: of_subscriptions.get(s.sub_id) for s in subscriptions}
         assert by_queue == {"BOARD": SubscriptionCounts(1, PUBLISHED), "SCORES": None}
         assert of_topics == {"sport/b": TopicCounts(1, PUBLISHED)}
+
+
+def test_schema_3_everything_stays(tmp_path: Path) -> None:
+    old(tmp_path, 3)
+    with reopen(tmp_path) as store:
+        objects, subscriptions, retained = store.load_state()
+        dynamic = "SCORES.695735A500000001"
+        assert objects.queues[dynamic].definition_type == "PERMDYN"
+        assert sorted((s.name or "", s.topic_string, s.dest_queue) for s in subscriptions) == [
+            ("", "sport/#", "BOARD"),
+            ("score", "sport/a", dynamic),
+        ]
+        assert [r.topic_string for r in retained] == ["sport/a"]
+        assert owed_overview(store.database.connection) == [("FAR", 3, int(PUBLISHED.timestamp()) * 1_000_000)]
+        Processor(store, lambda: PUBLISHED).drain()
+        assert store.counts()[1] == {"sport/a": TopicCounts(2, PUBLISHED)}
+        assert [store.depth(queue) for queue in ("BOARD", dynamic)] == [2, 2]

@@ -766,6 +766,21 @@ def test_the_state_version_tells_of_changes(store: QueueManagerStore, clock: Clo
         assert (at_end, unit.state_version) == (before + grows, before + grows)
 
 
+def test_a_subscription_that_another_process_makes_leaves_the_definitions_known(
+    store: QueueManagerStore, clock: Clock
+) -> None:
+    put(store, "Q", b"1")
+    with again(store, clock) as other, other.unit_of_work() as unit:
+        unit.save_effects([SubscriptionAdded(SUBSCRIPTION)])
+    statements: list[str] = []
+    store.database.connection.set_trace_callback(statements.append)
+
+    put(store, "Q", b"2")
+
+    assert not [statement for statement in statements if "FROM definitions" in statement]
+    assert store.depth("Q") == 2
+
+
 def test_what_another_process_defines_counts_at_once(store: QueueManagerStore, clock: Clock) -> None:
     put(store, "Q", b"1")
     with again(store, clock) as other, other.unit_of_work() as unit:
