@@ -41,8 +41,8 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
 }
 _SHOWN_BYTES: Final = 256
 _MOST_JOBS: Final = 64
-_FIRST: Final = 2_000
-"""So many messages are decoded before other processes are started, which takes half a second."""
+_FIRST: Final = 20_000
+"""So many messages are decoded before other processes are started, each of which takes half a second to start."""
 _BATCH_MESSAGES: Final = 250
 _BATCH_BYTES: Final = 2_000_000
 _FIELDS: Final = tuple(CapturedMessage.model_fields)
