@@ -179,6 +179,12 @@ KNOWN: Final = _table(
         "Nothing is published there now: delete it when its program is gone.",
     ),
     (
+        "P33",
+        "A named subscription on a stream: IBM does not document what joins its name and the stream's",
+        "qpubsub verify --probe-names asks the queue manager. If an old program would not find its subscription, "
+        "make the plan again with the separator that the probe prints.",
+    ),
+    (
         "D01",
         "A local publication reaches global subscribers of the queue manager",
         "Expect more publications than before.",

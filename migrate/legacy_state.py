@@ -23,6 +23,7 @@ from streams.subscriptions import PublicationFormat, WildcardScheme
 
 STATE_FORMAT: Final = "qpubsub-legacy-state"
 STATE_VERSION: Final = 1
+_VERSION_7: Final = 700
 
 Hex = Annotated[str, StringConstraints(pattern=r"^(?:[0-9A-Fa-f]{2})*$")]
 CorrelId = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{48}$")]
@@ -68,13 +69,18 @@ class Product(StrEnum):
 
 
 class BrokerItem(Item):
-    """The broker itself. qmgr: its queue manager; "" where the source did not say."""
+    """The broker itself. qmgr: its queue manager; "" where the source did not say.
+
+    command_level: that of the queue manager, 700 or more where it is no broker of version 6; 0 where the source did not
+    say.
+    """
 
     kind = "broker"
 
     name: str
     product: Product = Product.MQ
     qmgr: str = ""
+    command_level: int = 0
 
     @property
     def label(self) -> str:
@@ -350,6 +356,11 @@ class LegacyState(Frozen):
     def product(self) -> Product:
         """Whose broker it was; WebSphere MQ's where no source said."""
         return self.brokers[0].product if self.brokers else Product.MQ
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether it is that of a queue manager of version 7 or later, whose subscriptions have their own wildcards."""
+        return any(broker.command_level >= _VERSION_7 for broker in self.brokers)
 
     @property
     def broker_name(self) -> str:

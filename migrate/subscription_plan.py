@@ -56,6 +56,20 @@ def plan_subscriptions(draft: Draft) -> None:
             except _RefusedError as refusal:
                 draft.ledger.report(key, refusal.text, *refusal.ids, severity=refusal.severity)
         draft.progress(1)
+    _note_names(draft)
+
+
+def _note_names(draft: Draft) -> None:
+    """Guide 7.6.1 appends the stream's name to that of a subscription, and does not say what stands between the two."""
+    planned = (draft.state.subscriptions[step.number - 1] for step in draft.steps if isinstance(step, AddSubscription))
+    count = sum(legacy.name is not None and legacy.stream != DEFAULT_STREAM for legacy in planned)
+    if count:
+        subscriptions = "subscription on a stream has a name" if count == 1 else "subscriptions on streams have names"
+        why = (
+            f"{count} {subscriptions}: '{draft.options.separator}' joins it and the stream's, which IBM does not "
+            "document; qpubsub verify --probe-names asks the queue manager"
+        )
+        draft.warn(why, "P33", severity=Severity.INFO)
 
 
 def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:

@@ -71,11 +71,14 @@ class TopicSpace:
         self._apart = semantics == "v6"
         # How many operations and expiries it has carried out: the same number again means that nothing has changed.
         self.changes = 0
+        # The same of subscriptions alone: while it stays, a topic matches the same ones, but for what has expired.
+        self.subscription_changes = 0
         # The subscriptions whose selector excluded a publication of the last operation, one entry for each time.
         self.filtered: list[Subscription] = []
         self._reset()
 
     def _reset(self) -> None:
+        self.subscription_changes += 1
         self._subscriptions: dict[bytes, Subscription] = {}
         self._by_name: dict[tuple[str | None, str], bytes] = {}
         self._subscribers = Subscribers()
@@ -409,6 +412,7 @@ class TopicSpace:
 
     def _remember(self, subscription: Subscription) -> None:
         sub_id = subscription.sub_id
+        self.subscription_changes += 1
         self._subscriptions[sub_id] = subscription
         self._subscribers.add(subscription)
         if subscription.name is not None:
@@ -419,6 +423,7 @@ class TopicSpace:
                 self._drop_stale_expiries()
 
     def _forget(self, subscription: Subscription) -> None:
+        self.subscription_changes += 1
         del self._subscriptions[subscription.sub_id]
         self._subscribers.remove(subscription)
         if subscription.name is not None:

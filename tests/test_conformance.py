@@ -198,7 +198,12 @@ NAMED_ALIKE = {
     "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
     "DIS-4": {"hierarchy": "a runbook for IBM MQ's"},
     "DIS-6": {"space": "of one queue manager"},
-    "DIS-8": {"connection": "to a topic tree", "tree": "elsewhere, which the row names"},
+    "DIS-8": {
+        "connection": "to a topic tree",
+        "tree": "elsewhere, which the row names",
+        "live": "a queue manager that is administered",
+    },
+    "V7-10": {"decision": "about a statement of a plan"},
     "APP-1": {
         "call": "of the MQI, in captures",
         "mqi": "the dialect",

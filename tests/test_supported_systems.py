@@ -46,6 +46,8 @@ NEEDS_A_QUEUE_MANAGER = [
     "run -m QM1 --once",
     "check -m QM1",
     "cleanup -m QM1",
+    "pub -m QM1 a b",
+    "sub -m QM1 a",
     "topics -m QM1",
     "status -m QM1",
     "strmqbrk -m QM1 --source state/",

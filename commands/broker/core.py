@@ -195,7 +195,7 @@ class BrokerCore:
                 return _not_read(work.context)
             return self._undecodable(work, error)
         if not is_resolved(message):
-            arrival, message = _as_kept(arrival, message)
+            arrival, message = as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
         if not _is_read(work.context) and not _makes_a_stream(work):
@@ -387,7 +387,7 @@ def _message_of(reading: Reading, arrival: Arrival, mqmd: Mqmd) -> Message:
     return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
 
 
-def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
+def as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
     """A message as a queue manager would keep it: a capture may show what a program gave to MQPUT.
 
     A message put by the broker has MQAT_BROKER and cannot inherit a CCSID; a dead letter has the message's own bytes.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from commands.cli.options.verb import verb
 from commands.explain.selection import MessageSelection
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.output_file import OutputFile, to_disk
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, put_time, write_captures
 from rfh2.errors import CaptureError
@@ -140,14 +140,13 @@ def _write(
         console.flush()
         return count
     # A name that reading a directory passes over, for the output may be in the directory that is read.
-    partial = output.with_name(f".{output.name}.partial")
+    file = OutputFile(output)
     try:
-        with partial.open("wb") as target:
+        with file.open() as target:
             count = write_captures(messages, target, form, refused=conversion.refused)
-            target.flush()
-            os.fsync(target.fileno())
-        partial.replace(output)
+            to_disk(target)
+        file.finish()
     except BaseException:
-        partial.unlink(missing_ok=True)
+        file.discard()
         raise
     return count

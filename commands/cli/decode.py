@@ -14,8 +14,7 @@ import click
 from commands.cli.options.captures import STDIN, Captures, capture_files
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
-from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
-from commands.explain.reading import explained
+from commands.explain.reading import Explained, explained
 from commands.explain.selection import MessageSelection
 from commands.explain.view import MessageView, problem_lines, view
 from commands.terminal.console import Console, ExitCode, harmless_data, harmless_json
@@ -25,7 +24,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.describe import describe_unreadable
-from rfh2.explain.form import Problem, json_line
+from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
 from rfh2.terminal_escape import visible
 
@@ -260,11 +259,13 @@ def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
     if record.message is None:
         problem = _unreadable(record)
         tally.count([problem])
-        return json_line(describe_unreadable(record.source, record.index, problem))
+        return json_line(_unreadable_form(record, problem))
     message = explained(record.message)
     tally.count(message.problems)
     form = message.form(record.source, record.index)
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
+
         form["explain"] = consequence_json(consequences(record.message, script))
     return json_line(form)
 
@@ -274,13 +275,27 @@ def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | 
     if record.message is None:
         problems = [_unreadable(record)]
         tally.count(problems)
+        if record.partial is not None:
+            # Its own problems come from what is missing, for the most part: they are shown, and not counted.
+            part = explained(record.partial)
+            return view(part.partial, f"{title}, incomplete", part.command, [*problems, *part.problems], how)
         return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
     message = explained(record.message)
     tally.count(message.problems)
     lines = list(view(message.partial, title, message.command, message.problems, how))
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
+
         lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
     return lines
+
+
+def _unreadable_form(record: CaptureRecord, problem: Problem) -> Json:
+    if record.partial is None:
+        return describe_unreadable(record.source, record.index, problem)
+    part = explained(record.partial)
+    shown = Explained(part.partial, part.command, [problem, *part.problems])
+    return {**shown.form(record.source, record.index), "incomplete": True}
 
 
 def _unreadable(record: CaptureRecord) -> Problem:

@@ -81,7 +81,7 @@ def command(
     if as_captured and queue is not None:
         # The first argument is a file then, as the others are.
         files, queue = (Path(queue), *files), None
-    if not as_captured and queue is None:
+    if not as_captured and not queue:
         raise click.UsageError("Missing argument 'QUEUE'; or give --as-captured.")
     default_queue = natural_queue if as_captured else ""
     captures = Captures(console, files, form, default_queue=default_queue, selection=selection)

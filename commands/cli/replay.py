@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import threading
 from collections import Counter
@@ -33,12 +32,14 @@ from commands.cli.options.selecting import WHERE, selection_options
 from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import verb
 from commands.explain.selection import Choosing, MessageSelection, Where
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.output_file import OutputFile, to_disk
 from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
 
@@ -192,7 +193,7 @@ def _here(
 ) -> tuple[ReplayCounts, int]:
     """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
     as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
-    partial = None if target is None else target.with_name(target.name + ".partial")
+    output = None if target is None else OutputFile(target)
 
     def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
         replay = LocalReplay(options.setup, options.semantics)
@@ -200,30 +201,31 @@ def _here(
         # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
         with (
             tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
-            _opened(partial) as file,
+            _opened(output) as file,
             reader.progress("messages replayed") as advance,
         ):
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
-                    if not choosing.chooses(message):
-                        replay.replay(message, counted=False)
-                        advance(1)
-                        continue
-                    outcome, puts = replay.replay(message)
-                    if isinstance(sink, PutLines):
-                        for put in puts:
-                            sink.write(put)
-                    else:
-                        sink.add(message.seq, outcome.puts)
-                    if outcome.undecodable:
-                        console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
-                    if transcript:
-                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
-                    if choosing.is_over:
-                        break
+                    if not choosing.chooses(message):
+                        if choosing.is_over:
+                            break
+                        replay.replay(message, counted=False)
+                        continue
+                    if transcript or not selection.is_all:
+                        made, puts = replay.replay(message)
+                        if transcript:
+                            lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
+                    elif isinstance(again := replay.replay_again(message), CachedPuts):
+                        sink.add_again(message.seq, again)
+                        continue
+                    else:
+                        made = again
+                    sink.add(message.seq, made.puts)
+                    if made.undecodable:
+                        console.warn(f"message {message.seq} on {message.queue}: {made.why}")
             if target is not None:
-                _to_disk(file)
+                to_disk(file)
             printed = lines if transcript or target is not None else file
             printed.seek(0)
             for line in printed:
@@ -232,15 +234,20 @@ def _here(
         return replay.counts
 
     reader = CaptureReader(console, options)
-    counts = reader.in_order(replayed)
-    if partial is not None and target is not None:
-        partial.replace(target)
+    try:
+        counts = reader.in_order(replayed)
+        if output is not None:
+            output.finish()
+    except BaseException:
+        if output is not None:
+            output.discard()
+        raise
     return counts, reader.problems
 
 
-def _opened(partial: Path | None) -> BinaryIO:
-    if partial is not None:
-        return partial.open("wb")
+def _opened(output: OutputFile | None) -> BinaryIO:
+    if output is not None:
+        return output.open()
     return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
 
 
@@ -361,8 +368,3 @@ def _puts_parquet() -> type[PutsParquet]:
     with importing(PYARROW_MISSING):
         from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
     return PutsParquet
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

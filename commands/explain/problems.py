@@ -20,6 +20,7 @@ from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
+from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
@@ -92,7 +93,8 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
     if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
         return []
     if parsed is not None:
-        return list(_refused_later(parsed, message, partial))
+        refused = list(_refused_later(parsed, message, partial))
+        return refused or surprises(parsed, partial)
     if is_response(message):
         return []
     text = command_text(message)
@@ -147,6 +149,24 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
             return
     why = f"{MOST_REFUSALS} parts of the command are refused; the other parts are not examined"
     yield problem("more-refusals", text.offset, why)
+
+
+def accepted_part(text: CommandPairs) -> Command | None:
+    """The command that is left without the parts that are refused; None where the command itself is."""
+    culprits: list[TagAndText] = []
+    while len(culprits) < MOST_REFUSALS:
+        message = text.without(culprits)
+        try:
+            return parse(message)
+        except DecodeError:
+            return None
+        except CommandError as error:
+            left_out = frozenset(culprits)
+            culprit = _blamed(error, [pair for pair in text.pairs if pair not in left_out], message)
+            if culprit is None or error.reason in _UNKNOWN_COMMAND:
+                return None
+            culprits.append(culprit)
+    return None
 
 
 def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> TagAndText | None:

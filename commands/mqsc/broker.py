@@ -136,8 +136,11 @@ class Broker(BrokerCore):
 
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
         """The same as ``handle``, with the outcome beside the puts."""
+        outcome = self.process(self.arrival(message))
+        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+
+    def arrival(self, message: CapturedMessage) -> Arrival:
+        """*message* as it arrives at this queue manager now."""
         if message.time is not None:
             self._last_time = message.time
-        arrival = Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)
-        outcome = self.process(arrival)
-        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+        return Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)

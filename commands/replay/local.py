@@ -17,6 +17,8 @@ from commands.headers.registry import parse
 from commands.headers.response import Completion
 from commands.model import Command
 from commands.mqsc.broker import Broker, BrokerState
+from commands.qmgr.cached_puts import CachedPuts
+from commands.qmgr.publication_cache import PublicationCache
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -43,6 +45,7 @@ class LocalReplay:
     def __init__(self, setup: str = "", semantics: str = "v7") -> None:
         self._setup, self._semantics = setup, semantics
         self._brokers: dict[str, Broker] = {}
+        self._caches: dict[str, PublicationCache] = {}
         self._last = -1
         self.counts = ReplayCounts()
 
@@ -77,14 +80,34 @@ class LocalReplay:
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """
-        if message.seq < self._last:
-            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
-        self._last = message.seq
-        broker = self._broker(message.qmgr or DEFAULT_QMGR)
-        outcome, puts = broker.replay(message)
+        outcome, puts = self._next(message).replay(message)
         if counted:
             self._count(message, outcome)
         return outcome, puts
+
+    def replay_again(self, message: CapturedMessage) -> Outcome | CachedPuts:
+        """The same for a caller that needs the puts alone of publications like one before."""
+        broker = self._next(message)
+        cache = self._caches.get(broker.qmgr)
+        if cache is None:
+            cache = self._caches[broker.qmgr] = PublicationCache(broker, effects=True)
+        arrival = broker.arrival(message)
+        made = cache.process(arrival)
+        if isinstance(made, CachedPuts):
+            for retained in made.kept.retained_by(arrival):
+                broker.space.retain(retained)
+            self.counts.messages += 1
+            for kind in made.kept.kinds:
+                self.counts.puts[kind] += 1
+        else:
+            self._count(message, made)
+        return made
+
+    def _next(self, message: CapturedMessage) -> Broker:
+        if message.seq < self._last:
+            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
+        self._last = message.seq
+        return self._broker(message.qmgr or DEFAULT_QMGR)
 
     def _broker(self, qmgr: str) -> Broker:
         broker = self._brokers.get(qmgr)

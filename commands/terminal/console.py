@@ -19,10 +19,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum, StrEnum
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
+from commands.terminal.output_file import OutputFile
 from commands.terminal.progress import Progress
 from rfh2.terminal_escape import harmless
 
@@ -205,9 +205,8 @@ class Console:
         if path is None or path == _STDOUT:
             yield
             return
-        before, names = self.stdout, (f".{path.name}.partial{number or ''}" for number in count())
-        partial = next(free for name in names if not (free := path.with_name(name)).exists())
-        with partial.open("xb") as file:
+        before, output = self.stdout, OutputFile(path, apart=True)
+        with output.open() as file:
             self.stdout = file
             try:
                 yield
@@ -215,13 +214,13 @@ class Console:
             except BaseException:
                 self.stdout = before
                 file.close()
-                if not partial.stat().st_size:
-                    partial.unlink()
+                if not output.working.stat().st_size:
+                    output.discard()
                 else:
-                    self.warn(f"what was written before is in {partial}")
+                    self.warn(f"what was written before is in {output.working}")
                 raise
             self.stdout = before
-        partial.replace(path)
+        output.finish()
 
     def data(self, line: str, *, coloured: bool = False) -> None:
         """One line of data. coloured: it may have colours, for what is not ours in it has been made visible already."""

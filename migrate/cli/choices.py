@@ -31,10 +31,10 @@ def sources(function: F) -> F:
         "--source",
         multiple=True,
         metavar="[KIND=]PATH...",
-        help=f"The same as FILE: a file or a directory with legacy state. Give KIND if the content does not show it: "
-        f"{', '.join(KINDS)}.",
+        help="The same as FILE: a file or a directory with legacy state, or - for standard input. Give KIND if the "
+        f"content does not show it: {', '.join(KINDS)}.",
     )
-    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE]...")(function))
+    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE|-]...")(function))
 
 
 def outputs(function: F) -> F:

@@ -21,11 +21,11 @@ from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, retrieved, running
+from migrate.cli.given_sources import GivenSources
 from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import read_sources
 from migrate.runbooks import collective_runbook
 from migrate.target import Target
 from migrate.targets import embedded
@@ -44,7 +44,7 @@ class _Run:
     options: PlanOptions
     again: bool
     discard: bool
-    given: tuple[str, ...]
+    given: GivenSources
     now: datetime
     directory: Path
     out: Path | None
@@ -158,7 +158,7 @@ def command(
         from_qmgr,
         accept_changed,
     )
-    given = (*source, *more)
+    given = GivenSources.of(console, (*source, *more))
     runbooks = {}
     if cluster is not None:
         brokers = {broker: qmgr} | choices.pairs("--member", member, "BROKER=QMGR")
@@ -246,8 +246,8 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
         before = retrieved.kept(kept)
     if before is not None:
         before.check(run.broker, run.phase)
-    if run.given:
-        read = read_sources(run.given, run.options.from_qmgr or qmgr, Product.WMB)
+    if run.given.shown:
+        read = run.given.read(run.options.from_qmgr or qmgr, Product.WMB)
         state = of_product(read, run.broker, Product.WMB)
         log.write_all(lines.retrieved(state))
         if before is not None:

@@ -17,9 +17,9 @@ from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
 from migrate.cli import choices, running
+from migrate.cli.given_sources import GivenSources
 from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
-from migrate.readers import read_others, read_sources
 from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.source_checks import check_sources
 from migrate.target import Target
@@ -35,7 +35,7 @@ class _Asked:
 
     console: Console
     options: PlanOptions
-    given: tuple[str, ...]
+    given: GivenSources
     now: datetime
     rehearse: bool
     out: Path | None
@@ -135,7 +135,7 @@ def command(
         from_qmgr,
     )
     now = choices.utc_now()
-    asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
+    asked = _Asked(console, options, GivenSources.of(console, given), now, rehearse, out, as_json, cluster)
     choices.check_existing(existing, target)
     if target == "files":
         if out is None:
@@ -153,7 +153,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         if strmqbrk.is_migrated(known):
             report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
             return running.already_migrated(asked.console, log, qmgr, report)
-        state = read_sources(asked.given, asked.options.from_qmgr or qmgr)
+        state = asked.given.read(asked.options.from_qmgr or qmgr)
         log.write_all(lines.retrieved(state))
         if store is None and not asked.rehearse:
             check_sources(state, asked.options, Tool.STRMQBRK)
@@ -167,7 +167,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
 
 def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
     """Runbooks for the hierarchy in the sources; none if there is no neighbour."""
-    topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
+    topology = topology_of([plan.state, *asked.given.read_others(plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
     if asked.cluster is not None:
         made["runbook-cluster.md"] = cluster_runbook(topology, asked.cluster)
@@ -177,7 +177,9 @@ def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
 def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:
     messages = extraction.commands(qmgr, streams, choices.utc_now())
     count = write_captures(messages, console.binary, "jsonl")
-    console.say(f"{count} command messages: put each on the queue it names; answers come to {extraction.REPLY_QUEUE}")
+    console.say(
+        f"{count} command messages: put each on the queue that it names; {extraction.REPLY_QUEUE} gets the answers"
+    )
     return ExitCode.DONE
 
 

@@ -9,6 +9,7 @@
     7-enable.mqsc         PSMODE, and the namelist that records the migration
     not-carried.jsonl     retained publications that nothing above carries, as captured messages
     checklist.md          what a person does, in order
+    planned.jsonl         what has to be there afterwards, for ``qpubsub apply`` and ``qpubsub verify``
 
 ``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
 command. Each command is tried in memory before it is written (``trial``): if it does not make what was planned, a
@@ -24,7 +25,15 @@ from io import BytesIO
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
-from commands.broker.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
+from commands.broker.objects import (
+    CONTROL_QUEUE,
+    AliasQueue,
+    AuthorityRecord,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    kind_of,
+)
 from commands.explain.equivalents.mqsc import attributes as sub_attributes
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.explain.equivalents.sub_names import sub_name
@@ -36,6 +45,8 @@ from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, Tool
+from migrate.planned_state import FILE_NAME as PLANNED
+from migrate.planned_state import planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.registration_messages import cannot_register, registrations
 from migrate.runbooks import checklist
@@ -95,6 +106,8 @@ def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
         files[name] = _unload([m for m in retained if m.queue == queue], not_carried, notes)
         unloads[name] = queue
     files[CHECKLIST] = checklist(plan, notes, unloads)
+    loads = unloads | ({REGISTRATIONS: CONTROL_QUEUE} if commands else {})
+    files[PLANNED] = "".join(f"{line}\n" for line in planned_lines(plan, target, loads))
     if not_carried:
         files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
     if plan.tool is Tool.MIGMBBRK:

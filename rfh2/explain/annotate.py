@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain as join
 from typing import Any, Final
 
 from rfh2.body_text import body_text
@@ -31,8 +32,10 @@ from rfh2.explain.meanings import (
 from rfh2.explain.pcf_form import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.reasons import reason_text
+from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
+from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
@@ -235,20 +238,63 @@ def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
 def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
     message, rest, offset = partial.message, partial.rest, partial.rest_offset
     if partial.fault is not None:
-        yield AnnotatedLine(heading=f"not decoded, at {offset}: {len(rest)} bytes")
-        yield from _dump(rest, offset, limit)
+        yield from _salvage(salvage(partial), partial, limit)
         return
+    yield from _data(message, rest, offset, limit, body_pcf(partial))
+
+
+def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
+    """What can be read behind the fault at which decoding stopped."""
+    body = partial.captured.body
+    end = partial.rest_offset
+    for part in found.parts:
+        if isinstance(part, Located):
+            yield from _header(part, body)
+            end = part.offset + part.header.length
+        else:
+            yield from _with_fault(part, limit)
+            end = part.offset + len(part.data)
+    if found.message is not None and found.body_offset < len(body):
+        yield from _data(found.message, found.message.body, found.body_offset, limit, None)
+    elif end < len(body):
+        yield AnnotatedLine(heading=f"not decoded, at {end}: {len(body) - end} bytes")
+        yield from _dump(body[end:], end, limit)
+
+
+def _with_fault(part: Salvaged, limit: int | None) -> Iterator[AnnotatedLine]:
+    what = f"{part.kind} at {part.offset}, as far as it can be read: {len(part.data)} bytes"
+    yield AnnotatedLine(heading=what if part.layout is not None else f"not decoded, at {part.offset}")
+    size = whole_fields(part)
+    shown: list[tuple[int, Iterator[AnnotatedLine]]] = []
+    if part.layout is not None:
+        filled = part.fixed[:size].ljust(part.layout.size, b"\0")
+        fields = _fixed(part.layout, filled, part.offset, part.order, part.charset)
+        yield from (line for line in fields if (line.offset or 0) < part.offset + size)
+    for folder in part.folders:
+        shown.append((folder.offset, _folder(folder)))
+    for unread in part.unread:
+        why = AnnotatedLine(unread.offset, unread.data[:4], "not read", f"{len(unread.data)} bytes", unread.why)
+        rest = _dump(unread.data, unread.offset, limit) if len(unread.data) > 4 else ()
+        shown.append((unread.offset, join([why], rest)))
+    for _, lines in sorted(shown, key=lambda each: each[0]):
+        yield from lines
+    if (string := part.rfh1) is not None:
+        yield from _name_values(string)
+    elif part.rfh2 is None and part.layout is not None and size < len(part.data):
+        yield from _dump(part.data[size:], part.offset + size, limit)
+
+
+def _data(message: Message, rest: bytes, offset: int, limit: int | None, pcf: Pcf | None) -> Iterator[AnnotatedLine]:
     if not rest:
         return
     fmt = name_of(message.body_format)
     what = f"{fmt or 'no Format'}, {encoding_text(message.body_encoding)}"
     yield AnnotatedLine(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
-    pcf = body_pcf(partial)
     if pcf is not None:
         yield from _pcf(pcf, offset)
         yield from _dump(pcf.rest, offset + pcf.length - len(pcf.rest), limit)
         return
-    text = body_text(partial.message)
+    text = body_text(message)
     if text is None:
         known = FORMATS.get(fmt, "")
         if known:

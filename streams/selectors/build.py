@@ -91,7 +91,13 @@ class Builder(Transformer[Token, Condition]):
         )
 
     def not_between(self, node: Node, low: Node, high: Node) -> Condition:
-        return Not(self.between(node, low, high))
+        operand = _operand(node)
+        return AnyOf(
+            (
+                _comparison(operand, Comparison.LESS, _operand(low)),
+                _comparison(operand, Comparison.GREATER, _operand(high)),
+            )
+        )
 
     def is_in(self, node: Node, *elements: Literal) -> Condition:
         operand = _operand(node)

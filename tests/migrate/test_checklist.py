@@ -36,6 +36,7 @@ BY_HAND = (
     "Add the input queues of message flows",
     "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE",
     "Compare `DISPLAY SUB(*)`",
+    "Probe how the queue manager joins names and streams",
     "Start the applications.",
     "When all is well: `dltmqbrk`",
     "Review `amqmigrateacl.txt`",

@@ -15,6 +15,8 @@ NOT_RUN = {
     r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
     r"qpubsub sub ": "needs a processor that runs beside it",
     r"tail -f": "needs a log that grows",
+    r"https://mq|live\.toml": "needs IBM MQ",
+    r"qpubsub verify -m QM1 migration": "needs a plan that was applied",
 }
 """What a command contains, and why it is not run."""
 
@@ -73,11 +75,23 @@ PROVOKED = {
     "generate": {2: "qpubsub generate --messages 10 --output nowhere/workload.jsonl"},
     "strmqbrk": {2: "qpubsub strmqbrk -m QM9 state/"},
     "migmbbrk": {2: "qpubsub migmbbrk -r -b BRK1 -m QM9 outfile.txt"},
+    "extract": {2: "qpubsub extract -m QM9"},
+    "apply": {2: "qpubsub apply -m QM1 nowhere"},
+    "verify": {2: "qpubsub verify -m QM1 nowhere"},
 }
 """For verbs whose examples do not show each exit code of their help page: code, and a command that ends in it."""
 
 
-UNSEEN = {"sub": {0, 1, 2}, "generate": {1}, "run": {130}, "strmqbrk": {1, 3}, "migmbbrk": {1, 4}}
+UNSEEN = {
+    "sub": {0, 1, 2},
+    "generate": {1},
+    "run": {130},
+    "strmqbrk": {1, 3},
+    "migmbbrk": {1, 4},
+    "extract": {0, 1},
+    "apply": {0, 1},
+    "verify": {0, 1},
+}
 """Exit codes of help pages that no short command provokes; the tests of the verb do."""
 
 

@@ -75,6 +75,8 @@ class Captures:
         for file in files:
             if file != STDIN and not file.exists():
                 raise CaptureError(str(file), None, "no such file or directory")
+            if file != STDIN and file.is_dir() and not _size(file):
+                console.warn(f"{file}: there is no capture in this directory")
         self._console, self._files, self._form = console, files or (STDIN,), form
         self._default_queue, self._together = default_queue, numbered_together
         self._selection = selection
@@ -83,6 +85,7 @@ class Captures:
         self._before = 0
         self._reading: tuple[str, int] | None = None
         self._stream: BinaryIO | None = None
+        self._said: set[tuple[str, str]] = set()
 
     @property
     def label(self) -> str:
@@ -102,8 +105,19 @@ class Captures:
         numbering = Numbering() if self._together else None
         for file in self._files:
             self._stream = None
-            yield from self._of_file(file, numbering, again)
+            yield from self._say_what_is_read(self._of_file(file, numbering, again))
         self._stream = None
+
+    def _say_what_is_read(self, records: Iterator[CaptureRecord]) -> Iterator[CaptureRecord]:
+        """Pass records on; of a format that searches for messages, say what each run of records was taken for."""
+        said = ("", "")
+        for record in records:
+            if record.taken_for and (record.source, record.taken_for) != said:
+                said = record.source, record.taken_for
+                if said not in self._said:
+                    self._said.add(said)
+                    self._console.say(f"{record.source}, line {record.position}: read as {record.taken_for}")
+            yield record
 
     def _of_file(self, file: Path, numbering: Numbering | None, again: bool) -> Iterator[CaptureRecord]:
         options: dict[str, Any] = {"default_queue": self._default_queue, "numbering": numbering}

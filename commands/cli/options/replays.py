@@ -145,7 +145,7 @@ def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Cal
 
 
 def _note_psmode(script: str) -> None:
-    """Say that PSMODE of the setup does not count: a capture is replayed for what its commands come to (guide 6.3)."""
+    """Say that PSMODE of the setup does not count: a replay shows the results of all commands (guide 6.3)."""
     if "PSMODE" not in script.upper():
         return
     with suppress(QPubSubError):  # whoever runs the setup says what is wrong with it
@@ -161,15 +161,6 @@ def check_suffix(output: Path) -> None:
         raise click.UsageError(f"--output {output}: the name must end in .jsonl or .parquet")
 
 
-def write_page(console: Console, path: Path, page: str) -> bool:
-    """Write a report as a page; whether stdout is still free, for the report in another form. Raises OSError."""
-    if path == STDIN:
-        console.binary.write(page.encode())
-        return False
-    path.write_text(page, encoding="utf-8")
-    return True
-
-
 @contextmanager
 def importing(missing: str) -> Iterator[None]:
     """Around the imports of an extra. Raises ClickException that says *missing* where it is not installed."""
@@ -182,9 +173,16 @@ def importing(missing: str) -> Iterator[None]:
 @contextmanager
 def spark_session(options: ReplayOptions) -> Iterator[SparkSession]:
     """A session that ends with the block. Spark is installed."""
-    from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is an extra, and slow to load
+    from pyspark.errors import PySparkException  # noqa: PLC0415
 
-    spark = session(options.master or LOCAL)
+    from commands.replay.spark import LOCAL, session  # noqa: PLC0415
+
+    try:
+        spark = session(options.master or LOCAL)
+    except (PySparkException, Py4JError) as error:
+        why = str(error).splitlines()[0]
+        raise click.ClickException(f"Spark does not start with --master {options.master or LOCAL}: {why}") from error
     try:
         yield spark
     finally:

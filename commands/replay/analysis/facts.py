@@ -39,14 +39,14 @@ from streams.patterns import written_topic
 from streams.subscriptions import Subscription
 
 BY_SETUP = -1
-"""The seq of what the setup defined."""
+"""The seq of subscriptions that the setup defined."""
 
 _KINDS = (Publish, RegisterSubscriber, DeregisterSubscriber, RequestUpdate, DeletePublication)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One message and what came of it. deliveries, copies: those that were put."""
+    """One message and its results. deliveries, copies: those that were put."""
 
     qmgr: str
     arrival: Arrival
@@ -59,7 +59,7 @@ class _Seen:
 
     @property
     def at(self) -> datetime | None:
-        """When; None where no message has had a time yet."""
+        """The time of the message; None where no message has had a time yet."""
         return self.arrival.now if self.arrival.now > EPOCH else None
 
     def puts(self, kind: PutKind) -> list[Outgoing]:
@@ -67,15 +67,15 @@ class _Seen:
 
 
 def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[Fact]:
-    """What the setup defined."""
+    """The subscriptions that the setup defined."""
     for subscription in subscriptions:
         yield _of_subscription(qmgr, subscription, (0, 0), BY_SETUP, None)
 
 
 def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
-    """What one message leaves to count. outcome: with its trace."""
+    """The facts about one message that are counted. outcome: with its trace."""
     trace = outcome.trace
-    # What a refused command led to was never put.
+    # A refused command put nothing.
     if trace is None or outcome.completion is Completion.ERROR:
         trace = Trace()
     operations = (traced.operation for traced in trace.operations)
@@ -89,7 +89,7 @@ def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
 
 
 def _program(arrival: Arrival) -> tuple[str, str]:
-    """Who put the message, by its descriptor: the program, and the user."""
+    """The program and the user that put the message, by its descriptor."""
     mqmd = descriptor_of(arrival)
     user = name_of(mqmd.user_identifier) if arrival.user is None else arrival.user
     return name_of(mqmd.put_appl_name), user

@@ -47,7 +47,7 @@ class Asked:
 
     @property
     def table(self) -> Table:
-        """Whose rows it has."""
+        """The table that its rows are from."""
         return self.of.table if isinstance(self.of, TableView) else self.of
 
 
@@ -131,7 +131,7 @@ SECTIONS: Final = (
         "none",
     ),
 )
-"""What is asked of a capture, in the order of the report."""
+"""The sections of a report, in order."""
 
 
 class Section(BaseModel):

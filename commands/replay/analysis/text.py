@@ -25,7 +25,7 @@ HEADS: Final = {
     "deletions": "DeletePub",
     "dead_letters": "dead",
 }
-"""What a column is called where its name says too little, or too much."""
+"""Heads of columns, if the name of the column is too short or too long."""
 
 
 def lines_of(report: AnalysisReport, columns: int | None = None) -> Iterator[str]:
