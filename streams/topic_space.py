@@ -278,7 +278,7 @@ class TopicSpace:
         """Load the saved state, as a queue manager does when it starts; blocks are evaluated again (guide 2.5.4).
 
         running: the topic space that this one takes over from while the queue manager runs; the subscriptions that it
-        has keep the blocks that they were made under.
+        has on the same topic string keep the blocks that they were made under.
 
         Raises CommandError 3072 or 3152, or ValueError, where what was kept contradicts itself; the topic space is
         then empty.
@@ -287,7 +287,7 @@ class TopicSpace:
         try:
             for subscription in subscriptions:
                 self._check_new(subscription)
-                self._put_in(subscription, None if running is None else running._blocks_of(subscription.sub_id))
+                self._put_in(subscription, None if running is None else running._blocks_of(subscription))
         except (CommandError, ValueError):
             self._reset()
             raise
@@ -305,8 +305,11 @@ class TopicSpace:
         """Hold no retained publication any more; costs nothing however many there are."""
         self._retained = RetainedPublications()
 
-    def _blocks_of(self, sub_id: bytes) -> BlockSet | None:
-        return self._index.blocks(sub_id) if sub_id in self._subscriptions else None
+    def _blocks_of(self, subscription: Subscription) -> BlockSet | None:
+        held = self._subscriptions.get(subscription.sub_id)
+        if held is None or (held.topic_string, held.wildcard) != (subscription.topic_string, subscription.wildcard):
+            return None
+        return self._index.blocks(subscription.sub_id)
 
     def _subscribe(self, operation: Subscribe, now: datetime) -> list[Effect]:
         subscription = operation.subscription

@@ -46,6 +46,7 @@ VERBS: Final[dict[str, str]] = {
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
     "why": "Explain why publications did or did not reach a subscriber.",
+    "inspect": "Show the broker before and after one message of a capture.",
     "differences": "Show what version 7 does differently from version 6, and who would notice.",
     "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
     "generate": "Generate a capture of an artificial workload.",

@@ -21,7 +21,9 @@ from commands.cli.options.replays import (
     spark_session,
 )
 from commands.cli.options.reports import ReportForms, report_options
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection
 from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
@@ -39,10 +41,12 @@ _FEW_ROWS: Final = 100
 @verb(
     "qpubsub analyse captures/ --setup streams.mqsc",
     "qpubsub analyse capture.jsonl --html analysis.html --output tables/",
+    "qpubsub analyse captures/ --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub analyse captures/ --setup coordination.mqsc --file-transfers transfers/",
     exit_codes={1: "some records could not be read"},
 )
 @replay_options()
+@selection_options("Report only")
 @click.option(
     "-o",
     "--output",
@@ -72,6 +76,7 @@ def command(
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     output: Path | None,
     transfers: Path | None,
     transfers_form: str,
@@ -83,10 +88,18 @@ def command(
     without subscribers, duplicate deliveries from overlapping subscriptions, retained publications that no program
     reads, and errors by reason and program. As JSON and as a page it has the first 100,000 rows of each table;
     --output writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
+
+    --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
+    because the result of one depends on those before it.
     """
+    if options.on_spark and not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
     most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
-    report, problems = (_on_spark if options.on_spark else _here)(console, options, output, wanted, most)
+    if options.on_spark:
+        report, problems = _on_spark(console, options, output, wanted, most)
+    else:
+        report, problems = _here(console, options, selection, output, wanted, most)
     if wanted is not None:
         problems += wanted.problems
         counts = ", ".join(f"{count:,} {table}" for table, count in wanted.counts.items())
@@ -125,7 +138,12 @@ def _nothing_written() -> Iterator[Callable[[CapturedMessage], None]]:
 
 
 def _here(
-    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None, most: int
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    output: Path | None,
+    transfers: _Transfers | None,
+    most: int,
 ) -> tuple[AnalysisReport, int]:
     if output is not None:
         with importing(PYARROW_MISSING):
@@ -136,10 +154,15 @@ def _here(
         analysis = LocalAnalysis(options.setup, options.semantics)
         written = _nothing_written() if transfers is None else transfers.written()
         with written as write_transfers, reader.progress("messages analysed") as advance:
+            choosing = Choosing(selection)
             for message in messages:
-                analysis.take(message)
-                write_transfers(message)
+                chosen = choosing.chooses(message)
+                analysis.take(message, counted=chosen)
+                if chosen:
+                    write_transfers(message)
                 advance(1)
+                if choosing.is_over:
+                    break
         return analysis
 
     reader = CaptureReader(console, options)

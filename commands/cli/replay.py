@@ -20,6 +20,7 @@ from commands.cli.options.replays import (
     MOST_SHOWN,
     PYARROW_MISSING,
     SPARK_MISSING,
+    TEXTUAL_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
@@ -27,7 +28,10 @@ from commands.cli.options.replays import (
     replay_options,
     spark_session,
 )
+from commands.cli.options.selecting import WHERE, selection_options
+from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection, Where
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
@@ -54,12 +58,15 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @verb(
     "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
     "qpubsub replay capture.jsonl | jq -r .queue",
+    "qpubsub replay --transcript --where \"topic like 'Sport/%'\" capture.jsonl",
+    'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )
 @replay_options()
+@selection_options("Write only the results of")
 @click.option(
     "-o",
     "--output",
@@ -71,6 +78,16 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 )
 @click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
+@click.option("--step", is_flag=True, help="Step through the messages on a terminal, forwards and backwards.")
+@click.option(
+    "--break",
+    "breakpoints",
+    type=WHERE,
+    multiple=True,
+    metavar="CONDITION",
+    help='With --step: stop where this is true: "reason = 3072". You can repeat it.',
+)
+@index_option
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -99,9 +116,13 @@ def command(
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     target: Path | None,
     transcript: bool,
     as_json: bool,
+    step: bool,
+    breakpoints: tuple[Where, ...],
+    index: Path | None,
     checkpoint: Path | None,
     follow: bool,
     hold: int,
@@ -115,7 +136,16 @@ def command(
     that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
     FILE, and writes each batch of puts to a directory of its own. If it is killed and started again, no put is lost or
     written twice.
+
+    --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
+    replayed all the same, because the result of one depends on those before it.
     """
+    if step:
+        if target is not None or transcript or as_json or options.on_spark or checkpoint or not selection.is_all:
+            raise click.UsageError("--step goes with --setup, --semantics, --break, --index and --format only")
+        return _step(console, options, breakpoints, index)
+    if breakpoints or index is not None:
+        raise click.UsageError("--break and --index need --step")
     to_stdout = target is None or target == STDIN
     if as_json and to_stdout:
         raise click.UsageError("--json prints the counts: --output FILE has to say where the puts go")
@@ -125,6 +155,8 @@ def command(
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
         check_suffix(target)
+    if options.on_spark and not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     if checkpoint is not None:
         if not options.on_spark or transcript:
             raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
@@ -136,7 +168,7 @@ def command(
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
         where = None if to_stdout else target
-        counts, problems = _here(console, options, where, transcript=transcript)
+        counts, problems = _here(console, options, selection, where, transcript=transcript)
         return _sum_up(console, counts, problems, where, as_json=as_json)
     if transcript:
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
@@ -144,8 +176,20 @@ def command(
     return _on_spark(console, options, target, as_json=as_json)
 
 
+def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
+    """Show the replay on the terminal until the person ends it."""
+    with importing(TEXTUAL_MISSING):
+        from commands.terminal.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
+    if not (console.stdout.isatty() and console.stdin.isatty()):
+        raise click.UsageError("--step needs a terminal, and the capture in a file; qpubsub inspect prints the same")
+    reader = CaptureReader(console, options)
+    with timeline(console, reader, options, index) as line:
+        StepApp(line, options.label, breakpoints).run()
+    return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
+
+
 def _here(
-    console: Console, options: ReplayOptions, target: Path | None, *, transcript: bool
+    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path | None, *, transcript: bool
 ) -> tuple[ReplayCounts, int]:
     """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
     as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
@@ -153,6 +197,7 @@ def _here(
 
     def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
         replay = LocalReplay(options.setup, options.semantics)
+        choosing = Choosing(selection)
         # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
         with (
             tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
@@ -162,9 +207,15 @@ def _here(
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
                     advance(1)
-                    if transcript:
+                    if not choosing.chooses(message):
+                        if choosing.is_over:
+                            break
+                        replay.replay(message, counted=False)
+                        continue
+                    if transcript or not selection.is_all:
                         made, puts = replay.replay(message)
-                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
+                        if transcript:
+                            lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
                     elif isinstance(again := replay.replay_again(message), CachedPuts):
                         sink.add_again(message.seq, again)
                         continue

@@ -149,6 +149,22 @@ def _listed(words: Sequence[str]) -> str:
 
 def response_sentence(message: Message) -> str | None:
     """What a response says, for a person; None where *message* is none, or cannot be read."""
+    said = _said(message)
+    if said is None:
+        return None
+    completion, reasons = said
+    shown = [f"{reason} {reason_text(reason)}".rstrip() for reason in reasons]
+    return "; ".join([f"Response: {completion}", *shown])
+
+
+def response_reasons(message: Message) -> list[int]:
+    """The reason codes of a response in a folder or an MQRFH, in order; none where *message* is none, or says ok."""
+    said = _said(message)
+    return [] if said is None else said[1]
+
+
+def _said(message: Message) -> tuple[str, list[int]] | None:
+    """Completion and reason codes of a response; None where *message* is none, or cannot be read."""
     if not is_response(message):
         return None
     try:
@@ -158,10 +174,7 @@ def response_sentence(message: Message) -> str | None:
     if said is None:
         return None
     completion, reasons = said
-    shown = [
-        f"{reason} {reason_text(int(reason))}".rstrip() for reason in reasons if reason.isdecimal() and int(reason)
-    ]
-    return "; ".join([f"Response: {completion}", *shown])
+    return completion, [int(reason) for reason in reasons if reason.isdecimal() and int(reason)]
 
 
 def _of_folder(message: Message) -> tuple[str, list[str]] | None:

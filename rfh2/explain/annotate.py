@@ -7,16 +7,19 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain as join
+from typing import Any, Final
 
 from rfh2.body_text import body_text
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
+from rfh2.explain.form import FieldValue
 from rfh2.explain.meanings import (
     FORMATS,
     PCF_OPTIONS,
@@ -58,9 +61,17 @@ class TextRole(StrEnum):
 Paint = Callable[[TextRole, str], str]
 
 
+def plain(_role: TextRole, text: str) -> str:
+    """Paint of no colour."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotatedLine:
-    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none."""
+    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none.
+
+    laid_out: the line in columns without colours, where that has been made before.
+    """
 
     offset: int | None = None
     data: bytes = b""
@@ -68,10 +79,17 @@ class AnnotatedLine:
     value: str = ""
     meaning: str = ""
     heading: str = ""
+    laid_out: str = ""
 
 
 SHOWN_BYTES = 12
 """How many bytes of a field are shown beside it."""
+
+_LINES_ROOM: Final = 16 << 20
+_LINE_BYTES: Final = 900
+_LINES: Final[BoundedCache[tuple[Any, ...], AnnotatedLine]] = BoundedCache(_LINES_ROOM)
+"""Lines of fields, by all that a line depends on: most fields of a descriptor are the same in every message."""
+_UNIQUE: Final = frozenset({"MsgId", "PutDate", "PutTime"})
 
 _ROW = 16
 _TEXT_LINES = 40
@@ -109,25 +127,42 @@ def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> Iterator[str]:
         if line.heading:
             yield ""
             yield paint(TextRole.TITLE, visible(line.heading))
-            continue
-        shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
-        offset = "" if line.offset is None else f"{line.offset:6}"
-        columns = [
-            paint(TextRole.OFFSET, f"{offset:6}"),
-            paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
-            paint(TextRole.FIELD, f"{visible(line.field):18}"),
-            paint(TextRole.VALUE, visible(line.value)),
-        ]
-        if line.meaning:
-            columns.append(paint(TextRole.MEANING, f"[{visible(line.meaning)}]"))
-        yield " ".join(columns).rstrip()
+        elif paint is plain and line.laid_out:
+            yield line.laid_out
+        else:
+            yield _laid_out(line, paint)
+
+
+def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
+    shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
+    offset = "" if line.offset is None else f"{line.offset:6}"
+    columns = [
+        paint(TextRole.OFFSET, f"{offset:6}"),
+        paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
+        paint(TextRole.FIELD, f"{visible(line.field):18}"),
+        paint(TextRole.VALUE, visible(line.value)),
+    ]
+    if line.meaning:
+        columns.append(paint(TextRole.MEANING, f"[{visible(line.meaning)}]"))
+    return " ".join(columns).rstrip()
 
 
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
-    fields = read_fields(layout, data, order, charset)
-    for (name, at, size, is_text), value in zip(spans_of(layout), fields.values(), strict=True):
-        shown = f"'{value}'" if is_text else str(value)
-        yield AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+    fields: dict[str, FieldValue] | None = None
+    for name, at, size, is_text in spans_of(layout):
+        raw = data[at : at + size]
+        key = (name, offset + at, raw, order, charset)
+        line = None if name in _UNIQUE else _LINES.get(key)
+        if line is None:
+            fields = read_fields(layout, data, order, charset) if fields is None else fields
+            value = fields[name]
+            shown = f"'{value}'" if is_text else str(value)
+            line = AnnotatedLine(offset + at, raw, name, shown, meaning(name, value, fields))
+            # The meaning of a time depends on two fields.
+            if name not in _UNIQUE:
+                line = replace(line, laid_out=_laid_out(line, plain))
+                _LINES.keep(key, line, _LINE_BYTES + 8 * size)
+        yield line
 
 
 def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:

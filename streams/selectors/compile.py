@@ -207,7 +207,7 @@ def _getter(operand: Operand) -> Getter:
     match operand:
         case Literal(_, literal):
             return lambda lookup: literal
-        case Name(_, name):
+        case Name(name=name):
             return lambda lookup: lookup(name)
         case Arithmetic():
             first = _getter(operand.first)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streams.selectors.values import Value
+from streams.selectors.values import Value, ValueKind
 
 
 class Comparison(StrEnum):
@@ -46,10 +46,11 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A property, under the name that names.canonical_name gives it."""
+    """A property, under its canonical name. kind: of its value; None where each message decides."""
 
     at: int
     name: str
+    kind: ValueKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

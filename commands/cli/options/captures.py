@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import click
 
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.terminal.console import Console
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
 from rfh2.captures.reading import DefaultQueue
@@ -58,7 +59,7 @@ class Captures:
     """The records of capture files, once or several times, and the share that has been read.
 
     files: none is stdin. default_queue: of messages that name none. numbering: gives ``seq`` to the messages of all
-    files together. Raises CaptureError for a file that is missing.
+    files together. selection: which messages are given. Raises CaptureError for a file that is missing.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Captures:
         *,
         default_queue: DefaultQueue = "",
         numbered_together: bool = False,
+        selection: MessageSelection = EVERYTHING,
     ) -> None:
         for file in files:
             if file != STDIN and not file.exists():
@@ -77,6 +79,7 @@ class Captures:
                 console.warn(f"{file}: there is no capture in this directory")
         self._console, self._files, self._form = console, files or (STDIN,), form
         self._default_queue, self._together = default_queue, numbered_together
+        self._selection = selection
         self._spool: BinaryIO | None = None
         self._total: int | None = None
         self._before = 0
@@ -90,7 +93,14 @@ class Captures:
         return ", ".join("stdin" if file == STDIN else str(file) for file in self._files)
 
     def records(self, *, again: bool = False) -> Iterator[CaptureRecord]:
-        """The records in order. again: what stdin gave is kept, so that it can be read another time."""
+        """The records in order, of those messages that are selected; a record that cannot be read is always given.
+
+        again: what stdin gave is kept, so that it can be read another time.
+        """
+        found = self._all(again=again)
+        return found if self._selection.is_all else self._selection.of_records(found)
+
+    def _all(self, *, again: bool) -> Iterator[CaptureRecord]:
         self._before, self._reading = 0, None
         numbering = Numbering() if self._together else None
         for file in self._files:

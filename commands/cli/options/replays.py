@@ -30,6 +30,7 @@ MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
 SPARK_MISSING: Final = f"Spark is not installed: {how_to_install('spark')}"
+TEXTUAL_MISSING: Final = f"--step needs textual: {how_to_install('step')}"
 PYARROW_MISSING: Final = f"Parquet needs pyarrow: {how_to_install('parquet')}"
 
 
@@ -67,7 +68,7 @@ class ReplayOptions:
         return self.engine == "spark"
 
 
-_CAPTURE: Final = (
+_FILES: Final = (
     files_argument,
     click.option(
         "--input",
@@ -78,6 +79,8 @@ _CAPTURE: Final = (
         help="The same as FILE: a capture, or a directory of captures.",
     ),
     format_option,
+)
+_ENGINE: Final = (
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
@@ -96,10 +99,11 @@ _SEMANTICS: Final = click.option(
 )
 
 
-def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
+def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Callable[[F], F]:
     """The shared options: the verb gets *options* (ReplayOptions).
 
-    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``.
+    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``. on_spark: False for
+    a verb that replays in this process alone.
     """
     setup = click.option(
         "--setup",
@@ -107,7 +111,8 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
         metavar="SCRIPT",
         help=f"Run this MQSC first on every queue manager{', in both versions' if both_versions else ''}.",
     )
-    group = (*_CAPTURE, setup) if both_versions else (*_CAPTURE, _SEMANTICS, setup)
+    engine = _ENGINE if on_spark else ()
+    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, _SEMANTICS, setup)
 
     def decorated(function: F) -> F:
         @wraps(function)
@@ -116,9 +121,9 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
             files: tuple[Path, ...],
             inputs: tuple[Path, ...],
             form: str,
-            engine: str,
-            master: str | None,
             setup: Path | None,
+            engine: str = "local",
+            master: str | None = None,
             semantics: str = "v7",
             **own: Any,
         ) -> Any:

@@ -30,8 +30,8 @@ class LocalAnalysis:
         self._last = -1
         self._counts = TableCounts()
 
-    def take(self, message: CapturedMessage) -> None:
-        """Analyse one message.
+    def take(self, message: CapturedMessage, *, counted: bool = True) -> None:
+        """Analyse one message. counted: whether it is in the tables; it changes the broker in either case.
 
         Raises OutOfOrderError if it came before the last one, QPubSubError if the setup fails.
         """
@@ -46,7 +46,10 @@ class LocalAnalysis:
         # A message without a time has the time of the message before it.
         known.now = message.time if message.time is not None else known.now
         arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
-        self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
+        if counted:
+            self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
+        else:
+            known.broker.process(arrival)
 
     def rows(self, of: Table | TableView) -> list[Row]:
         """All rows of a table or a view, sorted."""
