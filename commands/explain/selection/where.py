@@ -7,25 +7,15 @@ have literals of their own: a time is written as ISO 8601 in quotes, and a reaso
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from commands.explain.selection.values import NAMES, MessageValues
+from commands.explain.selection.values import MessageValues
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from rfh2.explain.reasons import reason_number
-from streams.selectors.build import Builder
 from streams.selectors.compile import Test, compile_condition
 from streams.selectors.errors import Refusal
 from streams.selectors.evaluate import truth
-from streams.selectors.expressions import Literal
-from streams.selectors.names import canonical_name, kind_of_name
-from streams.selectors.parse import parse
-from streams.selectors.values import ValueKind
-
-_PROPERTIES: Final = ("JMS", "MQ")
 
 
 class SelectionError(QPubSubError):
@@ -84,57 +74,14 @@ def compile_where(text: str) -> Where:
     >>> long.selects(CapturedMessage(seq=1, queue="SPORT", body_hex="00" * 1001))
     True
     """
+    # Slow to import, and few calls of a verb have a condition.
+    from commands.explain.selection.where_language import WhereLanguage  # noqa: PLC0415
+    from streams.selectors.parse import parse  # noqa: PLC0415
+
     try:
-        condition, names = parse(text, _WhereLanguage)
+        condition, names = parse(text, WhereLanguage)
         if not names and truth(condition, lambda name: None) is not True:
             raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:
         raise SelectionError(text, refusal.at, refusal.why) from refusal
     return Where(text, names, compile_condition(condition))
-
-
-def moment(text: str) -> datetime:
-    """A time in ISO 8601; without a zone it is UTC. Raises ValueError.
-
-    >>> moment("2009-01-28 11:43")
-    datetime.datetime(2009, 1, 28, 11, 43, tzinfo=datetime.timezone.utc)
-    """
-    found = datetime.fromisoformat(text.strip())
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
-class _WhereLanguage(Builder):
-    @staticmethod
-    def canonical(text: str, at: int) -> str:
-        if text in NAMES:
-            return text
-        if "." in text or text.startswith(_PROPERTIES):
-            return canonical_name(text, at)
-        near = get_close_matches(text.lower(), NAMES, 1, 0.6)
-        meant = f" (perhaps {near[0]})" if near else ""
-        raise Refusal(
-            at,
-            f"{text} is not a name{meant}. Names are {', '.join(NAMES)}; write usr.{text} for a property of messages",
-        )
-
-    @staticmethod
-    def kind(name: str) -> ValueKind | None:
-        return NAMES[name].kind if name in NAMES else kind_of_name(name)
-
-    @staticmethod
-    def beside(literal: Literal, name: str) -> Literal:
-        value = literal.value
-        if not isinstance(value, str):
-            return literal
-        if name == "time":
-            try:
-                return replace(literal, value=moment(value).timestamp())
-            except (ValueError, OverflowError) as error:
-                why = f"'{value}' is not a time: write '2009-01-28' or '2009-01-28T11:43:54', in UTC"
-                raise Refusal(literal.at, why) from error
-        if name == "reason":
-            number = reason_number(value)
-            if number is None:
-                raise Refusal(literal.at, f"'{value}' is not the name of a reason code")
-            return replace(literal, value=number)
-        return literal
