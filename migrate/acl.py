@@ -23,6 +23,7 @@ from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Access, AclEntry, Key
 from migrate.names import acl_object_names
+from migrate.plan import TopicGrant
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM
 from streams.topic_objects import BASE_TOPIC, TopicObject, Wildcard
@@ -93,6 +94,15 @@ def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
         return
     granted = [word for word, access in _rights(entry) if access is Access.ALLOW]
     denied = [word for word, access in _rights(entry) if access is Access.DENY]
+    draft.grants.append(
+        TopicGrant(
+            name,
+            entry.principal,
+            tuple(word.upper() for word in granted),
+            tuple(word.upper() for word in denied),
+            entry.principal in _EVERYBODY,
+        )
+    )
     if denied:
         what = " and ".join({"sub": "subscribe", "pub": "publish"}[word] for word in denied)
         yield f"# DENIED: {entry.principal} may not {what} there. MQ cannot deny: migrate this entry by hand."
@@ -103,7 +113,7 @@ def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
         draft.ledger.change(key, "MQ has no authority for persistence", severity=Severity.WARNING)
     if not granted:
         if denied or entry.persistent is not Access.INHERIT:
-            why = "there is nothing in it that a command could grant"
+            why = "no command can grant what it says"
             draft.ledger.report(key, why, "P02", severity=Severity.ERROR if denied else Severity.WARNING)
         else:
             draft.ledger.becomes(key, "nothing: it inherits, and so do topics in MQ")
@@ -111,7 +121,7 @@ def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
     words = " ".join(f"+{word}" for word in granted)
     if entry.principal in _EVERYBODY:
         yield f"# {entry.principal} is everybody: grant {words} on {name} to a group that all users are in."
-        why = "everybody: MQ needs a group that all users are in"
+        why = "it is for everybody: MQ needs a group that all users are in"
         draft.ledger.change(key, why, "P04", severity=Severity.WARNING)
         draft.ledger.becomes(key, f"a line for a person, about topic object {name}")
         return
@@ -136,11 +146,11 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
         draft.ledger.note(key, why, "P03", severity=Severity.WARNING)
         return
     kinds = {p.type for p in draft.state.principals if p.name == entry.principal}
-    if entry.principal_type == "group" and "user" not in kinds:
+    if "user" not in kinds and (entry.principal_type == "group" or kinds == {"group"}):
         yield group
         return
     yield user
-    is_surely_user = draft.state.principals and "group" not in kinds and entry.principal_type == "user"
+    is_surely_user = draft.state.principals and "group" not in kinds and (entry.principal_type == "user" or kinds)
     if is_surely_user:
         draft.ledger.note(key, "on Unix a user's authority is his primary group's", "P04")
         return

@@ -8,7 +8,8 @@ becomes of the second one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM
 from migrate.broker_topics import split_stream
@@ -32,8 +33,8 @@ COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
-def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) -> LegacyState:
-    """The state of queue manager *qmgr* that *items* make up. product: whose broker it was."""
+def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ, notes: Iterable[str] = ()) -> LegacyState:
+    """The state of queue manager *qmgr* that *items* make up. product: whose broker. notes: about the sources."""
     by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
     for item in items:
         by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
@@ -50,7 +51,8 @@ def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ) ->
             if point and point not in points:
                 points.add(point)
                 by_field["sub_points"].append(SubPoint(source=item.source, name=point))
-    return LegacyState(qmgr=qmgr, **{field: tuple(values) for field, values in by_field.items()})
+    fields = {field: tuple(values) for field, values in by_field.items()}
+    return LegacyState(qmgr=qmgr, notes=tuple(notes), **fields)
 
 
 def _normal(item: Item, qmgr: str, product: Product) -> Item:
@@ -58,10 +60,10 @@ def _normal(item: Item, qmgr: str, product: Product) -> Item:
     if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
         stream, topic = split_stream(item.topic)
         if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):
-            item = item.model_copy(update={"stream": stream, "topic": topic})
+            item = replace(item, stream=stream, topic=topic)
     if not isinstance(item, LegacySubscription):
         return item
-    update: dict[str, str | None] = {}
+    update: dict[str, Any] = {}
     if not item.qmgr:
         update["qmgr"] = qmgr
     if item.correl_id is not None:
@@ -69,7 +71,7 @@ def _normal(item: Item, qmgr: str, product: Product) -> Item:
             update["correl_id"] = None
         elif item.correl_id != item.correl_id.upper():
             update["correl_id"] = item.correl_id.upper()
-    return item.model_copy(update=update) if update else item
+    return replace(item, **update) if update else item
 
 
 def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:

@@ -49,7 +49,7 @@ def migrated_attributes(state: LegacyState, qmgr: QueueManager, ledger: Ledger) 
         key = (item.kind, number)
         if item.name in last:
             earlier = last[item.name][0]
-            ledger.report(earlier, f"given again in {item.source}; the later one holds")
+            ledger.report(earlier, f"given again in {item.source}; the later one is used")
         last[item.name] = (key, item)
     switches: dict[str, bool] = {}
     for name, (key, item) in last.items():

@@ -54,7 +54,7 @@ def _plan_one(draft: Draft, key: Key, authority: LegacyAuthority) -> None:
     on_topic = {word for old, word in _ON_TOPIC.items() if old in given}
     if authority.profile == DEFAULT_STREAM and on_topic:
         words = " and ".join(sorted(on_topic))
-        why = f"{words} on SYSTEM.BASE.TOPIC would hold for every topic of the queue manager; grant it where it belongs"
+        why = f"{words} on SYSTEM.BASE.TOPIC would apply to every topic; grant it on topic objects below"
         draft.ledger.change(key, why, "P04", severity=Severity.WARNING)
     elif any(c in authority.profile for c in _GENERIC) and on_topic:
         why = "a generic profile: grant on the topic objects of the streams that it stood for"
@@ -120,6 +120,6 @@ def _groups_of(draft: Draft) -> Callable[[str], tuple[str, ...]]:
     any_group = tuple(sorted({r.entity for r in draft.objects.authorities.values() if r.entity_type == "GROUP"}))
     users = {step.subscription.user for step in draft.steps if isinstance(step, AddSubscription)}
     if any_group and users - groups.keys():
-        why = "no source tells the groups of all users: who has authority as a member of a group is not certain"
+        why = "no source has the groups of all users: who has authority as a member of a group is not certain"
         draft.warn(why, "P06", severity=Severity.INFO)
     return lambda user: groups.get(user, any_group)

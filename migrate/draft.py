@@ -14,7 +14,7 @@ from commands.broker.objects import Definition, LocalQueue, Objects, is_object_n
 from commands.mqsc.administration import SubIds
 from migrate.ledger import Ledger, Reason, Severity
 from migrate.legacy_state import Key, LegacyState
-from migrate.plan import PlanOptions, Step, Store
+from migrate.plan import PlanOptions, Step, Store, TopicGrant
 from migrate.target import Target
 from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import Subscription
@@ -54,6 +54,7 @@ class Draft:
     streams: dict[str, Place] = field(default_factory=lambda: {DEFAULT_STREAM: Place("")})
     sub_points: dict[str, Place] = field(default_factory=dict)
     security: list[str] = field(default_factory=list)
+    grants: list[TopicGrant] = field(default_factory=list)
     theirs: dict[str | tuple[object, ...], Subscription] = field(default_factory=dict)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The command messages that get the state out of a running version 6 broker, for ``strmqbrk --extract``.
+"""The command messages that get the state out of a running version 6 broker: ``extract``, ``strmqbrk --extract``.
 
 For each stream: the subscribers and publishers (metatopics of all identities, anonymous ones too, which needs the
 authority to use another user's), and every retained publication. On the administration stream: streams and neighbours.
@@ -12,6 +12,7 @@ Collected from the reply queue, into any capture format, the answers are a sourc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -40,28 +41,57 @@ _NAME: Final = 48
 _EXPIRY_TENTHS: Final = 6_000
 
 
-def commands(qmgr: str, streams: Iterable[str], now: datetime) -> Iterator[CapturedMessage]:
-    """The messages, in order, all for the control queue of *qmgr*. streams: besides the default one."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing to ask a broker: everything that is retained on *topic* of *stream*. what: its name, for a person.
+
+    anonymous: also what anonymous registrations see.
+    """
+
+    what: str
+    stream: str
+    topic: str
+    anonymous: bool = False
+
+
+def questions_about_streams(qmgr: str) -> list[Question]:
+    """On the administration stream: which streams the broker supports, and its neighbours."""
     padded = qmgr.ljust(_NAME)
-    questions = [(ADMIN_STREAM, f"MQ/{padded}/{what}", False) for what in ("StreamSupport", "Parent", "Children")]
+    return [Question(what, ADMIN_STREAM, f"MQ/{padded}/{what}") for what in ("StreamSupport", "Parent", "Children")]
+
+
+def questions_on_streams(qmgr: str, streams: Iterable[str]) -> list[Question]:
+    """For each of *streams*, besides the default one: subscribers, publishers, retained publications."""
+    padded = qmgr.ljust(_NAME)
+    found = []
     for stream in dict.fromkeys((DEFAULT_STREAM, *streams)):
         for who in ("Subscribers", "Publishers"):
-            questions.append((stream, f"MQ/SA/{padded}/{who}/AllIdentities/*", True))
-        questions.append((stream, "*", False))
+            found.append(Question(who, stream, f"MQ/SA/{padded}/{who}/AllIdentities/*", True))
+        found.append(Question("retained publications", stream, "*"))
+    return found
+
+
+def commands(qmgr: str, streams: Iterable[str], now: datetime) -> Iterator[CapturedMessage]:
+    """The messages, in order, all for the control queue of *qmgr*. streams: besides the default one."""
     seq = 0
-    for stream, topic, anonymous in questions:
-        for word in (MQPS_REGISTER_SUBSCRIBER, MQPS_REQUEST_UPDATE, MQPS_DEREGISTER_SUBSCRIBER):
-            seq += 1
-            yield _command(seq, now, qmgr, word, stream, topic, anonymous)
+    for question in (*questions_about_streams(qmgr), *questions_on_streams(qmgr, streams)):
+        for message in asking(question, qmgr, now, REPLY_QUEUE, seq):
+            seq = message.seq
+            yield message
 
 
-def _command(
-    seq: int, now: datetime, qmgr: str, word: str, stream: str, topic: str, anonymous: bool
-) -> CapturedMessage:
-    pairs = [(MQPS_COMMAND, word), (MQPS_STREAM_NAME, stream), (MQPS_TOPIC, topic)]
-    pairs += [(MQPS_Q_MGR_NAME, qmgr), (MQPS_Q_NAME, REPLY_QUEUE)]
+def asking(question: Question, qmgr: str, now: datetime, reply_queue: str, after: int = 0) -> Iterator[CapturedMessage]:
+    """The three commands that ask *question*, numbered from *after*; answers go to *reply_queue*."""
+    words = (MQPS_REGISTER_SUBSCRIBER, MQPS_REQUEST_UPDATE, MQPS_DEREGISTER_SUBSCRIBER)
+    for seq, word in enumerate(words, after + 1):
+        yield _command(seq, now, qmgr, word, question, reply_queue)
+
+
+def _command(seq: int, now: datetime, qmgr: str, word: str, question: Question, reply_queue: str) -> CapturedMessage:
+    pairs = [(MQPS_COMMAND, word), (MQPS_STREAM_NAME, question.stream), (MQPS_TOPIC, question.topic)]
+    pairs += [(MQPS_Q_MGR_NAME, qmgr), (MQPS_Q_NAME, reply_queue)]
     if word == MQPS_REGISTER_SUBSCRIBER:
-        options = ["PubOnReqOnly", "InclStreamName", "InformIfRet", *(["Anon"] if anonymous else [])]
+        options = ["PubOnReqOnly", "InclStreamName", "InformIfRet", *(["Anon"] if question.anonymous else [])]
         pairs += [(MQPS_REGISTRATION_OPTIONS, option) for option in options]
     header = Rfh1(coded_char_set_id=1208).with_pairs(pairs)
     mqmd = Mqmd(
@@ -70,7 +100,7 @@ def _command(
         msg_type=MQMT_REQUEST,
         persistence=MQPER_PERSISTENT,
         expiry=_EXPIRY_TENTHS if word == MQPS_REGISTER_SUBSCRIBER else -1,
-        reply_to_q=REPLY_QUEUE,
+        reply_to_q=reply_queue,
         reply_to_qmgr=qmgr,
     )
     return CapturedMessage(

@@ -7,17 +7,22 @@ the same broker have the same fingerprint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
-from migrate.legacy_state import Item, LegacyState
+from pydantic import TypeAdapter
+
+from migrate.legacy_state import CLASS_OF_FIELD, Item, LegacyState
+
+_ADAPTERS: Final = {cls.kind: TypeAdapter[Item](cls) for cls in CLASS_OF_FIELD.values()}
 
 
 def digest(item: Item) -> str:
     """32 hexadecimal digits for the contents of *item*."""
-    said = item.model_dump_json(exclude={"source"}, exclude_defaults=True)
-    return sha256(f"{item.kind} {said}".encode()).hexdigest()[:32]
+    said = _ADAPTERS[item.kind].dump_json(item, exclude={"source"}, exclude_defaults=True)
+    return sha256(b"%s %s" % (item.kind.encode(), said)).hexdigest()[:32]
 
 
 def fingerprint(state: LegacyState) -> str:
@@ -44,9 +49,9 @@ class ReadingDifference:
         return bool(self.added or self.removed)
 
 
-def labelled(state: LegacyState) -> list[tuple[str, str]]:
+def labelled(state: LegacyState) -> Iterator[tuple[str, str]]:
     """(digest, label) of every item: what to keep of a reading in order to compare a later one with it."""
-    return [(digest(item), item.label) for _, item in state.items()]
+    return ((digest(item), item.label) for _, item in state.items())
 
 
 def difference(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> ReadingDifference:

@@ -149,12 +149,12 @@ KNOWN: Final = _table(
     ("P25", "The hierarchy has two parents or a loop", "Break it with ALTER QMGR PARENT('') before you go on."),
     (
         "P26",
-        "Expiry is not told, or counts anew",
+        "Expiry is not known, or counts anew",
         "MQSC's EXPIRY and a message's Expiry count from when they are run: run them soon after they are made.",
     ),
     (
         "P27",
-        "DEFINE SUB lets any user alter a subscription unless told otherwise",
+        "DEFINE SUB lets any user alter a subscription by default",
         "The scripts here always say VARUSER; keep it so.",
     ),
     ("P28", "More than 256 names in a namelist", "Put fewer streams or subscription points on this queue manager."),
@@ -177,6 +177,12 @@ KNOWN: Final = _table(
         "P32",
         "A subscription to $SYS topics",
         "Nothing is published there now: delete it when its program is gone.",
+    ),
+    (
+        "P33",
+        "A named subscription on a stream: IBM does not document what joins its name and the stream's",
+        "qpubsub verify --probe-names asks the queue manager. If an old program would not find its subscription, "
+        "make the plan again with the separator that the probe prints.",
     ),
     (
         "D01",

@@ -7,7 +7,7 @@ the number of fates is the number of items.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.legacy_state import Item, Key, LegacyState
@@ -48,11 +48,20 @@ class Fate:
     """What became of one item. becomes: what it is in the new state, "" for nothing."""
 
     key: Key
-    label: str
-    source: str
+    item: Item
     verdict: Verdict
     becomes: str = ""
     reasons: tuple[Reason, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What a person calls the item."""
+        return self.item.label
+
+    @property
+    def source(self) -> str:
+        """Where it was found."""
+        return str(self.item.source)
 
     @property
     def severity(self) -> Severity:
@@ -63,18 +72,21 @@ class Fate:
 
 @dataclass(slots=True)
 class _LedgerEntry:
+    key: Key
     item: Item
     becomes: str | None = None
     reported: bool = False
     changed: bool = False
-    reasons: list[Reason] = field(default_factory=list)
+    reasons: tuple[Reason, ...] = ()
 
 
 class Ledger:
     """The items of one state, and what was decided about each so far."""
 
     def __init__(self, state: LegacyState) -> None:
-        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(item) for key, item in state.items()}
+        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(key, item) for key, item in state.items()}
+        # Most items have the same few reasons: those that are equal are one object.
+        self._known: dict[tuple[Reason, ...], tuple[Reason, ...]] = {}
 
     def becomes(self, key: Key, what: str) -> None:
         """The item is *what* in the new state."""
@@ -82,19 +94,23 @@ class Ledger:
 
     def change(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
         """The item changes; ``becomes`` must still be called."""
-        entry = self._entries[key]
-        entry.changed = True
-        entry.reasons.append(Reason(text, severity, ids))
+        self._entries[key].changed = True
+        self._add(key, Reason(text, severity, ids))
 
     def note(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
         """A remark about the item; the item does not change."""
-        self._entries[key].reasons.append(Reason(text, severity, ids))
+        self._add(key, Reason(text, severity, ids))
 
     def report(self, key: Key, text: str, *ids: str, severity: Severity = Severity.WARNING) -> None:
         """The item is not in the new state."""
+        self._entries[key].reported = True
+        self._add(key, Reason(text, severity, ids))
+
+    def _add(self, key: Key, reason: Reason) -> None:
         entry = self._entries[key]
-        entry.reported = True
-        entry.reasons.append(Reason(text, severity, ids))
+        (known,) = self._known.setdefault((reason,), (reason,))
+        reasons = (*entry.reasons, known)
+        entry.reasons = self._known.setdefault(reasons, reasons)
 
     def is_reported(self, key: Key) -> bool:
         """Whether the item has been left out."""
@@ -105,11 +121,27 @@ class Ledger:
         return tuple(key for key, e in self._entries.items() if e.becomes is None and not e.reported)
 
     def close(self) -> tuple[Fate, ...]:
-        """The fate of every item. Raises MigrationError if one has none: an error in planning, never in the data."""
+        """The fate of every item, which ends the ledger.
+
+        Raises MigrationError if an item has none: an error in planning, never in the data.
+        """
         missing = self.unsettled()
         if missing:
             raise MigrationError(f"the plan says nothing of {len(missing)} items, the first is {missing[0]}")
-        return tuple(_fate(key, entry) for key, entry in self._entries.items())
+        entries, self._entries, self._known = self._entries, {}, {}
+        return tuple(_fate(key, entry) for key, entry in entries.items())
+
+    def own_key(self, key: Key) -> Key:
+        """*key* as the ledger has it: steps that refer to items share it."""
+        return self._entries[key].key
+
+
+def left_by_choice(fates: Iterable[Fate]) -> int:
+    """How many of the reported items need nobody: version 7 has nothing of their kind, or they are no state.
+
+    The other reported items are refused, with a reason that a person should see.
+    """
+    return sum(fate.verdict is Verdict.REPORTED and fate.severity is Severity.INFO for fate in fates)
 
 
 def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
@@ -123,4 +155,4 @@ def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
 def _fate(key: Key, entry: _LedgerEntry) -> Fate:
     verdict = Verdict.REPORTED if entry.reported else Verdict.CHANGED if entry.changed else Verdict.MIGRATED
     becomes = "" if entry.reported else entry.becomes or ""
-    return Fate(key, entry.item.label, str(entry.item.source), verdict, becomes, tuple(entry.reasons))
+    return Fate(key, entry.item, verdict, becomes, entry.reasons)

@@ -17,12 +17,14 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.dataclasses import dataclass
 
 from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import PublicationFormat, WildcardScheme
 
 STATE_FORMAT: Final = "qpubsub-legacy-state"
 STATE_VERSION: Final = 1
+_VERSION_7: Final = 700
 
 Hex = Annotated[str, StringConstraints(pattern=r"^(?:[0-9A-Fa-f]{2})*$")]
 CorrelId = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{48}$")]
@@ -31,13 +33,18 @@ Key = tuple[str, int]
 
 
 class Frozen(BaseModel):
-    """A value; unknown fields in JSON are an error, for they would be lost."""
+    """A value; unknown fields in JSON are an error, because they would be lost."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Source(Frozen):
-    """Where an item was found. position: a line from 1, a record from 0, or a byte offset, as *unit* says."""
+# A broker may have 100,000 items, and more: slots make an item a quarter as large as a model of pydantic.
+_STRICT: Final = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class Source:
+    """Where an item was found. position: a line or a record, counted from 1, or a byte offset: *unit* says which."""
 
     file: str
     position: int | None = None
@@ -47,7 +54,8 @@ class Source(Frozen):
         return self.file if self.position is None else f"{self.file}, {self.unit} {self.position}"
 
 
-class Item(Frozen):
+@dataclass(frozen=True, slots=True, config=_STRICT)
+class Item:
     """One thing of the legacy state."""
 
     kind: ClassVar[str]
@@ -67,20 +75,27 @@ class Product(StrEnum):
     WMB = "wmb"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class BrokerItem(Item):
-    """The broker itself. qmgr: its queue manager; "" where the source did not say."""
+    """The broker itself. qmgr: its queue manager; "" where the source did not say.
+
+    command_level: that of the queue manager, 700 or more where it is no broker of version 6; 0 where the source did not
+    say.
+    """
 
     kind = "broker"
 
     name: str
     product: Product = Product.MQ
     qmgr: str = ""
+    command_level: int = 0
 
     @property
     def label(self) -> str:
         return f"broker {self.name}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Relation(Item):
     """A neighbour in the broker hierarchy (guide 7.4)."""
 
@@ -94,6 +109,7 @@ class Relation(Item):
         return f"{self.role} {self.qmgr}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Stream(Item):
     """A stream that the broker supported; its queue has the same name (guide 6.1)."""
 
@@ -106,13 +122,14 @@ class Stream(Item):
         return f"stream {self.name}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class LegacySubscription(Item):
     """A registered subscription, with every option.
 
     options: registration options by their words (guide 6.7.4); unknown_options: words and bits that are none. queue,
     qmgr, correl_id: the traditional identity, no correl_id where CorrelAsId was not given. unknown: of ``expires_at``,
     ``format``, ``user`` those that are not in the source. temp_dynamic: the queue is a temporary dynamic one.
-    client_context: hexadecimal, of WebSphere Message Broker.
+    client_context: hexadecimal, of WebSphere Message Broker. client_id: of a client that has no queue, "" for others.
     """
 
     kind = "subscription"
@@ -139,20 +156,22 @@ class LegacySubscription(Item):
     accounting_token: Hex = ""
     appl_identity_data: str = ""
     client_context: Hex = ""
+    client_id: str = ""
     unknown: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         name = f" named {self.name}" if self.name else ""
-        return f"subscription{name} to {self.topic} on {self.stream} for {self.queue}"
+        return f"subscription{name} to {self.topic} on {self.stream} for {self.client_id or self.queue}"
 
     @property
     def identity(self) -> tuple[str, str, str, str, str, str, str]:
         """What no other registration of the broker had."""
-        own = (self.qmgr, self.queue, (self.correl_id or "").upper())
+        own = (self.qmgr, self.client_id or self.queue, (self.correl_id or "").upper())
         return (self.stream, *own, self.topic, self.sub_point or "", self.filter or "")
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class LegacyRetained(Item):
     """A retained publication. md_hex, body_hex: the message; no body where only its existence is known.
 
@@ -177,6 +196,7 @@ class LegacyRetained(Item):
         return f"retained publication on {self.topic} of {self.stream}{point}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Publisher(Item):
     """A registered publisher; version 7 keeps none (guide 7.5)."""
 
@@ -195,6 +215,7 @@ class Publisher(Item):
         return f"publisher {self.queue or 'without a queue'} of {self.topic} on {self.stream}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class SubPoint(Item):
     """A subscription point of Event Broker or Message Broker (guide 6.2)."""
 
@@ -215,6 +236,7 @@ class Access(StrEnum):
     INHERIT = "inherit"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class AclEntry(Item):
     """An entry of a topic's access control list (guide 8.1). topic: "" for the root."""
 
@@ -234,10 +256,12 @@ class AclEntry(Item):
         return f"ACL entry of {whose} on {self.topic or 'the root'}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class LegacyAuthority(Item):
     """What a user or a group may do with a queue or another object (setmqaut, SET AUTHREC).
 
-    authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again.
+    authorities: MQSC's words (PUT, BROWSE ...); removed: those that the source takes away again. qmgr: the queue
+    manager that the source names, "" where it names none.
     """
 
     kind = "authority"
@@ -248,12 +272,14 @@ class LegacyAuthority(Item):
     entity: str
     authorities: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    qmgr: str = ""
 
     @property
     def label(self) -> str:
         return f"authority of {self.entity_type.lower()} {self.entity} on {self.object_type.lower()} {self.profile}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Principal(Item):
     """A user or a group, with the groups that a user is in."""
 
@@ -268,6 +294,7 @@ class Principal(Item):
         return f"{self.type} {self.name}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class StanzaAttribute(Item):
     """One attribute of a stanza of qm.ini (guide 7.3)."""
 
@@ -282,6 +309,7 @@ class StanzaAttribute(Item):
         return f"{self.stanza}: {self.name}={self.value}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class FlowInput(Item):
     """An input queue of a message flow with a Publication node (guide 8.2, step 7)."""
 
@@ -294,6 +322,7 @@ class FlowInput(Item):
         return f"flow input queue {self.queue}"
 
 
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Unread(Item):
     """A piece of a source that no reader understood, or that is no state of the broker.
 
@@ -321,7 +350,10 @@ class Unread(Item):
 
 
 class LegacyState(Frozen):
-    """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers."""
+    """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers.
+
+    notes: about the sources as a whole, for the report.
+    """
 
     format: Literal["qpubsub-legacy-state"] = STATE_FORMAT
     version: Literal[1] = STATE_VERSION
@@ -339,6 +371,7 @@ class LegacyState(Frozen):
     attributes: tuple[StanzaAttribute, ...] = ()
     flow_inputs: tuple[FlowInput, ...] = ()
     unread: tuple[Unread, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def items(self) -> Iterator[tuple[Key, Item]]:
         """Every item under its key, kind by kind."""
@@ -352,30 +385,36 @@ class LegacyState(Frozen):
         return self.brokers[0].product if self.brokers else Product.MQ
 
     @property
+    def is_modern(self) -> bool:
+        """Whether it is that of a queue manager of version 7 or later, whose subscriptions have their own wildcards."""
+        return any(broker.command_level >= _VERSION_7 for broker in self.brokers)
+
+    @property
     def broker_name(self) -> str:
         """The broker's name; that of the queue manager where no source said."""
         return self.brokers[0].name if self.brokers else self.qmgr
 
 
-ITEM_FIELDS: Final = tuple(name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr"))
-FIELD_OF_KIND: Final = {
-    cls.kind: field
-    for cls, field in (
-        (BrokerItem, "brokers"),
-        (Relation, "relations"),
-        (Stream, "streams"),
-        (SubPoint, "sub_points"),
-        (LegacySubscription, "subscriptions"),
-        (LegacyRetained, "retained"),
-        (Publisher, "publishers"),
-        (AclEntry, "acl"),
-        (LegacyAuthority, "authorities"),
-        (Principal, "principals"),
-        (StanzaAttribute, "attributes"),
-        (FlowInput, "flow_inputs"),
-        (Unread, "unread"),
-    )
-}
+ITEM_FIELDS: Final = tuple(
+    name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr", "notes")
+)
+_CLASSES: Final[tuple[tuple[type[Item], str], ...]] = (
+    (BrokerItem, "brokers"),
+    (Relation, "relations"),
+    (Stream, "streams"),
+    (SubPoint, "sub_points"),
+    (LegacySubscription, "subscriptions"),
+    (LegacyRetained, "retained"),
+    (Publisher, "publishers"),
+    (AclEntry, "acl"),
+    (LegacyAuthority, "authorities"),
+    (Principal, "principals"),
+    (StanzaAttribute, "attributes"),
+    (FlowInput, "flow_inputs"),
+    (Unread, "unread"),
+)
+FIELD_OF_KIND: Final = {cls.kind: field for cls, field in _CLASSES}
+CLASS_OF_FIELD: Final = {field: cls for cls, field in _CLASSES}
 
 
 class StateJson(Frozen):

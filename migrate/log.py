@@ -18,7 +18,7 @@ from typing import TextIO
 from commands.broker.objects import LocalQueue, QueueManager
 from migrate.broker_topics import broker_topic
 from migrate.fingerprint import fingerprint
-from migrate.ledger import Fate, Reason, Severity, Verdict
+from migrate.ledger import Fate, Reason, Severity, Verdict, left_by_choice
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
@@ -123,6 +123,8 @@ def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     total = sum(counts.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
     yield f"{total} items: {verdicts}"
+    left = left_by_choice(plan.fates)
+    yield f"Reported: {counts[Verdict.REPORTED] - left} refused, each with its reason, {left} left by choice"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
     yield f"{end}{took}, {plan.warning_count} warnings"
@@ -145,7 +147,7 @@ def step_lines(step: Step) -> Iterator[str]:
             yield "Queue manager altered: " + " ".join(_attributes(definition))
         elif isinstance(definition, Namelist):
             if is_marker(definition):
-                yield f"Completion noted in namelist {definition.name}"
+                yield f"Completion recorded in namelist {definition.name}"
             else:
                 yield f"Namelist {definition.name} has {len(definition.names)} names"
         else:
@@ -186,7 +188,7 @@ def _subscriptions(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]
 
 
 def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
-    known = "" if "format" not in item.unknown else " (not told)"
+    known = "" if "format" not in item.unknown else " (not known)"
     yield f"\tFormat: {_FORMATS.get(item.format, item.format)}{known}"
     yield f"\tQueue manager: {item.qmgr}"
     yield f"\tQueue: {item.queue}"

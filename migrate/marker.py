@@ -33,7 +33,7 @@ class Marker:
         """The namelist that says it."""
         description = f"qpubsub {self.tool}: {self.phase} phase done {self.at}"
         names = (self.phase.upper(), self.at, self.fingerprint, *([broker_as_name(self.broker)] if self.broker else []))
-        return Namelist(f"{PREFIX}{self.tool.upper()}", names, description)
+        return Namelist(name_of(self.tool), names, description)
 
     def is_of(self, broker: str) -> bool:
         """Whether it records a migration of *broker*; true if it names no broker."""
@@ -52,7 +52,16 @@ def is_marker(definition: Definition) -> bool:
 
 def marker_of(objects: Objects, tool: Tool) -> Marker | None:
     """The record of *tool*, if there is one that can be read."""
-    found = objects.namelists.get(f"{PREFIX}{tool.upper()}")
+    return read_marker(objects.namelists.get(name_of(tool)), tool)
+
+
+def name_of(tool: Tool) -> str:
+    """The name of the namelist that records a migration by *tool*."""
+    return f"{PREFIX}{tool.upper()}"
+
+
+def read_marker(found: Namelist | None, tool: Tool) -> Marker | None:
+    """What the namelist says; None where there is none, or it cannot be read."""
     if found is None or len(found.names) not in (3, 4):
         return None
     phase, at, fingerprint, *broker = found.names

@@ -87,12 +87,12 @@ def plan(
         why = f"review and run the commands of {FILE_NAME} before the completion phase (guide 8.2, step 5)"
         draft.warn(why, "P06", severity=Severity.INFO)
     if draft.objects.qmgr.psmode == "ENABLED":
-        why = (
-            "PSMODE is ENABLED: ALTER QMGR PSMODE(COMPAT) comes first, lest commands be processed here too (guide 8.2)"
-        )
+        why = "PSMODE is ENABLED: run ALTER QMGR PSMODE(COMPAT) first, else it processes commands too (guide 8.2)"
         draft.warn(why)
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
     draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
+    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
+    fates = draft.ledger.close()
     topics = known_topics(draft)
     return MigrationPlan(
         Tool.MIGMBBRK,
@@ -102,13 +102,14 @@ def plan(
         state,
         options.shown,
         unmapped_items.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
-        draft.ledger.close(),
+        fates,
         tuple(draft.warnings),
         visibility(draft, topics),
         collisions(topics),
         tuple(draft.security),
         print_of,
         target.version,
+        tuple(draft.grants),
     )
 
 

@@ -7,6 +7,8 @@ strmqbrk uses this.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
@@ -15,10 +17,10 @@ from streams.subscriptions import PublicationFormat, WildcardScheme
 
 
 def by_characters(state: LegacyState) -> LegacyState:
-    """*state* with the wildcards that version 6 had in every subscription."""
-    if all(subscription.scheme is WildcardScheme.CHAR for subscription in state.subscriptions):
+    """*state* with the wildcards that version 6 had in every subscription; that of a later version as it is."""
+    if state.is_modern or all(subscription.scheme is WildcardScheme.CHAR for subscription in state.subscriptions):
         return state
-    changed = tuple(s.model_copy(update={"scheme": WildcardScheme.CHAR}) for s in state.subscriptions)
+    changed = tuple(replace(s, scheme=WildcardScheme.CHAR) for s in state.subscriptions)
     return state.model_copy(update={"subscriptions": changed})
 
 
@@ -27,6 +29,8 @@ def note_schemes(draft: Draft, sources: LegacyState) -> None:
 
     sources: the state as the sources have it.
     """
+    if sources.is_modern:
+        return
     for number, legacy in enumerate(sources.subscriptions, 1):
         key = (legacy.kind, number)
         if is_read_alike(legacy.topic):

@@ -94,11 +94,22 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicGrant:
+    """What an access control list says of a principal on a topic object. granted, denied: of ``SUB`` and ``PUB``."""
+
+    object_name: str
+    principal: str
+    granted: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    is_everybody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MigrationPlan:
     """All that will be done, and what becomes of every item of *state*.
 
     options: as the log shows them. warnings: what concerns the migration as a whole. security: the security command
-    file, line by line.
+    file, line by line. grants: what its commands grant, and what it says of denials.
     """
 
     tool: Tool
@@ -115,6 +126,7 @@ class MigrationPlan:
     security: tuple[str, ...] = ()
     fingerprint: str = ""
     base_version: int = 0
+    grants: tuple[TopicGrant, ...] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:

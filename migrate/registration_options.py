@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from commands.model import RegOpt
@@ -34,6 +35,7 @@ def options_of(options: SubscriptionOptions, correl_as_id: bool) -> tuple[str, .
     return tuple(words)
 
 
+@lru_cache(maxsize=4096)
 def kept_options(words: tuple[str, ...]) -> SubscriptionOptions:
     """What a subscription keeps of registration options; of the persistence options the last one counts."""
     persistence = DeliveryPersistence.AS_PUBLISHED

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM
 from commands.headers.registry import parse
 from commands.model import Publish
@@ -17,7 +18,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyRetained
 from migrate.plan import KeepRetained
 from migrate.publications import published_again
-from rfh2.constants import MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
+from rfh2.constants import LARGEST_MQLONG, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PERSISTENT
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
@@ -41,7 +42,7 @@ def plan_retained(draft: Draft) -> None:
     taken: dict[str, Key] = {}
     shared: dict[tuple[object, ...], Publication] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         if key in latest:
             try:
                 _plan_one(draft, key, legacy, taken, shared)
@@ -75,7 +76,7 @@ def _without_older(draft: Draft) -> set[Key]:
         what = f"retained publication {newer[0][1]}"
         if older[1].body_hex in (None, newer[1].body_hex):
             draft.ledger.becomes(older[0], what)
-            draft.ledger.note(older[0], "told a second time")
+            draft.ledger.note(older[0], "the sources have it a second time")
         else:
             draft.ledger.report(older[0], f"{what} is on the same topic, and is the later one", severity=Severity.INFO)
     return {key for key, _ in chosen.values()}
@@ -101,7 +102,7 @@ def _plan_one(
     message = _message(draft, key, legacy)
     earlier = taken.get(topic_string)
     if earlier is not None:
-        why = f"retained publication {earlier[1]} comes to lie on the same topic {topic_string}; choose another prefix"
+        why = f"retained publication {earlier[1]} has the same topic {topic_string}; choose another --prefix"
         raise _RefusedError(why, "P09", "D09")
     existing = draft.target.retained.get(topic_string)
     if existing is not None and not draft.options.overwrite:
@@ -135,16 +136,21 @@ def _topic_string(draft: Draft, legacy: LegacyRetained) -> str:
     try:
         return check_publication_topic(add_prefix(prefix, check_publication_topic(legacy.topic)))
     except CommandError as error:
-        raise _RefusedError(f"version 7 takes no publication on this topic: {error.why}", "D14") from error
+        raise _RefusedError(f"version 7 accepts no publication on this topic: {error.why}", "D14") from error
 
 
 def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
     if legacy.body_hex is None:
-        why = "the source tells that it exists and not what it is: get it with strmqbrk --extract, or publish it again"
+        why = (
+            "the source shows that it exists, and not its contents: get it with strmqbrk --extract, or publish it again"
+        )
         raise _RefusedError(why)
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         why = f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC"
         raise _RefusedError(why, severity=Severity.INFO)
+    if tenths_until(legacy.expires_at, draft.now) == LARGEST_MQLONG:
+        why = f"its expiry is more than a message holds: files give it {LARGEST_MQLONG} tenths of a second"
+        draft.ledger.change(key, why, "P26", severity=Severity.WARNING)
     try:
         descriptor = None if legacy.md_hex is None else bytes.fromhex(legacy.md_hex)
         message = decode(bytes.fromhex(legacy.body_hex), descriptor)
@@ -161,7 +167,7 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
         message = replace(message, mqmd=replace(message.mqmd, reply_to_qmgr=draft.qmgr))
     if message.mqmd.persistence == MQPER_PERSISTENCE_AS_Q_DEF:
         message = replace(message, mqmd=replace(message.mqmd, persistence=MQPER_PERSISTENT))
-        why = "its persistence was its queue's, which is not known; it is persistent now, lest a restart lose it"
+        why = "its persistence was that of its queue, which is not known; it is persistent now, to be safe"
         draft.ledger.change(key, why, "P11")
     elif message.mqmd.persistence != MQPER_PERSISTENT:
         why = "it is not persistent: a restart of the queue manager discards it (guide 8.5)"

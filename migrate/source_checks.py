@@ -14,11 +14,13 @@ from typing import Final
 from migrate.assemble import COMMAND_LINE
 from migrate.draft import Draft
 from migrate.ledger import Severity
-from migrate.legacy_state import LegacyState, Unread
+from migrate.legacy_state import LegacyState, Principal, Unread
+from migrate.log import printable
 from migrate.plan import PlanOptions, Tool
 from rfh2.errors import MigrationError
 
 _SHOWN: Final = 3
+_NO_STATE: Final = (Unread.kind, Principal.kind)
 
 
 def check_sources(state: LegacyState, options: PlanOptions, tool: Tool) -> None:
@@ -42,7 +44,7 @@ def plan_sources(draft: Draft, tool: Tool, *, rehearse: bool) -> None:
     if asked is not None and asked != draft.qmgr:
         why = f"--from-qmgr {asked}: what belongs to queue manager {asked} is migrated to {draft.qmgr}"
         draft.warn(why, severity=Severity.INFO)
-    for note in draft.target.passed_over:
+    for note in (*draft.state.notes, *draft.target.passed_over):
         draft.warn(note, severity=Severity.INFO)
     _check_subscribers(draft)
 
@@ -54,11 +56,11 @@ def _refusals(state: LegacyState, options: PlanOptions, tool: Tool) -> Iterator[
     if tool is Tool.MIGMBBRK:
         yield from _other_broker(state)
     if not options.accept_unread and (unread := _unread(state)):
-        yield f"{_shown(unread)}. Mend the sources, or migrate without it with --accept-unread"
+        yield f"{_shown(unread)}. Correct the sources, or migrate the rest with --accept-unread"
     streams = {stream.name for stream in state.streams}
     for name in sorted(options.prefixes.keys() - streams):
         yield f"--prefix {name}={options.prefixes[name]}: the sources have no stream {name}"
-    if not any(item.kind != Unread.kind and item.source.file != COMMAND_LINE for _, item in state.items()):
+    if not any(item.kind not in _NO_STATE and item.source.file != COMMAND_LINE for _, item in state.items()):
         yield "the sources hold no state of the broker at all: nothing could be migrated"
 
 
@@ -67,7 +69,7 @@ def _unread(state: LegacyState) -> list[Unread]:
 
 
 def _shown(unread: list[Unread]) -> str:
-    some = "; ".join(f"{item.source}: {item.why}" for item in unread[:_SHOWN])
+    some = "; ".join(f"{item.source}: {printable(item.why)}" for item in unread[:_SHOWN])
     more = f"; and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
     pieces = "1 piece" if len(unread) == 1 else f"{len(unread)} pieces"
     return f"{pieces} of the sources could not be read and may be state ({some}{more})"

@@ -73,6 +73,8 @@ def plan(
         draft.warn(why, "D15")
     if not draft.objects.qmgr.deadq:
         draft.warn("the queue manager has no dead-letter queue", "P30")
+    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
+    fates = draft.ledger.close()
     topics = known_topics(draft)
     return MigrationPlan(
         Tool.STRMQBRK,
@@ -82,11 +84,12 @@ def plan(
         draft.state,
         options.shown,
         unmapped_items.ordered(draft.steps),
-        draft.ledger.close(),
+        fates,
         tuple(draft.warnings),
         visibility(draft, topics),
         collisions(topics),
         tuple(draft.security),
         print_of,
         target.version,
+        tuple(draft.grants),
     )

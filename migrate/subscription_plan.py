@@ -31,6 +31,7 @@ from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12
+MQACT_NONE: Final = bytes(32)
 _WORDS: Final = frozenset(option.value for option in RegOpt)
 _BODY_FILTER: Final = ("Body", "Root.", "Root:", "InputRoot", "InputBody")
 
@@ -48,7 +49,7 @@ def plan_subscriptions(draft: Draft) -> None:
     chosen = _without_repetitions(draft)
     names: dict[str, Key] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         merged = chosen.get(key)
         if merged is not None:
             try:
@@ -56,13 +57,27 @@ def plan_subscriptions(draft: Draft) -> None:
             except _RefusedError as refusal:
                 draft.ledger.report(key, refusal.text, *refusal.ids, severity=refusal.severity)
         draft.progress(1)
+    _note_names(draft)
+
+
+def _note_names(draft: Draft) -> None:
+    """Guide 7.6.1 appends the stream's name to that of a subscription, and does not say what stands between the two."""
+    planned = (draft.state.subscriptions[step.number - 1] for step in draft.steps if isinstance(step, AddSubscription))
+    count = sum(legacy.name is not None and legacy.stream != DEFAULT_STREAM for legacy in planned)
+    if count:
+        subscriptions = "subscription on a stream has a name" if count == 1 else "subscriptions on streams have names"
+        why = (
+            f"{count} {subscriptions}: '{draft.options.separator}' joins it and the stream's, which IBM does not "
+            "document; qpubsub verify --probe-names asks the queue manager"
+        )
+        draft.warn(why, "P33", severity=Severity.INFO)
 
 
 def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
     """Each registration, under the key of the item that represents it; the other items are settled."""
     by_identity: dict[tuple[str, ...], tuple[Key, LegacySubscription]] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = (legacy.kind, number)
+        key = draft.ledger.own_key((legacy.kind, number))
         identity = legacy.identity
         known = by_identity.get(identity)
         if known is None:
@@ -74,11 +89,11 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
         contradictions = _contradictions(merged, worse[1])
         what = f"subscription [{better[0][1]}]"
         if contradictions:
-            why = f"{what} is the same registration and says otherwise of {', '.join(contradictions)}; that one holds"
+            why = f"{what} is the same registration with another {', '.join(contradictions)}; that one is used"
             draft.ledger.report(worse[0], why)
         else:
             draft.ledger.becomes(worse[0], what)
-            draft.ledger.note(worse[0], "told a second time")
+            draft.ledger.note(worse[0], "the sources have it a second time")
     return dict(by_identity.values())
 
 
@@ -100,7 +115,7 @@ def _merged(better: LegacySubscription, worse: LegacySubscription) -> LegacySubs
     if not filled:
         return better
     left = tuple(f for f in better.unknown if f not in filled)
-    return better.model_copy(update=filled | {"unknown": left})
+    return replace(better, **filled, unknown=left)
 
 
 def _contradictions(merged: LegacySubscription, other: LegacySubscription) -> list[str]:
@@ -162,7 +177,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         draft.ledger.change(key, f"its topic is {topic_string} now: with MQRFH2 a program names it in full", "D08")
         stream, prefix = None, prefix if legacy.sub_point else ""
     if legacy.topic.startswith("$SYS/"):
-        why = "nothing publishes on $SYS topics in version 7: nothing will ever come"
+        why = "nothing publishes on $SYS topics in version 7: the subscription receives nothing"
         draft.ledger.change(key, why, "P32", "D24", severity=Severity.WARNING)
     return Subscription(
         sub_id=draft.new_sub_id(),
@@ -177,7 +192,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         sub_point=legacy.sub_point,
         correl_id=_correl_id(draft, key, legacy),
         user=_user(draft, key, legacy),
-        accounting_token=bytes.fromhex(legacy.accounting_token)[:32].ljust(32, b"\0"),
+        accounting_token=_accounting_token(legacy),
         appl_identity_data=legacy.appl_identity_data,
         user_data=legacy.user_data,
         selector=_selector(draft, key, legacy),
@@ -197,6 +212,12 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
         raise _RefusedError("version 7 publishes nothing on the administration stream", "D05")
     if legacy.expires_at is not None and legacy.expires_at <= draft.now:
         raise _RefusedError(f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC", severity=Severity.INFO)
+    if legacy.client_id:
+        why = (
+            f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
+            "it. Its program has to subscribe again"
+        )
+        raise _RefusedError(why, "P29", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:
@@ -232,7 +253,7 @@ def _topic_string(legacy: LegacySubscription, prefix: str) -> str:
 
 def _queue(legacy: LegacySubscription) -> str:
     if not is_object_name(legacy.queue):
-        what = f"{legacy.queue!r} cannot name a queue" if legacy.queue else "its queue is not told"
+        what = f"{legacy.queue!r} cannot name a queue" if legacy.queue else "no source names its queue"
         raise _RefusedError(what, "P29", severity=Severity.ERROR)
     return legacy.queue
 
@@ -260,6 +281,12 @@ def _name(draft: Draft, key: Key, legacy: LegacySubscription) -> str | None:
     return name
 
 
+def _accounting_token(legacy: LegacySubscription) -> bytes:
+    if not legacy.accounting_token:
+        return MQACT_NONE
+    return bytes.fromhex(legacy.accounting_token)[:32].ljust(32, b"\0")
+
+
 def _correl_id(draft: Draft, key: Key, legacy: LegacySubscription) -> bytes:
     if legacy.correl_id is None:
         if "CorrelAsId" in legacy.options:
@@ -275,7 +302,7 @@ def _user(draft: Draft, key: Key, legacy: LegacySubscription) -> str:
         draft.ledger.change(key, f"its user {legacy.user} is {cut} in a descriptor", severity=Severity.WARNING)
         return cut
     if not legacy.user:
-        why = "no source tells its user: a program with a user identifier cannot find it by its identity"
+        why = "no source has its user: a program with a user identifier cannot find it by its identity"
         draft.ledger.change(key, why, "P06", severity=Severity.WARNING)
     return legacy.user
 
@@ -305,10 +332,10 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
     if legacy.client_context:
         draft.ledger.change(key, f"its client context was left out: {legacy.client_context}")
     if "format" in legacy.unknown:
-        why = f"no source tells in which header it was registered; {legacy.format.upper()} was taken"
+        why = f"no source shows in which header it was registered; {legacy.format.upper()} is assumed"
         draft.ledger.change(key, why, severity=Severity.WARNING)
     if "expires_at" in legacy.unknown:
-        why = "no source tells whether it expires; it does not now"
+        why = "no source shows whether it expires; it does not expire now"
         draft.ledger.change(key, why, "P26", severity=Severity.WARNING)
     if "Local" in legacy.options:
         why = "it also receives global publications made on this queue manager (guide 7.5, table 2)"
@@ -325,7 +352,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
 def _identities(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, ...]:
     kept = tuple(dict.fromkeys(i for i in legacy.identities if 0 < len(i) <= MQ_SUB_IDENTITY_LENGTH))
     if len(kept) != len(legacy.identities):
-        why = "identities that are empty, too long or told twice were left out of its identity set"
+        why = "identities that are empty, too long or repeated were left out of its identity set"
         draft.ledger.change(key, why, severity=Severity.WARNING)
     if legacy.exclusive and len(kept) > 1:
         why = "it is locked for one identity and has several; it is not locked now"

@@ -44,10 +44,10 @@ def brokers(draft: Draft) -> None:
         key = (broker.kind, number)
         draft.ledger.becomes(key, f"queue manager {draft.qmgr}")
         if broker.qmgr not in ("", draft.state.qmgr):
-            why = f"the source is of queue manager {broker.qmgr}, this is {draft.state.qmgr}: is it the right one?"
+            why = f"the source is of queue manager {broker.qmgr}, this is {draft.state.qmgr}: check the source"
             draft.ledger.note(key, why, severity=Severity.WARNING)
     if len(names) > 1:
-        draft.warn(f"the sources tell of several brokers: {', '.join(sorted(names))}")
+        draft.warn(f"the sources name several brokers: {', '.join(sorted(names))}")
 
 
 def publishers(draft: Draft) -> None:

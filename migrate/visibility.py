@@ -11,8 +11,9 @@ Cost: each topic is matched once in an index of the subscriptions of either side
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from migrate.draft import Draft
 from migrate.legacy_state import Key, LegacySubscription
@@ -25,6 +26,7 @@ from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
 EXAMPLES = 5
+_Place = tuple[str, str]
 
 LegacyTopic = tuple[str, str, str]
 """A topic as version 6 knew it: stream, subscription point ("" for the default one), topic."""
@@ -63,20 +65,25 @@ def collisions(topics: dict[LegacyTopic, str]) -> tuple[Collision, ...]:
 def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility, ...]:
     """The subscriptions that would see other topics than before, by number."""
     made = {step.subscription.sub_id: step for step in draft.steps if isinstance(step, AddSubscription)}
-    before = _Before(draft, made)
+    by_place: dict[_Place, list[AddSubscription]] = defaultdict(list)
+    for step in made.values():
+        legacy = _item(draft, step.key)
+        by_place[legacy.stream, legacy.sub_point or ""].append(step)
     gained: dict[bytes, list[str]] = defaultdict(list)
     lost: dict[bytes, list[str]] = defaultdict(list)
-    for legacy, topic_string in sorted(topics.items()):
-        saw = before.match(legacy)
-        sees = {s.sub_id for s in draft.space.match(topic_string, draft.now) if s.sub_id in made}
-        if saw == sees:
-            continue
-        stream, _, topic = legacy
-        shown = topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
-        for sub_id in sees - saw:
-            gained[sub_id].append(shown)
-        for sub_id in saw - sees:
-            lost[sub_id].append(shown)
+    # An index of one stream or subscription point at a time, to have less in memory.
+    for place, theirs in groupby(sorted(topics.items()), key=lambda each: each[0][:2]):
+        before = _Before(draft, by_place.get(place, ()))
+        for (stream, _, topic), topic_string in theirs:
+            saw = before.match(topic)
+            sees = {s.sub_id for s in draft.space.match_once(topic_string, draft.now) if s.sub_id in made}
+            if saw == sees:
+                continue
+            shown = topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
+            for sub_id in sees - saw:
+                gained[sub_id].append(shown)
+            for sub_id in saw - sees:
+                lost[sub_id].append(shown)
     return tuple(
         Visibility(
             step.key,
@@ -92,26 +99,23 @@ def visibility(draft: Draft, topics: dict[LegacyTopic, str]) -> tuple[Visibility
 
 
 class _Before:
-    """The subscriptions as version 6 matched them: each stream and subscription point separately."""
+    """The subscriptions of one stream or subscription point as version 6 matched them, separately from all others."""
 
-    def __init__(self, draft: Draft, made: dict[bytes, AddSubscription]) -> None:
-        self._literal: dict[LegacyTopic, set[bytes]] = defaultdict(set)
-        self._wild: dict[tuple[str, str], SubscriptionIndex] = defaultdict(SubscriptionIndex)
-        for sub_id, step in made.items():
+    def __init__(self, draft: Draft, steps: Iterable[AddSubscription]) -> None:
+        self._literal: dict[str, list[bytes]] = {}
+        self._wild = SubscriptionIndex()
+        for step in steps:
             legacy = _item(draft, step.key)
-            place = (legacy.stream, legacy.sub_point or "")
             literal = _literal(legacy)
             if literal is not None:
-                self._literal[*place, literal].add(sub_id)
+                self._literal.setdefault(literal, []).append(step.subscription.sub_id)
             else:
-                self._wild[place].add(replace(step.subscription, topic_string=legacy.topic))
+                self._wild.add(replace(step.subscription, topic_string=legacy.topic))
 
-    def match(self, legacy: LegacyTopic) -> set[bytes]:
-        """The sub_ids of those that received a publication on *legacy*."""
-        stream, point, topic = legacy
-        index = self._wild.get((stream, point))
-        wild = set() if index is None else {s.sub_id for s in index.match(topic)}
-        return wild | self._literal.get(legacy, set())
+    def match(self, topic: str) -> set[bytes]:
+        """The sub_ids of those that received a publication on *topic*."""
+        wild = {s.sub_id for s in self._wild.match_uncached(topic)}
+        return wild.union(self._literal.get(topic, ()))
 
 
 def _topics(draft: Draft) -> Iterator[LegacyTopic]:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from math import isfinite
 from typing import Any
-from xml.sax.saxutils import escape
 
 from lxml import etree
 
@@ -219,7 +219,7 @@ def write_nested(root: Element) -> str:
 
 def _escaped(text: str) -> str:
     # A bare carriage return would be read back as a newline.
-    return escape(text, {_RETURN: "&#13;"})
+    return escape(text, quote=False).replace(_RETURN, "&#13;")
 
 
 def _mended(text: str) -> str:

@@ -97,13 +97,15 @@ def resolved(message: Message) -> Message:
     return Message(mqmd, tuple(headers), message.body)
 
 
-def resolved_body(body: bytes, md: bytes) -> bytes:
-    """What stands behind the descriptor *md*, as a queue manager keeps it; what cannot be decoded stays as it is.
-
-    The first header shows at fixed places whether anything needs to be looked at.
-    """
+def is_kept_body(body: bytes) -> bool:
+    """Whether a queue manager keeps *body* as it is, as its first header shows at fixed places."""
     fmt = body[_FORMAT]
-    if body[_CCSID] not in _INHERIT_BYTES and (fmt in _TEXT or fmt[:2] not in _OF_IBM):
+    return body[_CCSID] not in _INHERIT_BYTES and (fmt in _TEXT or fmt[:2] not in _OF_IBM)
+
+
+def resolved_body(body: bytes, md: bytes) -> bytes:
+    """What stands behind the descriptor *md*, as a queue manager keeps it; what cannot be decoded stays as it is."""
+    if is_kept_body(body):
         return body
     try:
         message = decode(body, md)

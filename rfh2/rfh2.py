@@ -156,6 +156,9 @@ def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
     struc_id = data[offset : offset + 4]
     if struc_id not in (STRUC_ID, STRUC_ID_EBCDIC):
         return DecodeError(offset, "MQRFH2", f"StrucId is {struc_id!r}, not {STRUC_ID!r}", "bad-struc-id")
+    if len(data) < offset + 8:
+        why = f"{FIXED_LENGTH} bytes are needed for the fixed part, {len(data) - offset} are there"
+        return DecodeError(len(data), "MQRFH2", why, "short-header")
     return DecodeError(offset + 4, "MQRFH2", "Version is not 2 in either byte order", "unknown-version")
 
 
@@ -171,7 +174,9 @@ def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tu
         (size,) = length_at(data, at)
         at = start + size
         if size < 0 or at > end:
-            why = f"NameValueLength {size} does not fit the {end - start} bytes that StrucLength leaves"
+            text = data[start - 4 : start]
+            shown = f' ("{text.decode("ascii")}")' if all(0x20 <= byte < 0x7F for byte in text) else ""
+            why = f"NameValueLength {size}{shown} does not fit the {end - start} bytes that StrucLength leaves"
             raise DecodeError(start - 4, "MQRFH2", why, "bad-name-value-length")
         folders.append(_make_folder(data[start:at], codec, start))
     return tuple(folders)

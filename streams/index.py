@@ -204,6 +204,8 @@ class SubscriptionIndex:
         if not self._block_sets:
             return ()
         blocking = [(blocks, depth) for blocks in self._block_sets if (depth := blocks.depth(topic_string))]
+        if not blocking:
+            return ()
         matches: list[Subscription | Several] = self._tree.match(topic_string) if self._tree.has_patterns else []
         if self._chars.by_text:
             matches += self._chars.match(topic_string)

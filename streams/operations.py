@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from rfh2.frozen import quick
-from rfh2.message import Message
+from rfh2.message import Message, decode
 from streams.subscriptions import Subscription, WildcardScheme
 
 
@@ -54,6 +54,28 @@ class Publication:
     local: bool = False
     stream: str | None = None
     sub_point: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPublication:
+    """``Published``, as the bytes in which it arrived, which can be decoded and are exactly the message's own.
+
+    persistent: whether the message is.
+    """
+
+    md: bytes
+    body: bytes
+    persistent: bool
+    published_at: datetime
+    local: bool = False
+    stream: str | None = None
+    sub_point: str | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def message(self) -> Message:
+        """Decoded anew at each call."""
+        return decode(self.body, self.md)
 
 
 @dataclass(frozen=True, slots=True)

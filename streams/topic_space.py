@@ -71,11 +71,14 @@ class TopicSpace:
         self._apart = semantics == "v6"
         # How many operations and expiries it has carried out: the same number again means that nothing has changed.
         self.changes = 0
+        # The same of subscriptions alone: while it stays, a topic matches the same ones, but for what has expired.
+        self.subscription_changes = 0
         # The subscriptions whose selector excluded a publication of the last operation, one entry for each time.
         self.filtered: list[Subscription] = []
         self._reset()
 
     def _reset(self) -> None:
+        self.subscription_changes += 1
         self._subscriptions: dict[bytes, Subscription] = {}
         self._by_name: dict[tuple[str | None, str], bytes] = {}
         self._subscribers = Subscribers()
@@ -123,6 +126,11 @@ class TopicSpace:
             return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
         return matches
 
+    def match_once(self, topic_string: str, now: datetime) -> tuple[Subscription, ...]:
+        """The same for a topic that is asked for once only: the answer is not kept in the cache."""
+        matches = self._index.match_uncached(topic_string)
+        return tuple(s for s in matches if s.expires_at is None or s.expires_at > now)
+
     def retained(
         self, topic_string: str, wildcard: WildcardScheme, now: datetime, *, heed_blocks: bool = True
     ) -> tuple[RetainedPublication, ...]:
@@ -136,14 +144,18 @@ class TopicSpace:
             return tuple(self._retained.match(pattern, now))
         return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
 
-    def passed_over(self, operation: PublishToTopic, now: datetime) -> Iterator[PassedOver]:
+    def passed_over(
+        self, operation: PublishToTopic, now: datetime, delivered: int | None = None
+    ) -> Iterator[PassedOver]:
         """The subscriptions that select the topic and would not get the publication, each with the rule that says so.
 
-        In no particular order; asked just before the operation is carried out.
+        In no particular order; asked just before the operation is carried out, or just after it. delivered: how many
+        subscriptions got it, if that is known; where all did, only WILDCARD(BLOCK) is left to look at.
         """
         topic_string, publication = operation.topic_string, operation.publication
         receiving = []
-        for subscription in self.match(topic_string, now):
+        matching = self.match(topic_string, now)
+        for subscription in () if delivered == len(matching) else matching:
             rule = self._rule_against(subscription, publication, topic_string)
             if rule is None:
                 receiving.append(subscription)
@@ -162,18 +174,41 @@ class TopicSpace:
             if subscription.expires_at is None or subscription.expires_at > now:
                 yield PassedOver(subscription, topic_string, publication, Rule.BLOCKED)
 
+    def rule_for(self, subscription: Subscription, operation: PublishToTopic, now: datetime) -> Rule | None:
+        """Why a publication would not reach *subscription* if there were such a subscription; None where it would.
+
+        subscription: a value whose topic string selects the topic. It may be one that exists no longer, or an existing
+        one with another topic string. Raises CommandError 3072 where its topic string is no pattern of its scheme.
+        """
+        topic_string, publication = operation.topic_string, operation.publication
+        pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
+        if pattern.is_wild and self.topic_objects.blocks().blocks(topic_string, pattern.literal_depth):
+            return Rule.BLOCKED
+        rule = self._rule_against(subscription, publication, topic_string)
+        if rule is not None:
+            return rule
+        if is_at(subscription, operation.not_to):
+            return Rule.OWN_PUBLICATION
+        others = (s for s in self.match(topic_string, now) if s.sub_id != subscription.sub_id)
+        receiving = [s for s in others if self._rule_against(s, publication, topic_string) is None]
+        chosen, level = choose([*receiving, subscription], operation.pub_level, operation.not_to)
+        if any(s is subscription for s in chosen):
+            return None
+        return Rule.GROUP if subscription.sub_level == level else Rule.LEVEL
+
     def passed_over_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> Iterator[PassedOver]:
         """The retained publications that *subscription* selects and would not be sent, each with the rule.
 
         asked: whether the subscriber asks for them (MQSUBRQ), or is new.
         """
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-        blocks = self._index.blocks(subscription.sub_id)
-        sent = {retained.topic_string for retained in self._retained.match(pattern, now, blocks)}
+        blocks, depth = self._index.blocks(subscription.sub_id), pattern.literal_depth
         for retained in self._retained.match(pattern, now):
             topic_string, publication = retained.topic_string, retained.publication
-            if topic_string not in sent:
+            if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
                 rule: Rule | None = Rule.BLOCKED
+            elif self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+                rule = apart
             elif not asked and subscription.options.pub_on_req_only:
                 rule = Rule.REQUEST_ONLY
             elif not asked and subscription.options.new_pubs_only:
@@ -181,7 +216,7 @@ class TopicSpace:
             elif subscription.sub_level != 1:
                 rule = Rule.LEVEL
             else:
-                rule = self._selection_rule(subscription, publication, topic_string)
+                rule = None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
             if rule is not None:
                 yield PassedOver(subscription, topic_string, publication, rule)
 
@@ -243,7 +278,7 @@ class TopicSpace:
         """Load the saved state, as a queue manager does when it starts; blocks are evaluated again (guide 2.5.4).
 
         running: the topic space that this one takes over from while the queue manager runs; the subscriptions that it
-        has keep the blocks that they were made under.
+        has on the same topic string keep the blocks that they were made under.
 
         Raises CommandError 3072 or 3152, or ValueError, where what was kept contradicts itself; the topic space is
         then empty.
@@ -252,7 +287,7 @@ class TopicSpace:
         try:
             for subscription in subscriptions:
                 self._check_new(subscription)
-                self._put_in(subscription, None if running is None else running._blocks_of(subscription.sub_id))
+                self._put_in(subscription, None if running is None else running._blocks_of(subscription))
         except (CommandError, ValueError):
             self._reset()
             raise
@@ -270,8 +305,11 @@ class TopicSpace:
         """Hold no retained publication any more; costs nothing however many there are."""
         self._retained = RetainedPublications()
 
-    def _blocks_of(self, sub_id: bytes) -> BlockSet | None:
-        return self._index.blocks(sub_id) if sub_id in self._subscriptions else None
+    def _blocks_of(self, subscription: Subscription) -> BlockSet | None:
+        held = self._subscriptions.get(subscription.sub_id)
+        if held is None or (held.topic_string, held.wildcard) != (subscription.topic_string, subscription.wildcard):
+            return None
+        return self._index.blocks(subscription.sub_id)
 
     def _subscribe(self, operation: Subscribe, now: datetime) -> list[Effect]:
         subscription = operation.subscription
@@ -364,15 +402,11 @@ class TopicSpace:
 
     def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
+        if self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+            return apart
         if subscription.options.pub_on_req_only:
             return Rule.REQUEST_ONLY
-        return self._selection_rule(subscription, publication, topic_string)
-
-    def _selection_rule(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
-        apart = _kept_apart_by(subscription, publication) if self._apart else None
-        if apart is None and not self._lets_through(subscription, publication, topic_string):
-            return Rule.FILTER
-        return apart
+        return None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
 
     # Checking and keeping
 
@@ -406,6 +440,7 @@ class TopicSpace:
 
     def _remember(self, subscription: Subscription) -> None:
         sub_id = subscription.sub_id
+        self.subscription_changes += 1
         self._subscriptions[sub_id] = subscription
         self._subscribers.add(subscription)
         if subscription.name is not None:
@@ -416,6 +451,7 @@ class TopicSpace:
                 self._drop_stale_expiries()
 
     def _forget(self, subscription: Subscription) -> None:
+        self.subscription_changes += 1
         del self._subscriptions[subscription.sub_id]
         self._subscribers.remove(subscription)
         if subscription.name is not None:

@@ -70,12 +70,14 @@ def _terminal(lines: list[str]) -> str:
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f'<rect width="{width}" height="{height}" rx="8" fill="#0d1117"/>',
-        '<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13" style="white-space: pre">',
+        '<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13">',
     ]
     for number, line in enumerate(lines):
         colour = next((colour for pattern, colour in _COLOURS if pattern.match(line)), "#e6edf3")
         text = line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
-        drawn.append(f'<text x="16" y="{number * _LINE + 28}" fill="{colour}">{escape(text)}</text>')
+        # Browsers show several blanks as one, whatever white-space says.
+        shown = escape(text).replace(" ", "\u00a0")
+        drawn.append(f'<text x="16" y="{number * _LINE + 28}" fill="{colour}">{shown}</text>')
     return "\n".join([*drawn, "</g>", "</svg>", ""])
 
 

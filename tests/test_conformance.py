@@ -198,7 +198,12 @@ NAMED_ALIKE = {
     "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
     "DIS-4": {"hierarchy": "a runbook for IBM MQ's"},
     "DIS-6": {"space": "of one queue manager"},
-    "DIS-8": {"connection": "to a topic tree", "tree": "elsewhere, which the row names"},
+    "DIS-8": {
+        "connection": "to a topic tree",
+        "tree": "elsewhere, which the row names",
+        "live": "a queue manager that is administered",
+    },
+    "V7-10": {"decision": "about a statement of a plan"},
     "APP-1": {
         "call": "of the MQI, in captures",
         "mqi": "the dialect",
@@ -207,7 +212,11 @@ NAMED_ALIKE = {
     },
     "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},
-    "PUB-3": {"pub": "the verb", "transmission": "what waits for another queue manager"},
+    "PUB-3": {
+        "network": "which queue managers an estate has",
+        "pub": "the verb",
+        "transmission": "what waits for another queue manager",
+    },
     "REG-29": {"metatopic": "read by the migration"},
     "SP-5": {"difference": "between versions"},
     "QM-5": {"hierarchy": "a runbook for IBM MQ's"},

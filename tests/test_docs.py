@@ -16,12 +16,49 @@ DOCS = ROOT / "docs"
 # Pages in docs/generated are made when the site is built.
 WRITTEN = sorted(page for kind in ("*.md", "*.ipynb") for page in DOCS.rglob(kind) if "generated" not in page.parts)
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *WRITTEN]
+ANCHORED = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them, and the site too (``myst_heading_anchors``)."""
+    found: list[str] = []
+    for heading in re.findall(r"^#{1,4} (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE):
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return set(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_lead_to_headings(page: Path) -> None:
+    links = ANCHORED.findall(page.read_text())
+    assert [
+        f"{path}#{anchor}" for path, anchor in links if anchor not in slugs(page.parent / path if path else page)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "slug"),
+    [
+        ("Captures, as tables", "captures-as-tables"),
+        ("9. JMS subscription entries", "9-jms-subscription-entries"),
+        ("`run --once` and [a link](x.md)", "run---once-and-a-link"),
+    ],
+)
+def test_the_anchor_of_a_heading(heading: str, slug: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(f"# One\n```\n# no heading\n```\n## {heading}\n## {heading}\n")
+    assert slugs(tmp_path / "page.md") == {"one", slug, f"{slug}-1"}
+
+
+def test_some_links_lead_to_headings() -> None:
+    assert sum(len(ANCHORED.findall(page.read_text())) for page in PAGES) > 10
 
 
 def test_the_readme_leads_to_the_index() -> None:

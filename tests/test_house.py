@@ -25,7 +25,10 @@ EDGE = (
 )
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
-ROOMS = ["pages", "headers", "broker", "qmgr", "mqsc", "links", "explain", "replay", "terminal", "running", "cli"]
+ROOMS = [
+    *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links"),
+    *("explain", "replay", "terminal", "running", "cli"),
+]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
 
@@ -145,8 +148,9 @@ def test_the_core_reads_no_clock() -> None:
 
 
 # The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
-# is JSON, and Java's talk passes through a pipe of its own.
+# is JSON, Java's talk passes through a pipe of its own, and so do the results of a worker.
 _TALKING = {"commands/terminal/console.py", "commands/running/recorder.py", "commands/replay/spark/java.py"}
+_TALKING |= {"commands/terminal/workers.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

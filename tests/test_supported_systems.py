@@ -46,6 +46,8 @@ NEEDS_A_QUEUE_MANAGER = [
     "run -m QM1 --once",
     "check -m QM1",
     "cleanup -m QM1",
+    "pub -m QM1 a b",
+    "sub -m QM1 a",
     "topics -m QM1",
     "status -m QM1",
     "strmqbrk -m QM1 --source state/",
@@ -76,7 +78,7 @@ def test_without_a_queue_manager_it_works(line: str, directory: Path) -> None:
         check=False,
     )
     there = _there(line, directory)
-    assert here.returncode in (0, 1, 3, 4)
+    assert here.returncode in (0, 1)
     assert (there.returncode, there.stdout) == (here.returncode, here.stdout)
 
 

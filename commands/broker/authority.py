@@ -20,7 +20,9 @@ from commands.broker.profiles import parse_profile
 GroupsOf = Callable[[str], Collection[str]]
 
 _EVERYBODY = "nobody"
-_ADMINISTRATOR = "mqm"
+_MOST_KNOWN = 4_096
+ADMINISTRATOR = "mqm"
+"""The user, and the group, that may do everything."""
 
 
 class Action(StrEnum):
@@ -51,6 +53,9 @@ class RecordedAuthority:
 
     def __init__(self, objects: Objects, groups_of: GroupsOf = no_groups) -> None:
         self._objects, self._groups_of = objects, groups_of
+        # What one entity's records grant on an object, as long as the records stay the same.
+        self._records: tuple[AuthorityRecord, ...] = ()
+        self._known: dict[tuple[str, str, tuple[str, str]], set[str]] = {}
 
     def may_use_topic(self, user: str, action: Action, topic_string: str) -> bool:
         """Guide 5.1: the topic objects at and above the topic are asked in turn."""
@@ -88,20 +93,29 @@ class RecordedAuthority:
         if not self._objects.authorities:
             return None
         groups = {*self._groups_of(user), _EVERYBODY}
-        if user == _ADMINISTRATOR or _ADMINISTRATOR in groups:
+        if user == ADMINISTRATOR or ADMINISTRATOR in groups:
             return None
         return {("PRINCIPAL", user), *(("GROUP", group) for group in groups)}
 
     def _granted(self, object_type: str, name: str, entities: Collection[tuple[str, str]]) -> set[str]:
+        records = tuple(self._objects.authorities.values())
+        if records != self._records or len(self._known) >= _MOST_KNOWN:
+            self._records = records
+            self._known.clear()
         granted: set[str] = set()
         for entity in entities:
-            records = (
-                record
-                for record in self._objects.authorities.values()
-                if (record.entity_type, record.entity) == entity and record.object_type == object_type
-            )
-            granted |= _most_specific(records, name)
+            key = (object_type, name, entity)
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = _granted_to(entity, object_type, name, records)
+            granted |= known
         return granted
+
+
+def _granted_to(entity: tuple[str, str], object_type: str, name: str, records: Iterable[AuthorityRecord]) -> set[str]:
+    """What *records* grant one entity on an object."""
+    own = (each for each in records if (each.entity_type, each.entity) == entity and each.object_type == object_type)
+    return _most_specific(own, name)
 
 
 def _most_specific(records: Iterable[AuthorityRecord], name: str) -> set[str]:

@@ -50,6 +50,24 @@ def not_read(queue: str) -> str:
     return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST"
 
 
+def stream_prefix(stream: str, objects: Objects, semantics: Semantics) -> str:
+    """The prefix of the topics of a stream that is not the default one (guide 6.1).
+
+    Under version 6 streams need no topic objects. The prefix of a stream without a TOPICSTR is its name, which
+    separates its retained publications from those elsewhere.
+    """
+    prefix = stream_topic(stream, objects.topics).prefix
+    return stream if not prefix and semantics is Semantics.V6 else prefix
+
+
+def prefix_of_sub_point(sub_point: str | None, objects: Objects, semantics: Semantics) -> str | None:
+    """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
+    if semantics is Semantics.V6:
+        return sub_point or ""  # version 6 accepted any new subscription point (guide 8.5)
+    namelist = objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
+    return sub_point_prefix(sub_point, namelist, objects.topics)
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -119,22 +137,12 @@ class Context:
         return self.queue
 
     def prefix_of_stream(self, stream: str | None) -> str:
-        """The prefix of a stream's topics (guide 6.1).
-
-        Under version 6 streams need no topic objects. The prefix of a stream without a TOPICSTR is its name, which
-        separates its retained publications from those elsewhere.
-        """
-        if stream is None:
-            return ""
-        prefix = stream_topic(stream, self.objects.topics).prefix
-        return stream if not prefix and self.semantics is Semantics.V6 else prefix
+        """The prefix of a stream's topics (guide 6.1)."""
+        return "" if stream is None else stream_prefix(stream, self.objects, self.semantics)
 
     def sub_point_prefix(self, sub_point: str | None) -> str | None:
         """The prefix of a subscription point; "" for none given, None for one that does not exist (guide 6.2)."""
-        if self.semantics is Semantics.V6:
-            return sub_point or ""  # version 6 accepted any new subscription point (guide 8.5)
-        namelist = self.objects.namelists.get(SUB_POINT_NAMELIST, Namelist(SUB_POINT_NAMELIST))
-        return sub_point_prefix(sub_point, namelist, self.objects.topics)
+        return prefix_of_sub_point(sub_point, self.objects, self.semantics)
 
     @property
     def reply_to(self) -> tuple[str, str]:

@@ -24,17 +24,17 @@ from commands.broker.plan import CommandPlan
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, response
 from commands.broker.trace import Trace, Tracer
-from commands.broker.translate import translate
+from commands.broker.translate import translate, unrefused
 from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
-from commands.model import Command
+from commands.model import Command, Publish
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.frozen import quick
 from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import AlterSubscription, Delivery, Effect, Operation, RequestRetained
+from streams.operations import AlterSubscription, Delivery, Effect, Operation, PublishToTopic, RequestRetained
 from streams.patterns import written_topic
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
@@ -195,7 +195,7 @@ class BrokerCore:
                 return _not_read(work.context)
             return self._undecodable(work, error)
         if not is_resolved(message):
-            arrival, message = _as_kept(arrival, message)
+            arrival, message = as_kept(arrival, message)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
         if not _is_read(work.context) and not _makes_a_stream(work):
@@ -269,7 +269,10 @@ class BrokerCore:
         except DecodeError as error:
             return self._undecodable(work, error)
         except CommandError as error:
+            _note_refused(work, command)
             return self._refused(work, command, error)
+        if plan.warnings:
+            _note_refused(work, command)
         self._forward(work, command, deliveries)
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
@@ -387,7 +390,7 @@ def _message_of(reading: Reading, arrival: Arrival, mqmd: Mqmd) -> Message:
     return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
 
 
-def _as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
+def as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
     """A message as a queue manager would keep it: a capture may show what a program gave to MQPUT.
 
     A message put by the broker has MQAT_BROKER and cannot inherit a CCSID; a dead letter has the message's own bytes.
@@ -407,6 +410,16 @@ def _parsed(work: _Work) -> Command:
     if isinstance(work.command, DecodeError | CommandError):
         raise work.command
     return work.command
+
+
+def _note_refused(work: _Work, command: Command | None) -> None:
+    """Note in the trace what a Publish would have done with the topics that were refused."""
+    tracer = work.tracer
+    if tracer is None or not tracer.explains or not isinstance(command, Publish):
+        return
+    done = {op.topic_string for traced in tracer.operations if isinstance(op := traced.operation, PublishToTopic)}
+    with suppress(CommandError):
+        tracer.refused = tuple(op for op in unrefused(command, work.context) if op.topic_string not in done)
 
 
 def _is_read(context: Context) -> bool:

@@ -236,19 +236,19 @@ def _persistence(subscription: Subscription, published: int, queue_default: int)
     return MQPER_PERSISTENT if wanted is DeliveryPersistence.PERSISTENT else 0
 
 
-def delivered_topic(delivery: Delivery) -> str:
+def delivered_topic(subscription: Subscription, topic_string: str) -> str:
     """The topic in the subscriber's message: without its prefix, unless nothing follows it (guide 6.1, 6.2).
 
     ``#`` on subscription point USD also matches topic USD, and no command can name a topic without characters.
     """
-    return remove_prefix(delivery.subscription.prefix, delivery.topic_string) or delivery.topic_string
+    return remove_prefix(subscription.prefix, topic_string) or topic_string
 
 
 def delivery_form(deliveries: Sequence[Delivery]) -> DeliveryForm:
     """The form in which the subscriber of these deliveries gets their publication."""
     first = deliveries[0]
     subscription, options = first.subscription, first.subscription.options
-    topics = tuple(delivered_topic(delivery) for delivery in deliveries)
+    topics = tuple([delivered_topic(each.subscription, each.topic_string) for each in deliveries])
     if subscription.format is PublicationFormat.PROPERTIES:
         return DeliveryForm(
             subscription.format, topics, user_data=subscription.user_data, from_retained=first.from_retained

@@ -23,10 +23,15 @@ def message_id(qmgr: str, seq: int, n: int) -> bytes:
     If *seq* needs more than five bytes, as a time stamp in a capture may, its higher bytes replace the end of the name,
     with the top bit set, so that such identifiers still sort after all with a lower *seq*.
     """
-    head = _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")
+    head = _head(qmgr)
     if high := seq >> 40:
         head = head[:13] + (_BEYOND_A_NAME | high).to_bytes(3, "big")
     return head + (seq & _FIVE_BYTES).to_bytes(5, "big") + n.to_bytes(3, "big")
+
+
+@lru_cache(maxsize=64)
+def _head(qmgr: str) -> bytes:
+    return _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")
 
 
 @lru_cache(maxsize=4096)

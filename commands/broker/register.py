@@ -163,7 +163,7 @@ def sub_point_prefix(sub_point: str | None, context: Context) -> str:
     """The prefix that a command's SubPoint stands for. Raises CommandError 3072 where no subscription point has it."""
     prefix = context.sub_point_prefix(sub_point)
     if prefix is None:
-        why = "the subscription point does not exist"
+        why = f"SubPoint '{sub_point}' is unknown: no object in SYSTEM.QPUBSUB.SUBPOINT.NAMELIST has that TOPICSTR"
         raise CommandError(MQRCCF_TOPIC_ERROR, why=why, tags=(("SubPoint", sub_point or ""),))
     return prefix
 

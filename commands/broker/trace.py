@@ -67,12 +67,14 @@ class Trace:
     """The result of one arrival, step by step.
 
     reached: whether it reached the topic space; a message that was passed over or could not be read did not. expired:
-    what expired before it. operations: in order, also those of a command that was refused later.
+    what expired before it. operations: in order, also those of a command that was refused later. refused: the
+    operations of a Publish that were not carried out because a topic was refused, if the trace explains.
     """
 
     reached: bool = False
     expired: tuple[Effect, ...] = ()
     operations: tuple[TracedOperation, ...] = ()
+    refused: tuple[PublishToTopic, ...] = ()
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
@@ -88,6 +90,7 @@ class Tracer:
     expired: tuple[Effect, ...] = ()
     reached: bool = False
     operations: list[TracedOperation] = field(default_factory=list)
+    refused: tuple[PublishToTopic, ...] = ()
 
     def apply(self, space: TopicSpace, operation: Operation, now: datetime) -> list[Effect]:
         """``space.apply``, traced; an operation that raises is not in the trace."""
@@ -95,9 +98,10 @@ class Tracer:
         before = space.subscription(about.sub_id) if about is not None else None
         look = _look(space, operation, before, now)
         passed: tuple[PassedOver, ...] = ()
-        if self.explains and isinstance(operation, PublishToTopic):
-            passed = tuple(space.passed_over(operation, now))
         effects = space.apply(operation, now)
+        if self.explains and isinstance(operation, PublishToTopic):
+            delivered = sum(isinstance(effect, Delivery) for effect in effects)
+            passed = tuple(space.passed_over(operation, now, delivered))
         if self.explains and isinstance(operation, Subscribe | AlterSubscription | RequestRetained):
             asked = isinstance(operation, RequestRetained)
             passed = tuple(space.passed_over_retained(operation.subscription, now, asked=asked))
@@ -106,7 +110,7 @@ class Tracer:
 
     def trace(self) -> Trace:
         """What was traced."""
-        return Trace(self.reached, self.expired, tuple(self.operations))
+        return Trace(self.reached, self.expired, tuple(self.operations), self.refused)
 
 
 def subject(operation: Operation) -> Subscription | None:

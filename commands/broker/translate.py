@@ -65,6 +65,8 @@ from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, Wi
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 
+_Key = tuple[str, str, bytes]
+
 
 def translate(command: Command, context: Context) -> CommandPlan:
     """The operations that carry out *command*. If it raises CommandError, there are none (guide 6.7.6)."""
@@ -87,6 +89,26 @@ def translate(command: Command, context: Context) -> CommandPlan:
 
 
 def _publish(command: Publish, context: Context) -> CommandPlan:
+    prefix, publication, not_to = _publication(command, context)
+    scheme = context.scheme_of(command.header)
+    operations = []
+    refused: list[Warned] = []
+    for topic in command.topics:
+        if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
+            why = "a publication needs a topic without wildcards"
+            raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
+        full = full_topic(prefix, topic, check_publication_topic)
+        if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
+            refused.append(not_authorized(topic))
+            continue
+        if not context.objects.topics.resolve(full).pub:
+            raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
+        operations.append(PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), not_to))
+    return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
+
+
+def _publication(command: Publish, context: Context) -> tuple[str, Publication, _Key | None]:
+    """What a Publish does not repeat for each topic: prefix, publication, and the destination that is left out."""
     if command.user_tags and context.objects.qmgr.strict_tags:
         raise CommandError(MQRC_RFH_PARM_ERROR, why=f"Publish takes no {command.user_tags[0][0]}")
     check_stream(command, context)
@@ -104,23 +126,17 @@ def _publish(command: Publish, context: Context) -> CommandPlan:
         message = replace(message, mqmd=replace(context.mqmd, priority=resolved[0], persistence=resolved[1]))
     local = command.has(PubOpt.LOCAL)
     publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
-    scheme = context.scheme_of(command.header)
-    operations = []
-    refused: list[Warned] = []
-    for topic in command.topics:
-        if scheme is WildcardScheme.CHAR and (MANY in topic or ONE in topic):
-            why = "a publication needs a topic without wildcards"
-            raise CommandError(MQRCCF_TOPIC_ERROR, topic, why, (("Topic", topic),))
-        full = full_topic(prefix, topic, check_publication_topic)
-        if not context.authority.may_use_topic(context.user, Action.PUBLISH, full):
-            refused.append(not_authorized(topic))
-            continue
-        if not context.objects.topics.resolve(full).pub:
-            raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
-        operations.append(
-            PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), destination.key if own else None)
-        )
-    return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
+    return prefix, publication, destination.key if own else None
+
+
+def unrefused(command: Publish, context: Context) -> tuple[PublishToTopic, ...]:
+    """The operation of each topic of a Publish, in order, as if no topic were refused: for an explanation.
+
+    Raises CommandError where the command is refused for anything else but its topics.
+    """
+    prefix, publication, not_to = _publication(command, context)
+    retain = command.has(PubOpt.RETAIN_PUB)
+    return tuple(PublishToTopic(add_prefix(prefix, topic), publication, retain, not_to) for topic in command.topics)
 
 
 def _delete(command: DeletePublication, context: Context) -> CommandPlan:

@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from commands.cli.options.verb import context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
+from commands.terminal.stopping import noting_interrupts
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
@@ -44,18 +45,26 @@ VERBS: Final[dict[str, str]] = {
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
     "replay": "Run captured commands through the bridge.",
+    "why": "Explain why publications did or did not reach a subscriber.",
+    "inspect": "Show the broker before and after one message of a capture.",
     "differences": "Show what version 7 does differently from version 6, and who would notice.",
     "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
     "generate": "Generate a capture of an artificial workload.",
     "strmqbrk": "Migrate a version 6 broker's state.",
     "migmbbrk": "Migrate an Event or Message Broker's state.",
+    "extract": "Take the state of a live queue manager or broker.",
+    "apply": "Send a migration's plan to a live queue manager.",
+    "verify": "Compare a migration's plan with what is live.",
+    "estate": "Plan, rehearse and apply the migration of many brokers.",
 }
 
 # What people type who know other programs, or American English.
 SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
-ELSEWHERE: Final[dict[str, str]] = {"strmqbrk": "migrate.cli.strmqbrk", "migmbbrk": "migrate.cli.migmbbrk"}
+ELSEWHERE: Final[dict[str, str]] = {
+    verb: f"migrate.cli.{verb}" for verb in ("strmqbrk", "migmbbrk", "extract", "apply", "verify", "estate")
+}
 
 
 class _ReaderGoneError(Exception):
@@ -137,15 +146,16 @@ class Verbs(click.Group):
     ) -> NoReturn:
         console = extra.pop("obj", None) or Console.standard()
         extra = {**context_settings(), **extra, "standalone_mode": False}
-        try:
-            with guarded_stderr():
-                code = super().main(args, prog_name, obj=console, **extra)
-                console.stdout.flush()
-        except SystemExit:
-            # The shell has got the completions of a line: click ends then, and nothing went wrong.
-            raise
-        except BaseException as error:
-            code = report_error(error, console)
+        with noting_interrupts() as interrupted:
+            try:
+                with guarded_stderr():
+                    code = super().main(args, prog_name, obj=console, **extra)
+                    console.stdout.flush()
+            except SystemExit:
+                # The shell has got the completions of a line: click ends then, and nothing went wrong.
+                raise
+            except BaseException as error:
+                code = report_error(KeyboardInterrupt() if interrupted.is_set() else error, console)
         sys.exit(int(code or ExitCode.DONE))
 
 
@@ -155,10 +165,8 @@ def module_of(verb: str) -> str:
 
 
 def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    # Whether its package is installed: to look for the module itself would import the package.
+    return find_spec(module.partition(".")[0]) is not None
 
 
 def report_error(error: BaseException, console: Console) -> int:

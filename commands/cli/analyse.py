@@ -19,9 +19,12 @@ from commands.cli.options.replays import (
     replay_options,
     show_problems,
     spark_session,
-    write_page,
 )
+from commands.cli.options.reports import ReportForms, report_options
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection
+from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
@@ -31,16 +34,19 @@ from commands.replay.file_transfer.files import FORMATS, TransferTables
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
-_MOST_ROWS: Final = 1000
+# Rows of each table on a terminal, where only the first few are shown.
+_FEW_ROWS: Final = 100
 
 
 @verb(
     "qpubsub analyse captures/ --setup streams.mqsc",
     "qpubsub analyse capture.jsonl --html analysis.html --output tables/",
+    "qpubsub analyse captures/ --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub analyse captures/ --setup coordination.mqsc --file-transfers transfers/",
     exit_codes={1: "some records could not be read"},
 )
 @replay_options()
+@selection_options("Report only")
 @click.option(
     "-o",
     "--output",
@@ -63,46 +69,43 @@ _MOST_ROWS: Final = 1000
     show_default=True,
     help="The format of these tables.",
 )
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE|-",
-    help="Write the report as one HTML page. With - only the page is printed.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@report_options
 @click.pass_obj
 def command(
     console: Console,
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     output: Path | None,
     transfers: Path | None,
     transfers_form: str,
-    html: Path | None,
-    as_json: bool,
+    forms: ReportForms,
 ) -> ExitCode:
     """Replay the captured messages in each FILE, or on standard input, and report what is in them.
 
     The report shows traffic by stream, topic and application, subscriptions that no publication matched, topics
     without subscribers, duplicate deliveries from overlapping subscriptions, retained publications that no program
-    reads, and errors by reason and program. As JSON and as a page it has the first thousand rows of each table;
+    reads, and errors by reason and program. As JSON and as a page it has the first 100,000 rows of each table;
     --output writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
+
+    --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
+    because the result of one depends on those before it.
     """
+    if options.on_spark and not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
-    report, problems = (_on_spark if options.on_spark else _here)(console, options, output, wanted)
+    most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
+    if options.on_spark:
+        report, problems = _on_spark(console, options, output, wanted, most)
+    else:
+        report, problems = _here(console, options, selection, output, wanted, most)
     if wanted is not None:
         problems += wanted.problems
         counts = ", ".join(f"{count:,} {table}" for table, count in wanted.counts.items())
         bad = f"; {wanted.problems:,} of them with a problem" if wanted.problems else ""
         console.say(f"file transfers written to {wanted.directory}: {counts}{bad}")
-    if html is not None and not write_page(console, html, page(report, options.label)):
-        pass
-    elif as_json:
-        console.data(report.model_dump_json())
-    else:
-        for line in lines_of(report, console.width):
-            console.data(line)
+    forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report, console.width))
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 
@@ -135,7 +138,12 @@ def _nothing_written() -> Iterator[Callable[[CapturedMessage], None]]:
 
 
 def _here(
-    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    output: Path | None,
+    transfers: _Transfers | None,
+    most: int,
 ) -> tuple[AnalysisReport, int]:
     if output is not None:
         with importing(PYARROW_MISSING):
@@ -146,21 +154,26 @@ def _here(
         analysis = LocalAnalysis(options.setup, options.semantics)
         written = _nothing_written() if transfers is None else transfers.written()
         with written as write_transfers, reader.progress("messages analysed") as advance:
+            choosing = Choosing(selection)
             for message in messages:
-                analysis.take(message)
-                write_transfers(message)
+                chosen = choosing.chooses(message)
+                analysis.take(message, counted=chosen)
+                if chosen:
+                    write_transfers(message)
                 advance(1)
+                if choosing.is_over:
+                    break
         return analysis
 
     reader = CaptureReader(console, options)
     analysis = reader.in_order(analysed)
     if output is not None:
         write_tables(analysis.rows, output)
-    return report_of(analysis.look, options.semantics, _MOST_ROWS), reader.problems
+    return report_of(analysis.look, options.semantics, most), reader.problems
 
 
 def _on_spark(
-    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None
+    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None, most: int
 ) -> tuple[AnalysisReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
@@ -168,9 +181,7 @@ def _on_spark(
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)
     with spark_session(options) as spark:
-        report, capture = analyse(
-            spark, options.source, options.form, options.setup, options.semantics, output, _MOST_ROWS
-        )
+        report, capture = analyse(spark, options.source, options.form, options.setup, options.semantics, output, most)
         if transfers is not None:
             captured = spark.read.format("qpubsub").option("format", options.form).load(str(options.source))
             transfers.counts, transfers.problems = write_tables(captured, transfers.directory, transfers.form)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,12 @@ from typing import Final
 import click
 
 from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.explain.selection import MessageSelection
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.output_file import OutputFile, to_disk
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, put_time, write_captures
 from rfh2.errors import CaptureError
@@ -24,6 +26,7 @@ _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer
 @verb(
     "qpubsub convert browse.txt -o messages.jsonl",
     "qpubsub convert --to parquet -o messages.parquet captures/",
+    "qpubsub convert --where \"time >= '2009-01-28T09:00' and queue = 'SPORT'\" captures/ -o morning.jsonl",
     "qpubsub convert --to qload --queue SYSTEM.BROKER.CONTROL.QUEUE regsub.dat -o regsub.qload",
     exit_codes={1: "some messages could not be read or written (each is reported)"},
 )
@@ -45,10 +48,19 @@ _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer
     help="Write to FILE, not to stdout. FILE appears when it is complete.",
 )
 @click.option("--queue", default="", metavar="QUEUE", help="The queue of messages whose format does not name one.")
+@selection_options()
 @capture_files
 @click.pass_obj
 def command(
-    console: Console, *, target_format: str, output: Path | None, queue: str, form: str, files: tuple[Path, ...]
+    console: Console,
+    /,
+    *,
+    target_format: str,
+    output: Path | None,
+    queue: str,
+    selection: MessageSelection,
+    form: str,
+    files: tuple[Path, ...],
 ) -> ExitCode:
     """Convert the captured messages in each FILE, or on standard input, to another format.
 
@@ -57,7 +69,7 @@ def command(
     """
     if output is not None and str(output) == "-":
         output = None
-    captures = Captures(console, files, form, default_queue=queue, numbered_together=True)
+    captures = Captures(console, files, form, default_queue=queue, numbered_together=True, selection=selection)
     conversion = _Conversion(console, target_format)
     with console.progress("messages converted", captures.rows(), captures.share) as advance:
         messages = conversion.messages(captures.records())
@@ -128,14 +140,13 @@ def _write(
         console.flush()
         return count
     # A name that reading a directory passes over, for the output may be in the directory that is read.
-    partial = output.with_name(f".{output.name}.partial")
+    file = OutputFile(output)
     try:
-        with partial.open("wb") as target:
+        with file.open() as target:
             count = write_captures(messages, target, form, refused=conversion.refused)
-            target.flush()
-            os.fsync(target.fileno())
-        partial.replace(output)
+            to_disk(target)
+        file.finish()
     except BaseException:
-        partial.unlink(missing_ok=True)
+        file.discard()
         raise
     return count

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.captures import STDIN, Captures, capture_files
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
-from commands.explain.equivalents.consequences import consequence_json, consequence_lines, consequences
-from commands.explain.reading import explained
+from commands.explain.reading import Explained, explained
+from commands.explain.selection import MessageSelection
 from commands.explain.view import MessageView, problem_lines, view
-from commands.terminal.console import Console, ExitCode
+from commands.terminal.console import Console, ExitCode, harmless_data, harmless_json
 from commands.terminal.counted import counted
+from commands.terminal.workers import cores, worked
+from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.explain.annotate import Paint, TextRole
+from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.describe import describe_unreadable
-from rfh2.explain.form import Problem, json_line
+from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
 from rfh2.terminal_escape import visible
 
@@ -33,12 +38,20 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     TextRole.ERROR: {"fg": "red", "bold": True},
     TextRole.WARNING: {"fg": "yellow"},
 }
+_SHOWN_BYTES: Final = 256
+_MOST_JOBS: Final = 64
+_FIRST: Final = 20_000
+"""So many messages are decoded before other processes are started, each of which takes half a second to start."""
+_BATCH_MESSAGES: Final = 250
+_BATCH_BYTES: Final = 2_000_000
+_FIELDS: Final = tuple(CapturedMessage.model_fields)
 
 
 @verb(
     "qpubsub decode capture.dat",
     "qpubsub decode --json capture.jsonl | jq -r '.problems[].code'",
     "qpubsub decode --explain --setup streams.mqsc capture.jsonl",
+    "qpubsub decode --brief --where \"command = 'RegSub' and topic like 'Sport/%'\" capture.jsonl",
     "qpubsub browse -m QM1 SUB.Q | qpubsub decode --brief",
     prints=True,
     exit_codes={0: "no message has an error", 1: "a message has an error (warnings do not count)"},
@@ -53,6 +66,13 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     help="With --explain: run this MQSC first, to define streams and subscription points.",
 )
 @click.option("--all-bytes", is_flag=True, help="Print all bytes of the data, not only the first 256.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, _MOST_JOBS),
+    metavar="N",
+    help="Decode in N processes. The default for files is one for each processor; the output is the same.",
+)
+@selection_options()
 @capture_files
 @click.pass_obj
 def command(
@@ -64,6 +84,8 @@ def command(
     explain: bool,
     setup: Path | None,
     all_bytes: bool,
+    jobs: int | None,
+    selection: MessageSelection,
     form: str,
     files: tuple[Path, ...],
 ) -> ExitCode:
@@ -81,37 +103,136 @@ def command(
     if setup is not None and not explain:
         raise click.UsageError("--setup is for --explain")
     script = None if not explain else "" if setup is None else setup.read_text(encoding="utf-8")
-    how = MessageView(_paint(console), None if all_bytes else 256, brief)
+    decoding = _Decoding(as_json, brief, None if all_bytes else _SHOWN_BYTES, console.coloured, script)
     tally = _Tally()
-    captures = Captures(console, files, form)
+    captures = Captures(console, files, form, selection=selection)
+
+    def decodable() -> Iterator[CaptureRecord]:
+        for record in captures.records():
+            if record.message is None and selection.has_conditions:
+                # Nothing is true of it, but it must not be missed either.
+                tally.not_selected += 1
+                console.warn(f"not selected, because it cannot be read: {record.problem}")
+            else:
+                yield record
+
     # On a terminal the messages themselves show how far it is.
     with (
         nullcontext(_unseen)
         if console.stdout.isatty()
         else console.progress("messages decoded", captures.rows(), captures.share) as advance
     ):
-        for record in captures.records():
-            if as_json:
-                console.line(_json(record, tally, script))
-            else:
-                if tally.messages:
-                    console.data("")
-                for line in _view(record, how, tally, script):
-                    console.data(line, coloured=console.coloured)
-            advance(1)
+        shown = (
+            _decoded(decoding, decodable(), _jobs_for(console, files), _FIRST)
+            if jobs is None
+            else _decoded(decoding, decodable(), jobs, 0)
+        )
+        for decoded in shown:
+            if tally.messages and decoded.messages and not as_json:
+                console.data("")
+            console.harmless(decoded.data)
+            tally.add(decoded)
+            advance(decoded.messages)
     console.say(tally.text())
-    return ExitCode.PROBLEMS if tally.errors else ExitCode.DONE
+    return ExitCode.PROBLEMS if tally.errors or tally.not_selected else ExitCode.DONE
 
 
 def _unseen(_more: int) -> None:
     """No progress is shown."""
 
 
+# Several processes
+
+_Packed = CaptureRecord | tuple[str, int, int, tuple[Any, ...]]
+
+
+def _jobs_for(console: Console, files: tuple[Path, ...]) -> int:
+    """How many processes: one where somebody waits for each message, else as many as there are processors."""
+    waits = console.stdout.isatty() or not files or STDIN in files or any(file.is_fifo() for file in files)
+    return 1 if waits else min(cores(), _MOST_JOBS)
+
+
+def _decoded(decoding: _Decoding, records: Iterator[CaptureRecord], jobs: int, first: int) -> Iterator[_Decoded]:
+    """What is printed of *records*. first: so many are decoded here, before several processes begin."""
+    for record in records if jobs == 1 else islice(records, first):
+        yield decoding.decoded([record])
+    if jobs > 1:
+        yield from worked(decoding.unpacked, _batches(records), jobs)
+
+
+def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[_Packed]]:
+    """*records* in batches that are bounded in number and in bytes."""
+    batch: list[_Packed] = []
+    size = 0
+    for record in records:
+        message = record.message
+        if message is None:
+            batch.append(record)
+        else:
+            # Of a pydantic model the pickle is slow, and larger than the message.
+            fields = tuple([getattr(message, name) for name in _FIELDS])
+            batch.append((record.source, record.index, record.position, fields))
+            size += len(message.body_hex)
+        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """What is printed of some messages, and how many problems they have."""
+
+    data: bytes
+    messages: int
+    errors: int
+    warnings: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """How messages are shown. script: what --explain runs first; None without --explain. It can be pickled."""
+
+    as_json: bool
+    brief: bool
+    body_limit: int | None
+    coloured: bool
+    script: str | None
+
+    def unpacked(self, batch: Sequence[_Packed]) -> _Decoded:
+        """``decoded``, in another process."""
+        return self.decoded([_unpacked(packed) for packed in batch])
+
+    def decoded(self, records: Sequence[CaptureRecord]) -> _Decoded:
+        """What is printed of *records*."""
+        tally = _Tally()
+        parts: list[bytes] = []
+        if self.as_json:
+            parts = [harmless_json(_json(record, tally, self.script)) for record in records]
+        else:
+            how = MessageView(_coloured if self.coloured else plain, self.body_limit, self.brief)
+            for record in records:
+                before = [""] if parts else []
+                lines = [*before, *_view(record, how, tally, self.script)]
+                parts.append(harmless_data(lines, coloured=self.coloured))
+        return _Decoded(b"".join(parts), tally.messages, tally.errors, tally.warnings)
+
+
+def _unpacked(packed: _Packed) -> CaptureRecord:
+    if isinstance(packed, CaptureRecord):
+        return packed
+    source, index, position, fields = packed
+    # They are those of a message that was checked.
+    message = CapturedMessage.model_construct(**dict(zip(_FIELDS, fields, strict=True)))
+    return CaptureRecord(source, index, message, None, position)
+
+
 class _Tally:
-    """How many messages, errors and warnings there were."""
+    """How many messages, errors and warnings there were. not_selected: records that cannot be read."""
 
     def __init__(self) -> None:
-        self.messages = self.errors = self.warnings = 0
+        self.messages = self.errors = self.warnings = self.not_selected = 0
 
     def count(self, problems: Iterable[Problem]) -> None:
         self.messages += 1
@@ -120,6 +241,11 @@ class _Tally:
                 self.errors += 1
             else:
                 self.warnings += 1
+
+    def add(self, decoded: _Decoded) -> None:
+        self.messages += decoded.messages
+        self.errors += decoded.errors
+        self.warnings += decoded.warnings
 
     def text(self) -> str:
         return ", ".join(
@@ -133,11 +259,13 @@ def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
     if record.message is None:
         problem = _unreadable(record)
         tally.count([problem])
-        return json_line(describe_unreadable(record.source, record.index, problem))
+        return json_line(_unreadable_form(record, problem))
     message = explained(record.message)
     tally.count(message.problems)
     form = message.form(record.source, record.index)
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
+
         form["explain"] = consequence_json(consequences(record.message, script))
     return json_line(form)
 
@@ -147,13 +275,27 @@ def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | 
     if record.message is None:
         problems = [_unreadable(record)]
         tally.count(problems)
+        if record.partial is not None:
+            # Its own problems come from what is missing, for the most part: they are shown, and not counted.
+            part = explained(record.partial)
+            return view(part.partial, f"{title}, incomplete", part.command, [*problems, *part.problems], how)
         return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
     message = explained(record.message)
     tally.count(message.problems)
     lines = list(view(message.partial, title, message.command, message.problems, how))
     if script is not None:
+        from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
+
         lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
     return lines
+
+
+def _unreadable_form(record: CaptureRecord, problem: Problem) -> Json:
+    if record.partial is None:
+        return describe_unreadable(record.source, record.index, problem)
+    part = explained(record.partial)
+    shown = Explained(part.partial, part.command, [problem, *part.problems])
+    return {**shown.form(record.source, record.index), "incomplete": True}
 
 
 def _unreadable(record: CaptureRecord) -> Problem:
@@ -161,7 +303,5 @@ def _unreadable(record: CaptureRecord) -> Problem:
     return of_record(record.position, record.problem)
 
 
-def _paint(console: Console) -> Paint:
-    if not console.coloured:
-        return lambda _role, text: text
-    return lambda role, text: click.style(text, **_COLOURS[role]) if text.strip() else text
+def _coloured(role: TextRole, text: str) -> str:
+    return click.style(text, **_COLOURS[role]) if text.strip() else text

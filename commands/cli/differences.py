@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 import click
 
@@ -19,8 +19,8 @@ from commands.cli.options.replays import (
     replay_options,
     show_problems,
     spark_session,
-    write_page,
 )
+from commands.cli.options.reports import ReportForms, report_options
 from commands.cli.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.gate import Gate, parse_gate
@@ -28,6 +28,7 @@ from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -57,13 +58,7 @@ class _Sink(Protocol):
     metavar="FILE",
     help="Write every difference to FILE; its name ends in .jsonl or .parquet.",
 )
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="FILE|-",
-    help="Write the report as one HTML page. With - only the page is printed.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@report_options
 @click.option(
     "--fail-on",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -77,8 +72,7 @@ def command(
     *,
     options: ReplayOptions,
     output: Path | None,
-    html: Path | None,
-    as_json: bool,
+    forms: ReportForms,
     fail_on: Path | None,
 ) -> ExitCode:
     """Replay each FILE, or standard input, under version 6 and version 7, and explain every put that differs.
@@ -90,13 +84,7 @@ def command(
         check_suffix(output)
     gate = None if fail_on is None else _gate(fail_on)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
-    if html is not None and not write_page(console, html, page(report, options.label)):
-        pass
-    elif as_json:
-        console.data(report.model_dump_json())
-    else:
-        for line in lines_of(report):
-            console.data(line)
+    forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
         return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
     exceeded = list(gate.exceeded(report))
@@ -118,18 +106,20 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
         with ExitStack() as stack:
             advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
-            partial = output.with_name(f".{output.name}.partial") if output is not None else None
-            if partial is not None and output is not None:
-                sink = _Lines(partial) if output.suffix == ".jsonl" else _Rows(partial)
-                stack.callback(partial.unlink, missing_ok=True)
+            if output is not None:
+                written = OutputFile(output)
+                stack.callback(written.discard)
+                file = stack.enter_context(written.open())
+                sink = _Lines(file) if output.suffix == ".jsonl" else _Rows(file)
             for message in messages:
                 for difference in differences.compare(message):
                     if sink is not None:
                         sink.add(difference)
                 advance(1)
-            if sink is not None and partial is not None and output is not None:
+            if sink is not None:
                 sink.close()
-                partial.replace(output)
+                file.close()
+                written.finish()
         return differences.report()
 
     reader = CaptureReader(console, options)
@@ -150,26 +140,26 @@ def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> 
 class _Lines:
     """Differences as JSON Lines."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     def add(self, difference: PutDifference) -> None:
         self._file.write(difference.model_dump_json().encode() + b"\n")
 
     def close(self) -> None:
-        self._file.close()
+        self._file.flush()
 
 
 class _Rows:
     """Differences as Parquet."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         with importing(PYARROW_MISSING):
             from pyarrow import parquet  # noqa: PLC0415
 
             from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
         self._table_of = table_of
-        self._writer = parquet.ParquetWriter(path, DIFFERENCES)
+        self._writer = parquet.ParquetWriter(file, DIFFERENCES)
         self._held: list[PutDifference] = []
 
     def add(self, difference: PutDifference) -> None:

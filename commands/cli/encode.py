@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,8 +14,10 @@ from pydantic import ValidationError
 
 from commands.cli.options.captures import STDIN, say_that_stdin_is_read
 from commands.cli.options.properties import typed_property
+from commands.cli.options.selecting import SEQ_RANGES, selection_options
 from commands.cli.options.verb import verb
 from commands.explain.build import CommandSpec, command_message
+from commands.explain.selection import Choosing, MessageSelection, SeqRanges
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
@@ -81,11 +83,10 @@ def _message_options(function: F) -> F:
         ),
         click.option(
             "--seq",
-            type=click.IntRange(min=0),
-            default=1,
-            show_default=True,
-            metavar="N",
-            help="The number of the message.",
+            type=SEQ_RANGES,
+            metavar="N|N-M",
+            help="With --command, the number of the message; the default is 1. Without it: only messages with these "
+            "numbers: 7, or 3,10-20,500-.",
         ),
         click.option("--reply-to-q", default="", metavar="QUEUE", help="MQMD ReplyToQ."),
         click.option("--reply-to-qmgr", default="", metavar="QMGR", help="MQMD ReplyToQMgr."),
@@ -119,6 +120,7 @@ def _message_options(function: F) -> F:
 @verb(
     "qpubsub decode --json capture.jsonl | qpubsub encode -o copy.jsonl",
     "qpubsub decode --json capture.jsonl | jq -c '.headers[0].folders[0].values.Topic = \"b/#\"' | qpubsub encode",
+    "qpubsub decode --json capture.jsonl | qpubsub encode --where \"command = 'RegSub'\"",
     "qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\\n"
     "    --reply-to-q SUB.Q --msg-type request",
     "qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello",
@@ -131,9 +133,20 @@ def _message_options(function: F) -> F:
 )
 @click.option("--json", "to", flag_value="jsonl", help="The same as --to jsonl.")
 @_message_options
+@selection_options(with_seq=False)
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE|-]...")
 @click.pass_obj
-def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str | None, **given: Any) -> ExitCode:
+def command(
+    console: Console,
+    /,
+    *,
+    to: str,
+    files: tuple[Path, ...],
+    word: str | None,
+    seq: SeqRanges | None,
+    selection: MessageSelection,
+    **given: Any,
+) -> ExitCode:
     """Make captured messages from what "decode --json" printed, in each FILE or on standard input.
 
     What you did not edit is the same as before, byte for byte: byte order, code pages, padding and nulls. You can edit
@@ -147,12 +160,17 @@ def command(console: Console, /, *, to: str, files: tuple[Path, ...], word: str 
             raise click.UsageError("--command makes a message; it reads no FILE")
         if given["rfh1"] and given["pcf"]:
             raise click.UsageError("--rfh1 and --pcf exclude each other")
-        write_captures([_made(word, given)], console.binary, to)
+        if not replace(selection, seqs=None).is_all:
+            raise click.UsageError("--where, --since, --until and --limit select messages; --command makes one")
+        number = 1 if seq is None else seq.only
+        if number is None:
+            raise click.UsageError("--seq: with --command it is one number")
+        write_captures([_made(word, given | {"seq": number})], console.binary, to)
         return ExitCode.DONE
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in given):
         raise click.UsageError("options that describe a message need --command")
-    encoding = _Encoding(console)
+    encoding = _Encoding(console, Choosing(selection))
     done = write_captures(encoding.messages(files or (STDIN,)), console.binary, to)
     console.say(f"{counted(done, 'message')} encoded")
     return ExitCode.PROBLEMS if encoding.problems else ExitCode.DONE
@@ -163,6 +181,7 @@ class _Encoding:
     """One run over files. problems: how many objects could not be encoded."""
 
     console: Console
+    choosing: Choosing
     problems: int = 0
 
     def messages(self, files: Iterable[Path]) -> Iterator[CapturedMessage]:
@@ -173,11 +192,16 @@ class _Encoding:
                 if not line.strip():
                     continue
                 try:
-                    yield rebuild(DecodedMessage.model_validate_json(line))
+                    message = rebuild(DecodedMessage.model_validate_json(line))
                 except ValidationError as error:
                     self._warn(name, number, _clause(error))
                 except EncodeError as error:
                     self._warn(name, number, str(error))
+                else:
+                    if self.choosing.chooses(message):
+                        yield message
+                    if self.choosing.is_over:
+                        return
 
     def _warn(self, name: str, number: int, why: str) -> None:
         self.problems += 1

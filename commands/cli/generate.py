@@ -16,6 +16,7 @@ from commands.cli.options.verb import verb
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.captures.jsonl import clause
@@ -159,13 +160,13 @@ def _write(workload: Workload, path: Path, form: str, start: int, end: int, adva
     # The Parquet writer wants the columns only, and a model for each would take most of the time.
     rows = workload.rows(start, end) if form == "parquet" else workload.messages(start, end)
     messages = _advanced(cast(Iterable[CapturedMessage], rows), advance)
-    partial = path.with_name(f".{path.name}.partial")
+    output = OutputFile(path)
     try:
-        with partial.open("wb") as file:
+        with output.open() as file:
             written = write_captures(messages, file, form, refused=_left_out)
-        partial.replace(path)
+        output.finish()
     except BaseException:
-        partial.unlink(missing_ok=True)
+        output.discard()
         raise
     return written
 

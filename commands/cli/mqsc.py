@@ -11,20 +11,14 @@ from typing import Final
 
 import click
 
-from commands.broker.selection import Selection
 from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
 from commands.cli.options.verb import verb
-from commands.mqsc import Administration, Answer, ScriptTally, Statement, echo, execute, statements
-from commands.mqsc.answers import failed, refusal
-from commands.mqsc.keeping import Keeper, UnitQueues
+from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
+from commands.mqsc.runner import StatementRunner
 from commands.mqsc.script import lines_of
-from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import LONGEST_PAUSE_S
-from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.users import current_user, groups_of
-from rfh2.errors import StoreError
-from streams.topic_space import TopicSpace
 
 _BATCH: Final = 100
 
@@ -58,7 +52,7 @@ def command(console: Console, qmgr: str | None, home: Path, script: Path, as_jso
     with QueueManagerStore.open(home, qmgr) as store:
         if not as_json:
             console.data(f"Starting MQSC for queue manager {store.name}.")
-        runner = _Runner(store)
+        runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
         script_statements = statements(lines)
         while some := list(islice(script_statements, batch)):
             for statement, answer in runner.run(some):
@@ -111,52 +105,3 @@ def _visible(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(character if character.isprintable() or character == "\t" else "." for character in line)
-
-
-class _Runner:
-    """Carries statements out on a store; what it knows of the queue manager is read again when somebody changed it."""
-
-    def __init__(self, store: QueueManagerStore) -> None:
-        self._store = store
-        self._known: tuple[int, Administration] | None = None
-        self._user = current_user()
-        self._backlog = Backlog(lambda: datetime.now(UTC), LONGEST_PAUSE_S)
-        self._keeper = Keeper(self._backlog)
-
-    def run(self, some: list[Statement]) -> list[tuple[Statement, Answer]]:
-        """Some statements in one unit of work; their answers are true once this returns."""
-        try:
-            self._backlog.doubt()
-            with self._store.unit_of_work() as unit:
-                answers = [(statement, self._one(unit, statement)) for statement in some]
-                version = unit.state_version
-        except BaseException:
-            self._known = None
-            raise
-        if self._known is not None:
-            self._known = (version, self._known[1])
-        return answers
-
-    def _one(self, unit: UnitOfWork, statement: Statement) -> Answer:
-        administration = self._administration(unit)
-        try:
-            with unit.savepoint():
-                answer = execute(statement, administration)
-                self._keeper.keep(answer, administration.objects, unit, administration.now)
-        except StoreError as error:
-            # Memory knows of what was backed out.
-            self._known = None
-            return refusal(failed(f"{error}."))
-        self._known = (unit.state_version, administration)
-        return answer
-
-    def _administration(self, unit: UnitOfWork) -> Administration:
-        now = datetime.now(UTC)
-        if self._known is None or self._known[0] != unit.state_version:
-            objects, subscriptions, retained = unit.load_state()
-            space = TopicSpace(objects.topics, Selection())
-            space.restore(subscriptions, retained)
-            return Administration.of(objects, space, now, UnitQueues(unit), self._user, groups_of)
-        administration = self._known[1]
-        administration.now, administration.queues = now, UnitQueues(unit)
-        return administration

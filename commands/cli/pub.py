@@ -19,7 +19,9 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user
+from rfh2.errors import CommandError
 from rfh2.mqmd import Mqmd
+from streams.topic_wildcards import check_publication_topic
 
 _BATCH: Final = 100
 
@@ -59,6 +61,10 @@ def command(
     """
     if lines and data not in (None, "-"):
         raise click.UsageError("--lines reads standard input; it takes no DATA")
+    try:
+        check_publication_topic(topic)
+    except CommandError as error:
+        raise click.UsageError(f"TOPIC {topic!r}: {error.why}") from error
     usr = dict(typed_property("--property", text) for text in properties)
     done = 0
     with QueueManagerStore.open(home, qmgr) as store:

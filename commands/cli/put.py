@@ -14,7 +14,9 @@ import click
 from commands.broker.objects import TEMPORARY, is_object_name
 from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.queue_manager import queue_manager
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import json_option, verb
+from commands.explain.selection import MessageSelection
 from commands.headers.qmgr_renaming import other_qmgr, renamed
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.replay.local import natural_queue
@@ -33,6 +35,7 @@ _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at 
 @verb(
     "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl",
     "qpubsub put -m QM1 --as-captured --as QM1 capture.jsonl",
+    "qpubsub put -m QM1 --as-captured --where \"command = 'RegSub'\" capture.jsonl",
     exit_codes={1: "some messages could not be read or put, or they name another queue manager"},
 )
 @queue_manager
@@ -45,6 +48,7 @@ _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at 
 )
 @click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @json_option
+@selection_options()
 @click.argument("queue", required=False, metavar="QUEUE")
 @capture_files
 @click.pass_obj
@@ -60,6 +64,7 @@ def command(
     as_qmgr: str | None,
     dynamic: str | None,
     as_json: bool,
+    selection: MessageSelection,
 ) -> ExitCode:
     """Put the captured messages in each FILE, or on standard input, on QUEUE.
 
@@ -76,10 +81,10 @@ def command(
     if as_captured and queue is not None:
         # The first argument is a file then, as the others are.
         files, queue = (Path(queue), *files), None
-    if not as_captured and queue is None:
+    if not as_captured and not queue:
         raise click.UsageError("Missing argument 'QUEUE'; or give --as-captured.")
     default_queue = natural_queue if as_captured else ""
-    captures = Captures(console, files, form, default_queue=default_queue)
+    captures = Captures(console, files, form, default_queue=default_queue, selection=selection)
     with QueueManagerStore.open(home, qmgr) as store:
         if dynamic is not None:
             if queue is None:

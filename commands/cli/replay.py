@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import threading
 from collections import Counter
@@ -21,6 +20,7 @@ from commands.cli.options.replays import (
     MOST_SHOWN,
     PYARROW_MISSING,
     SPARK_MISSING,
+    TEXTUAL_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
@@ -28,13 +28,18 @@ from commands.cli.options.replays import (
     replay_options,
     spark_session,
 )
+from commands.cli.options.selecting import WHERE, selection_options
+from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection, Where
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.output_file import OutputFile, to_disk
 from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
 
@@ -53,12 +58,15 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @verb(
     "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
     "qpubsub replay capture.jsonl | jq -r .queue",
+    "qpubsub replay --transcript --where \"topic like 'Sport/%'\" capture.jsonl",
+    'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )
 @replay_options()
+@selection_options("Write only the results of")
 @click.option(
     "-o",
     "--output",
@@ -70,6 +78,16 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 )
 @click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
+@click.option("--step", is_flag=True, help="Step through the messages on a terminal, forwards and backwards.")
+@click.option(
+    "--break",
+    "breakpoints",
+    type=WHERE,
+    multiple=True,
+    metavar="CONDITION",
+    help='With --step: stop where this is true: "reason = 3072". You can repeat it.',
+)
+@index_option
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -98,9 +116,13 @@ def command(
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     target: Path | None,
     transcript: bool,
     as_json: bool,
+    step: bool,
+    breakpoints: tuple[Where, ...],
+    index: Path | None,
     checkpoint: Path | None,
     follow: bool,
     hold: int,
@@ -114,7 +136,16 @@ def command(
     that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
     FILE, and writes each batch of puts to a directory of its own. If it is killed and started again, no put is lost or
     written twice.
+
+    --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
+    replayed all the same, because the result of one depends on those before it.
     """
+    if step:
+        if target is not None or transcript or as_json or options.on_spark or checkpoint or not selection.is_all:
+            raise click.UsageError("--step goes with --setup, --semantics, --break, --index and --format only")
+        return _step(console, options, breakpoints, index)
+    if breakpoints or index is not None:
+        raise click.UsageError("--break and --index need --step")
     to_stdout = target is None or target == STDIN
     if as_json and to_stdout:
         raise click.UsageError("--json prints the counts: --output FILE has to say where the puts go")
@@ -124,6 +155,8 @@ def command(
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
         check_suffix(target)
+    if options.on_spark and not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     if checkpoint is not None:
         if not options.on_spark or transcript:
             raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
@@ -135,7 +168,7 @@ def command(
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
         where = None if to_stdout else target
-        counts, problems = _here(console, options, where, transcript=transcript)
+        counts, problems = _here(console, options, selection, where, transcript=transcript)
         return _sum_up(console, counts, problems, where, as_json=as_json)
     if transcript:
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
@@ -143,36 +176,56 @@ def command(
     return _on_spark(console, options, target, as_json=as_json)
 
 
+def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
+    """Show the replay on the terminal until the person ends it."""
+    with importing(TEXTUAL_MISSING):
+        from commands.terminal.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
+    if not (console.stdout.isatty() and console.stdin.isatty()):
+        raise click.UsageError("--step needs a terminal, and the capture in a file; qpubsub inspect prints the same")
+    reader = CaptureReader(console, options)
+    with timeline(console, reader, options, index) as line:
+        StepApp(line, options.label, breakpoints).run()
+    return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
+
+
 def _here(
-    console: Console, options: ReplayOptions, target: Path | None, *, transcript: bool
+    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path | None, *, transcript: bool
 ) -> tuple[ReplayCounts, int]:
     """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
     as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
-    partial = None if target is None else target.with_name(target.name + ".partial")
+    output = None if target is None else OutputFile(target)
 
     def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
         replay = LocalReplay(options.setup, options.semantics)
+        choosing = Choosing(selection)
         # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
         with (
             tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
-            _opened(partial) as file,
+            _opened(output) as file,
             reader.progress("messages replayed") as advance,
         ):
             with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
                 for message in messages:
-                    outcome, puts = replay.replay(message)
-                    if isinstance(sink, PutLines):
-                        for put in puts:
-                            sink.write(put)
-                    else:
-                        sink.add(message.seq, outcome.puts)
-                    if outcome.undecodable:
-                        console.warn(f"message {message.seq} on {message.queue}: {outcome.why}")
-                    if transcript:
-                        lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, outcome, puts))
                     advance(1)
+                    if not choosing.chooses(message):
+                        if choosing.is_over:
+                            break
+                        replay.replay(message, counted=False)
+                        continue
+                    if transcript or not selection.is_all:
+                        made, puts = replay.replay(message)
+                        if transcript:
+                            lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
+                    elif isinstance(again := replay.replay_again(message), CachedPuts):
+                        sink.add_again(message.seq, again)
+                        continue
+                    else:
+                        made = again
+                    sink.add(message.seq, made.puts)
+                    if made.undecodable:
+                        console.warn(f"message {message.seq} on {message.queue}: {made.why}")
             if target is not None:
-                _to_disk(file)
+                to_disk(file)
             printed = lines if transcript or target is not None else file
             printed.seek(0)
             for line in printed:
@@ -181,15 +234,20 @@ def _here(
         return replay.counts
 
     reader = CaptureReader(console, options)
-    counts = reader.in_order(replayed)
-    if partial is not None and target is not None:
-        partial.replace(target)
+    try:
+        counts = reader.in_order(replayed)
+        if output is not None:
+            output.finish()
+    except BaseException:
+        if output is not None:
+            output.discard()
+        raise
     return counts, reader.problems
 
 
-def _opened(partial: Path | None) -> BinaryIO:
-    if partial is not None:
-        return partial.open("wb")
+def _opened(output: OutputFile | None) -> BinaryIO:
+    if output is not None:
+        return output.open()
     return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
 
 
@@ -310,8 +368,3 @@ def _puts_parquet() -> type[PutsParquet]:
     with importing(PYARROW_MISSING):
         from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
     return PutsParquet
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

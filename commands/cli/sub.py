@@ -19,7 +19,6 @@ from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
 from commands.terminal.users import current_user
 
-_ANSWER_S: Final = 10
 _FAREWELL_S: Final = 5
 
 
@@ -29,7 +28,7 @@ _FAREWELL_S: Final = 5
     prints=True,
     exit_codes={
         0: "ended by Ctrl-C, or after -C publications",
-        1: "--wait ended before -C publications had arrived",
+        1: "--wait ended before the queue manager had answered, or before -C publications had arrived",
         2: "usage, or the queue manager refused the subscription",
     },
 )
@@ -40,7 +39,8 @@ _FAREWELL_S: Final = 5
     "wait_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End when no publication has arrived for this time. The default is to wait until Ctrl-C.",
+    help="End if nothing arrives for this time: no answer of the queue manager, or no publication. The default is to "
+    "wait until Ctrl-C.",
 )
 @click.option("--filter", "selector", metavar="SELECTOR", help="Receive only publications that match: Colour = 'red'.")
 @click.option("--new-only", is_flag=True, help="Do not receive the retained publications at the beginning.")
@@ -78,16 +78,17 @@ def command(
             selector=selector,
             retained=not new_only,
         )
-        there = subscriber.register(_ANSWER_S, stop)
-        while not there and not stop.is_set():
-            there = subscriber.wait_for_answer(_ANSWER_S, stop)
+        there = subscriber.register(wait_s, stop)
         if there:
             console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
             received = _receive(console, subscriber, stop, count, wait_s, as_json)
-        subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
+        elif not stop.is_set():
+            console.warn(f"queue manager {qmgr} did not answer the subscription in {wait_s:g} s")
+        if there or not subscriber.withdraw():
+            subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
     console.say(f"{counted(received, 'publication')} received")
-    missed = count is not None and received < count and not stop.is_set()
-    return ExitCode.PROBLEMS if missed else ExitCode.DONE
+    missed = not there or (count is not None and received < count)
+    return ExitCode.PROBLEMS if missed and not stop.is_set() else ExitCode.DONE
 
 
 def _receive(

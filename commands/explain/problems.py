@@ -20,10 +20,12 @@ from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
+from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
-from commands.model import Command, DeletePublication, Publish
+from commands.model import Command, DeletePublication, Publish, PubOpt
+from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -63,6 +65,11 @@ from streams.topic_space import TopicSpace
 MOST_REFUSALS: Final = 25
 """Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""
 
+_FAULTLESS_ROOM: Final = 8 << 20
+_KEY_BYTES: Final = 1_200
+_FAULTLESS: Final[BoundedCache[tuple[object, ...], bool]] = BoundedCache(_FAULTLESS_ROOM)
+"""Publications that a new queue manager takes, by all that this depends on."""
+
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
 _OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
 _OPTION_TAGS: Final = ("RegOpt", "PubOpt", "DelOpt")
@@ -86,7 +93,8 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
     if partial.fault is not None or partial.assumed.put_appl_type == MQAT_BROKER:
         return []
     if parsed is not None:
-        return list(_refused_later(parsed, message, partial))
+        refused = list(_refused_later(parsed, message, partial))
+        return refused or surprises(parsed, partial)
     if is_response(message):
         return []
     text = command_text(message)
@@ -143,6 +151,24 @@ def _problems(text: CommandPairs, partial: PartialMessage) -> Iterator[Problem]:
     yield problem("more-refusals", text.offset, why)
 
 
+def accepted_part(text: CommandPairs) -> Command | None:
+    """The command that is left without the parts that are refused; None where the command itself is."""
+    culprits: list[TagAndText] = []
+    while len(culprits) < MOST_REFUSALS:
+        message = text.without(culprits)
+        try:
+            return parse(message)
+        except DecodeError:
+            return None
+        except CommandError as error:
+            left_out = frozenset(culprits)
+            culprit = _blamed(error, [pair for pair in text.pairs if pair not in left_out], message)
+            if culprit is None or error.reason in _UNKNOWN_COMMAND:
+                return None
+            culprits.append(culprit)
+    return None
+
+
 def _blamed(error: CommandError, left: list[TagAndText], message: Message) -> TagAndText | None:
     """The pair of *left*, those that *message* still has, that an error is about; None for one that is missing."""
     tags = dict(error.tags)
@@ -188,8 +214,25 @@ def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """The faults that translation for a new queue manager finds. message: *partial* without its faults."""
-    if isinstance(command, Publish) and command.user_tags:
+    captured = partial.captured
+    if not isinstance(command, Publish):
+        yield from _translated(command, message, partial)
+        return
+    if command.user_tags:
         yield from _doubtful_tags(partial)
+    # All that decides whether a new queue manager takes a publication. Most are like one before.
+    correl_id = message.mqmd.correl_id if PubOpt.CORREL_AS_ID in command.options else b""
+    reply_to = (message.mqmd.reply_to_q, message.mqmd.reply_to_qmgr)
+    key = (command, captured.queue, captured.qmgr, correl_id, reply_to)
+    if _FAULTLESS.get(key):
+        return
+    found = list(_translated(command, message, partial))
+    if not found:
+        _FAULTLESS.keep(key, True, _KEY_BYTES + 4 * sum(map(len, command.topics)))
+    yield from found
+
+
+def _translated(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     captured = partial.captured
     context = _context(message, _queue_of(command, captured.queue), partial)
     misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL

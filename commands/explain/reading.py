@@ -7,7 +7,7 @@ from typing import Any
 
 from commands.explain.command_text import command_text, is_response
 from commands.explain.jms_record import jms_form
-from commands.explain.problems import command_problems
+from commands.explain.problems import accepted_part, command_problems
 from commands.headers.registry import parse
 from commands.model import Command, Publish, PubOpt
 from rfh2.captured import CapturedMessage
@@ -16,6 +16,7 @@ from rfh2.explain.describe import described
 from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
+from rfh2.explain.salvage import salvage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Explained:
     def form(self, source: str, index: int) -> Json:
         """The JSON form. source, index: the file and the record in it."""
         form = described(self.partial, source, index, command_json(self.command), self.problems)
+        if self.partial.fault is not None:
+            form["salvaged"]["command"] = command_json(readable_command(self.partial))
         entry = None if self.command is not None else jms_form(self.partial)
         return form if entry is None else {**form, "jms_subscription": entry}
 
@@ -49,6 +52,18 @@ def command_of(partial: PartialMessage) -> Command | None:
     """
     parsed = _parsed(partial)
     return parsed if parsed is not None else _marked(partial)
+
+
+def readable_command(partial: PartialMessage) -> Command | None:
+    """The command in what can be read of a message that has a fault, for a person: a queue manager refuses it.
+
+    Of a command with tags and options that are refused, the rest.
+    """
+    message = partial.message if partial.fault is None else salvage(partial).message
+    if message is None or (message.rfh2 is None and message.rfh1 is None) or is_response(message):
+        return None
+    text = command_text(message)
+    return None if text is None else accepted_part(text)
 
 
 def _is_none(partial: PartialMessage) -> bool:

@@ -15,9 +15,10 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
+from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
-from rfh2.explain.reasons import reason_text
+from rfh2.explain.reasons import feedback_text, reason_text
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.pcf import decode_pcf
@@ -34,9 +35,37 @@ def sentence(command: Command, message: Message) -> str:
     """What *command* asks for, for a person; the descriptor gives the values that the command omits."""
     describe = _SENTENCES.get(type(command), _publisher)
     parts = [describe(command, message)]
+    if point := getattr(command, "sub_point", None):
+        parts.append(f"subscription point {point}")
+    if command.stream_name:
+        parts.append(f"stream {command.stream_name}")
+    if message.mqmd.expiry > 0 and isinstance(command, RegisterSubscriber | Publish):
+        parts.append(f"expires after {_duration(message.mqmd.expiry)}")
     if command.options:
         parts.append(f"options {' '.join(option.value for option in command.options)}")
     return f"{command.word}: {'; '.join(parts)}"
+
+
+def dead_letter_sentence(message: Message) -> str | None:
+    """That a message is a dead letter, why, and where it was to go first; None where it is none."""
+    letters = [header for header in message.headers if isinstance(header, Dlh)]
+    if not letters:
+        return None
+    letter = letters[-1]  # the innermost: what a program put first
+    queue = name_of(letter.dest_q_name) or "a queue that is not named"
+    qmgr = name_of(letter.dest_qmgr_name)
+    reason = f"{letter.reason} {feedback_text(letter.reason)}".rstrip()
+    more = " (in the innermost of its dead-letter headers)" if len(letters) > 1 else ""
+    return f"Dead letter: {reason}; it was to go to {queue}{f' on {qmgr}' if qmgr else ''}{more}"
+
+
+def _duration(tenths: int) -> str:
+    """A time in tenths of a second, for a person: ``90 s``, ``2 h``."""
+    for size, unit in ((864_000, "days"), (36_000, "h"), (600, "min")):
+        if tenths % size == 0:
+            count = tenths // size
+            return f"{count} {'day' if unit == 'days' and count == 1 else unit}"
+    return f"{tenths // 10} s" if tenths % 10 == 0 else f"{tenths / 10} s"
 
 
 def _register(command: RegisterSubscriber, message: Message) -> str:
@@ -106,7 +135,12 @@ def _queue(command: RegisterSubscriber | DeregisterSubscriber | RequestUpdate, m
 
 
 def _topics(command: Command) -> str:
-    return _listed(command.topics)
+    return _listed([_quoted(topic) for topic in command.topics])
+
+
+def _quoted(topic: str) -> str:
+    """A topic, in quotes where blanks at its ends, or commas, would not be seen."""
+    return f"'{topic}'" if topic != topic.strip() or "," in topic else topic
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -115,6 +149,22 @@ def _listed(words: Sequence[str]) -> str:
 
 def response_sentence(message: Message) -> str | None:
     """What a response says, for a person; None where *message* is none, or cannot be read."""
+    said = _said(message)
+    if said is None:
+        return None
+    completion, reasons = said
+    shown = [f"{reason} {reason_text(reason)}".rstrip() for reason in reasons]
+    return "; ".join([f"Response: {completion}", *shown])
+
+
+def response_reasons(message: Message) -> list[int]:
+    """The reason codes of a response in a folder or an MQRFH, in order; none where *message* is none, or says ok."""
+    said = _said(message)
+    return [] if said is None else said[1]
+
+
+def _said(message: Message) -> tuple[str, list[int]] | None:
+    """Completion and reason codes of a response; None where *message* is none, or cannot be read."""
     if not is_response(message):
         return None
     try:
@@ -124,10 +174,7 @@ def response_sentence(message: Message) -> str | None:
     if said is None:
         return None
     completion, reasons = said
-    shown = [
-        f"{reason} {reason_text(int(reason))}".rstrip() for reason in reasons if reason.isdecimal() and int(reason)
-    ]
-    return "; ".join([f"Response: {completion}", *shown])
+    return completion, [int(reason) for reason in reasons if reason.isdecimal() and int(reason)]
 
 
 def _of_folder(message: Message) -> tuple[str, list[str]] | None:

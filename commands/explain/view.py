@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands.explain.jms_record import jms_sentence
-from commands.explain.sentence import response_sentence, sentence
+from commands.explain.reading import readable_command
+from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
 from commands.model import Command
 from rfh2.captured import iso
 from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
+from rfh2.explain.salvage import salvage
 from rfh2.terminal_escape import visible
 
 
@@ -37,8 +39,14 @@ def view(
     yield paint(TextRole.TITLE, f"== {visible(title)} ==")
     if where:
         yield visible(", ".join(where))
+    if (letter := dead_letter_sentence(partial.message)) is not None:
+        yield paint(TextRole.VALUE, visible(letter))
     if command is not None:
         yield paint(TextRole.VALUE, visible(sentence(command, partial.message)))
+    elif (readable := readable_command(partial)) is not None:
+        whole = sentence(readable, salvage(partial).message or partial.message)
+        how_far = "Without what is refused" if partial.fault is None else "As far as it can be read"
+        yield paint(TextRole.VALUE, visible(f"{how_far}: {whole}"))
     elif (said := response_sentence(partial.message)) is not None:
         yield paint(TextRole.VALUE, visible(said))
     elif (record := jms_sentence(partial)) is not None:

@@ -1,4 +1,4 @@
-"""MQSC: the commands with which administrators define and look at publish/subscribe (guide 2.5.4, 6.5).
+"""MQSC: the commands that administrators use to define and display publish/subscribe (guide 2.5.4, 6.5).
 
 ``parse`` reads a script, ``execute`` carries one statement out on an ``Administration`` and answers; both are pure but
 for the queue port. ``run_setup`` runs a script that must not fail.

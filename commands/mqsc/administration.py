@@ -13,7 +13,7 @@ from commands.broker.objects import Objects
 from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
-# Identifiers that commands make end in a count that begins at 1; MQSC's have this bit set and never meet them.
+# Identifiers that commands make end in a count from 1. Those of MQSC have this bit set, so they are never equal.
 _MQSC_COUNT: Final = 0x800000
 
 
@@ -34,7 +34,7 @@ class QueueAdmin(Protocol):
 
 
 class NoMessages:
-    """Queues that hold nothing: those of a queue manager that is only just being set up."""
+    """Empty queues: those of a queue manager during its setup."""
 
     counters: Counting | None = None
 

@@ -47,7 +47,7 @@ AUTHREC_SET: Final = ("AMQ8862", f"{PRODUCT} authority record set.")
 AUTHREC_DELETED: Final = ("AMQ8863", f"{PRODUCT} authority record deleted.")
 AUTHREC_DISPLAY: Final = ("AMQ8864", "Display authority record details.")
 
-# What runmqsc finds before it asks the queue manager.
+# Errors that runmqsc finds before it calls the queue manager.
 SYNTAX_ERRORS: Final = frozenset(
     {"AMQ8405", "AMQ8406", "AMQ8411", "AMQ8412", "AMQ8413", "AMQ8421", "AMQ8424", "AMQ8425", "AMQ8554", "AMQ8569"}
 )
@@ -65,7 +65,7 @@ class DefinitionStored:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionDeleted:
-    """A definition was taken out; kind and name are those of ``commands.broker.objects``."""
+    """A definition was deleted; kind and name are those of ``commands.broker.objects``."""
 
     kind: str
     name: str
@@ -144,7 +144,7 @@ def displayed(message: tuple[str, str], found: Iterable[Mapping[str, Shown]], no
 
 
 def refusal(error: MqscError) -> Answer:
-    """The command was not done, and nothing has changed."""
+    """The command failed, and nothing has changed."""
     return Answer(False, error.amq, error.text, detail=error.detail, reason=error.reason)
 
 
@@ -179,7 +179,7 @@ def missing_keyword(keyword: str) -> MqscError:
 
 
 def failed(why: str, reason: int | None = None) -> MqscError:
-    """AMQ8404: a correct command that cannot be done; *why* in words, *reason* if one is known."""
+    """AMQ8404: a correct command that cannot be carried out; *why* in words, *reason* if one is known."""
     return MqscError("AMQ8404", "Command failed.", (why,), reason)
 
 

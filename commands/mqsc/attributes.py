@@ -51,7 +51,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """What DEFINE, ALTER and DISPLAY know of one kind of object.
+    """One kind of object for DEFINE, ALTER and DISPLAY.
 
     names: the attribute that DISPLAY prints first, before ``type_word``. without_effect: keywords taken and not kept.
     """

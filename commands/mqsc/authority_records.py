@@ -125,7 +125,7 @@ def _record(command: Command, objects: Objects, existing: bool = False) -> Autho
 
 
 def _check_profile(object_type: str, name: str, profile: Keyword | None, objects: Objects) -> None:
-    """A full name must be that of an object; a queue may still come, unless the queue manager is strict."""
+    """A full name must be the name of an object. A queue may be made later, unless the queue manager is strict."""
     if profile is not None and parse_profile(name) is None:
         raise value_error(profile, "** stands once, as a whole qualifier: '**', 'A.**', '**.A', 'A.**.B'")
     if is_generic_profile(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
@@ -13,8 +14,24 @@ from commands.broker.selection import Selection
 from commands.broker.views import RetainedView, SubscriptionsView, TopicsView
 from commands.mqsc.session import run_setup
 from rfh2.captured import CapturedMessage
-from streams.subscriptions import WildcardScheme
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """What captured messages made of a broker, beside its setup.
+
+    last_time: of the last message that had one. begun: whether a message has arrived, so that what the setup defined
+    expires. subscriptions: in ascending order of sub_id. retained: in ascending order of topic string; topics that keep
+    the same publication share it.
+    """
+
+    last_time: datetime
+    begun: bool
+    subscriptions: tuple[Subscription, ...]
+    retained: tuple[RetainedPublication, ...]
 
 
 class Broker(BrokerCore):
@@ -68,6 +85,25 @@ class Broker(BrokerCore):
         """
         return cls(qmgr, setup, semantics, objects=Objects(QueueManager(qmgr)))
 
+    @classmethod
+    def of_state(cls, qmgr: str, setup: str, semantics: str, state: BrokerState) -> Self:
+        """The broker that ``of_capture`` makes, in the state that a broker with the same setup had.
+
+        Raises what ``of_capture`` does; CommandError or ValueError where the state contradicts itself.
+        """
+        broker = cls.of_capture(qmgr, setup, semantics)
+        space = TopicSpace(broker.objects.topics, Selection(), semantics)
+        space.restore(state.subscriptions, state.retained, running=broker.space)
+        broker.space, broker._last_time = space, state.last_time
+        if state.begun:
+            broker._not_begun = ()
+        return broker
+
+    def state(self) -> BrokerState:
+        """The state, for ``of_state``."""
+        space = self.space
+        return BrokerState(self._last_time, not self._not_begun, space.subscriptions(), space.retained_publications())
+
     def __repr__(self) -> str:
         held = (len(self.subscriptions), len(self.topics), len(self.retained))
         return "<Broker {}: subscriptions {}, topics {}, retained publications {}>".format(self.qmgr, *held)
@@ -100,8 +136,11 @@ class Broker(BrokerCore):
 
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
         """The same as ``handle``, with the outcome beside the puts."""
+        outcome = self.process(self.arrival(message))
+        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+
+    def arrival(self, message: CapturedMessage) -> Arrival:
+        """*message* as it arrives at this queue manager now."""
         if message.time is not None:
             self._last_time = message.time
-        arrival = Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)
-        outcome = self.process(arrival)
-        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+        return Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)

@@ -41,7 +41,7 @@ MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 
 @dataclass(frozen=True, slots=True)
 class ObjectFamily:
-    """One kind of definition that has a name: where it is kept, how one is made, what is said of it."""
+    """One kind of definition that has a name: where it is kept, how it is made, and its message numbers."""
 
     kind: ObjectKind
     stored_as: str
@@ -91,7 +91,7 @@ FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "QMODEL":
 
 
 def define(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
-    """DEFINE: a new object, or with REPLACE an old one made anew."""
+    """DEFINE: a new object, or with REPLACE a new definition of an existing one."""
     name = _name(command, family)
     existing = _existing(administration.objects, family, name)
     if existing is not None and command.keyword("REPLACE") is None:
@@ -120,7 +120,7 @@ def alter(command: Command, administration: Administration, family: ObjectFamily
 
 
 def delete(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
-    """DELETE; of a queue with messages only with PURGE, of what queued publish/subscribe is using not at all."""
+    """DELETE. A queue with messages needs PURGE; an object that queued publish/subscribe uses is refused."""
     name = _name(command, family)
     objects = administration.objects
     existing = _existing(objects, family, name)
@@ -243,7 +243,7 @@ def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str
 
 
 def _store(administration: Administration, existing: Any, made: Any) -> tuple[str, ...]:
-    """Keep a definition in memory; notes on what an administrator ought to look at."""
+    """Keep a definition in memory; returns notes for the administrator."""
     objects = administration.objects
     if isinstance(made, TopicObject):
         if existing is not None and existing.topic_string != made.topic_string:

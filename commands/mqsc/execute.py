@@ -1,4 +1,4 @@
-"""One statement carried out on an Administration: what verb and object together mean.
+"""Carries out one statement on an Administration: the table of verbs and objects.
 
 Everything happens in memory. A command that fails has changed nothing; of one that succeeds the answer lists what has
 changed, for the edge to keep. (Only the messages of CLEAR and of DELETE with PURGE are gone when the answer comes: the
@@ -29,7 +29,7 @@ from commands.mqsc.parser import syntax_error
 
 Handler = Callable[[Command, Administration], Answer]
 
-# Objects of IBM MQ that the bridge has none of: a command on them is right and is not done.
+# Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
     {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHANNEL", "CHL", "CHLAUTH", "CHSTATUS", "CLUSQMGR", "COMMINFO", "CONN"}
     | {
@@ -60,7 +60,7 @@ def carry_out(command: Command, administration: Administration) -> Answer:
 
     Go through it once, before anything is changed.
     """
-    # Names of subscriptions that have expired are free again; whoever keeps the state must know.
+    # Names of expired subscriptions are free again, so the caller must save that these subscriptions are gone.
     expired = tuple(administration.topic_space.expire(administration.now))
     try:
         answer = _handler(command)(command, administration)

@@ -7,7 +7,7 @@ from typing import Final
 
 from rfh2.errors import QPubSubError
 
-# Short forms that MQSC knows. They are synonyms, not abbreviations: DEFI is none, and DELETE has none on purpose.
+# The synonyms of MQSC. An abbreviation such as DEFI is not valid, and DELETE has no synonym.
 VERB_SYNONYMS: Final = {"DEF": "DEFINE", "ALT": "ALTER", "DIS": "DISPLAY", "DISP": "DISPLAY", "CLR": "CLEAR"}
 OBJECT_SYNONYMS: Final = {
     "QL": "QLOCAL",

@@ -18,7 +18,7 @@ from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Conditi
 from commands.mqsc.script import ScriptCommand, lines_of, split_script
 
 VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "SET")
-# Right in IBM MQ, and about things that the bridge does not have: channels, listeners, clusters, logs.
+# Correct in IBM MQ, but for things that the bridge does not have: channels, listeners, clusters, logs.
 OTHER_VERBS: Final = ("ARCHIVE", "BACKUP", "MOVE", "RECOVER", "RESET", "RESOLVE", "RESUME", "START", "STOP", "SUSPEND")
 
 SYNTAX_ERROR: Final = "AMQ8405"

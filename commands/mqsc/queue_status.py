@@ -50,7 +50,7 @@ def display(command: Command, administration: Administration) -> Answer:
 def _row(name: str, administration: Administration, counts: QueueCounts) -> dict[str, Shown]:
     depth, counters = administration.queues.depth(name), administration.queues.counters
     row: dict[str, Shown] = {"QUEUE": name, "TYPE": "QUEUE", "CURDEPTH": depth, "IPPROCS": 0, "OPPROCS": 0}
-    # Whoever looks does so in a unit of work, of which there is one at a time.
+    # The caller has a unit of work open, and there is only one at a time.
     row |= {"UNCOM": "NO", "MONQ": "OFF" if counters is None else "HIGH"}
     if counters is not None:
         oldest = counters.oldest(name) if depth else None

@@ -34,7 +34,7 @@ class ScriptTally:
     failed: int = 0
 
     def count(self, answer: Answer) -> None:
-        """Take one answer in."""
+        """Count one answer."""
         self.read += 1
         if not answer.ok and answer.is_syntax_error:
             self.syntax_errors += 1

@@ -30,7 +30,7 @@ def used_by_broker(name: str, kind: str, objects: Objects) -> bool:
 
 
 def deletion_notes(name: str, kind: str, objects: Objects) -> tuple[str, ...]:
-    """What follows from deleting an object that stands in one of the two namelists."""
+    """The notes on deleting an object that is in one of the two namelists."""
     notes = []
     streams, sub_points = objects.namelists.get(QUEUE_NAMELIST), objects.namelists.get(SUB_POINT_NAMELIST)
     if kind == "topic" and streams is not None and name in streams and name != DEFAULT_STREAM:
@@ -41,7 +41,7 @@ def deletion_notes(name: str, kind: str, objects: Objects) -> tuple[str, ...]:
 
 
 def namelist_notes(before: Namelist | None, after: Namelist, administration: Administration) -> tuple[str, ...]:
-    """What to look at when the list of streams or of subscription points becomes *after*."""
+    """The notes on a change of the list of streams or of subscription points to *after*."""
     old = before if before is not None else Namelist(after.name)
     to_check = _sub_points if after.name == SUB_POINT_NAMELIST else _streams
     found = [*to_check(old, after, administration)]
@@ -51,7 +51,7 @@ def namelist_notes(before: Namelist | None, after: Namelist, administration: Adm
 
 
 def collisions_of(objects: Objects, instead: Namelist | None = None) -> list[PrefixFinding]:
-    """Where streams and subscription points get in each other's way. instead: what one of the two lists is to be."""
+    """The collisions of streams and subscription points. instead: the new value of one of the two lists."""
     lists = {**objects.namelists, **({instead.name: instead} if instead is not None else {})}
     return collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics)
 

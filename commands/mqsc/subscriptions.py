@@ -54,7 +54,7 @@ def define(command: Command, administration: Administration) -> Answer:
     if not any(settings.fields.get(field) for field in _TOPIC_FIELDS):
         raise answers.missing_keyword("TOPICSTR or TOPICOBJ")
     pattern = _pattern(command, administration)
-    # The topic is never taken from LIKE: it is what tells two subscriptions apart.
+    # The topic is never taken from LIKE, because it distinguishes two subscriptions.
     pattern = replace(pattern, name=name, topic_string="", topic_object="", created=administration.now)
     made = _changed(pattern, settings, administration)
     made = replace(made, topic_string=_topic_string(settings, made.wildcard, administration))
@@ -188,7 +188,7 @@ def _changed(subscription: Subscription, settings: Settings, administration: Adm
 
 
 def _topic_string(settings: Settings, scheme: WildcardScheme, administration: Administration) -> str:
-    """TOPICOBJ's topic string, which is never wild, and TOPICSTR, joined with ``/`` (guide 2.5.2)."""
+    """The topic string of TOPICOBJ, whose wildcards mean nothing, then ``/`` and TOPICSTR (guide 2.5.2)."""
     name = settings.fields.get("topic_object", "")
     above = ""
     if name:

@@ -1,4 +1,4 @@
-"""The kinds of value an MQSC keyword takes: each reads what was written and shows what is kept.
+"""The kinds of values of MQSC keywords: each reads a value from a command, and shows a value that is kept.
 
 ``read`` raises MqscError with the message number that runmqsc gives: AMQ8405 for the wrong form, AMQ8412 outside a
 range, AMQ8413 too long, AMQ8424 no object name, AMQ8425 no such value. ``show`` gives what DISPLAY prints between the

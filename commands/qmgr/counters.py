@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from commands.broker.core import BrokerCore, Outcome
 from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.publication_cache import CacheEntry
+from commands.qmgr.cached_puts import CacheEntry
 from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.port import CountsMessages, UnitOfWork
 from streams.operations import PublishToTopic

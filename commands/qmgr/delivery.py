@@ -20,16 +20,16 @@ from commands.broker.objects import LocalQueue, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import APPLICATION, CachedPuts
 from commands.qmgr.store.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
-from commands.qmgr.store.port import Owes, PutsRemotely, StoredMessage, UnitOfWork
+from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.constants import MQPER_PERSISTENT
+from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")
 
-_APPLICATION: Final = "qpubsub"
 _STRANDED: Final = (
     "messages for queue manager %s are on transmission queue %s, which nobody defined, and no channel takes them from"
     " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
@@ -45,6 +45,7 @@ def is_stranding(queue: LocalQueue) -> bool:
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it."""
@@ -76,6 +77,7 @@ class Deliverer:
         self._qmgr = objects.qmgr.name
         # Asked only once, because a check against a protocol takes as long as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
+        self._alike = unit.put_alike if isinstance(unit, PutsAlike) else None
         self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
@@ -104,24 +106,46 @@ class Deliverer:
         return put
 
     def deliver_again(self, again: CachedPuts, cause: Cause) -> list[tuple[int, Outgoing | None]]:
-        """Put the publications of *again*, all for this queue manager; number and substitute of each refused one."""
-        put, now = self._unit.put, cause.now
+        """Put the messages of *again*, all for this queue manager; number and substitute of each refused one."""
+        kept, mds, bodies = again
+        queues, accepted, alike = kept.queues, kept.accepted, self._alike
         refused: list[tuple[int, Outgoing | None]] = []
-        for n, (queue, md, body) in enumerate(zip(again.kept.queues, again.mds, again.bodies, strict=True)):
-            if self._is_behind and self._is_owed_behind(self._whole(queue, md, body), cause):
-                continue
-            try:
-                put(queue, md, body, time=now, application=_APPLICATION)
-            except QueueError as refusal:
-                whole = self._whole(queue, md, body)
-                stands_in = self._refused(whole, refusal, cause)
-                if stands_in is not whole:
-                    refused.append((n, stands_in))
+        n, count = 0, len(bodies)
+        while n < count:
+            if alike is not None and not self._is_behind:
+                n = alike(n, queues, mds, bodies, accepted, cause.now)
+                if n == count:
+                    break
+            self._put_again(again, n, cause, refused)
+            n += 1
         return refused
 
-    def _whole(self, queue: str, md: bytes, body: bytes) -> Outgoing:
-        message = Message(Mqmd.decode(md), (), body)
-        return Outgoing(PutKind.PUBLICATION, self._qmgr, queue, message, body)
+    def _put_again(self, again: CachedPuts, n: int, cause: Cause, refused: list[tuple[int, Outgoing | None]]) -> None:
+        if self._is_behind and self._is_owed_behind(self._whole(again, n), cause):
+            return
+        try:
+            self._unit.put(again.kept.queues[n], again.mds[n], again.bodies[n], time=cause.now, application=APPLICATION)
+        except QueueError as refusal:
+            whole = self._whole(again, n)
+            stands_in = self._refused(whole, refusal, cause)
+            if stands_in is not whole:
+                refused.append((n, stands_in))
+
+    def _whole(self, again: CachedPuts, n: int) -> Outgoing:
+        kept, body = again.kept, again.bodies[n]
+        message = Message(Mqmd.decode(again.mds[n]), (), body)
+        ends_with_queue = n < len(kept.sub_ids) and kept.sub_ids[n] in kept.temporary
+        return Outgoing(
+            kept.kinds[n],
+            self._qmgr,
+            kept.queues[n],
+            message,
+            body,
+            kept.topic_strings[n],
+            kept.sub_names[n],
+            again.completions[n],
+            temporary=kept.sub_ids[n : n + 1] if ends_with_queue else (),
+        )
 
     def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
         """Keep *put* behind the messages that are already owed to its queue; False where there are none."""
@@ -165,10 +189,10 @@ class Deliverer:
         mqmd = put.message.mqmd
         md, user = mqmd.encode(), mqmd.user_identifier or None
         if self._routes is not None:
-            self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=_APPLICATION)
+            self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=APPLICATION)
             return
         self._unit.put(
-            put.queue, md, put.body, time=cause.now, user=user, application=_APPLICATION, expires_at=put.expires_at
+            put.queue, md, put.body, time=cause.now, user=user, application=APPLICATION, expires_at=put.expires_at
         )
 
     def _have_transmission_queue(self, name: str) -> None:

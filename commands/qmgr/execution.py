@@ -12,19 +12,19 @@ from commands.broker.puts import Outgoing, Put
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
-from commands.qmgr.publication_cache import CachedPuts
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.frozen import maker
-from streams.operations import Effect, Unsubscribe
+from streams.operations import Effect, RetainedStored, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 _arrival = maker(Arrival)
@@ -197,20 +197,30 @@ class Execution:
         return deliverer
 
     def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: Batch) -> None:
-        size_bytes = sum(map(len, again.bodies))
-        self._guard.meter.changed(len(again.bodies))
-        self._guard.meter.made(size_bytes)
-        refused = self._delivering(unit, broker).deliver_again(again, Cause(arrival.now, arrival.md))
+        kept, bodies, meter = again.kept, again.bodies, self._guard.meter
+        size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
+        meter.changed(len(bodies))
+        meter.made(size_bytes)
+        if kept.retained is not None:
+            for retained in unit.save_effects([RetainedStored(each) for each in kept.retained_by(arrival)]):
+                broker.space.retain(retained)
+            self._loaded.is_at(unit.state_version)
+        deliverer = self._delivering(unit, broker)
+        refused = deliverer.deliver_again(again, Cause(arrival.now, arrival.md))
         tally = batch.tally
         tally.commands += 1
-        tally.publications += len(again.bodies) - len(refused)
+        tally.publications += len(kept.sub_ids)
+        tally.responses += len(kept.kinds) - len(kept.sub_ids)
         if refused:
-            batch.counter.repeated_in_part(again.kept, [n for n, _ in refused], arrival.now)
+            batch.counter.repeated_in_part(kept, [n for n, _ in refused], arrival.now)
+            for n, put in refused:
+                tally.put(kept.kinds[n], -1)
+                if put is not None:
+                    tally.put(put.kind)
+            if ended := deliverer.take_ended():
+                self._end(unit, broker, ended)
         else:
-            batch.counter.repeated(again.kept, arrival.now)
-        for _, put in refused:
-            if put is not None:
-                tally.put(put.kind)
+            batch.counter.repeated(kept, arrival.now)
         batch.size_bytes += len(arrival.body) + size_bytes
 
     def _deliver(

@@ -132,9 +132,8 @@ class LoadedBroker:
         authority = RecordedAuthority(objects, self._groups_of)
         before = None if self.tree is None else self.tree.before
         broker = BrokerCore(objects, space, authority=authority, meter=self._meter, before=before)
-        # There is no cache if each put is recorded or goes into a tree elsewhere, or if authority is checked, because a
-        # user's groups can change.
-        may_repeat = self._may_repeat and not objects.authorities and not isinstance(unit, PutsRemotely)
+        # There is no cache if each put is recorded or goes into a tree elsewhere.
+        may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
         self.publications = PublicationCache(broker, effects=True) if may_repeat else None
         return broker
 

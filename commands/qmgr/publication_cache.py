@@ -7,44 +7,55 @@ Programs publish with the same header again and again. What a broker makes of a 
 - objects of the queue manager, which no message changes; where a person changes them, a new broker is made.
 
 It does not depend on the data, on ``seq`` or on the time; the cache fills these in. So a publication like an earlier
-one takes a look-up, one match for each topic and a copy of its bytes: a small part of the broker's time. The
-cache checks in the broker's own puts that an entry is valid. It keeps only publications without a warning, a response
-or a loss. If subscriptions filter by one of the three fields, it keeps nothing.
+one takes a look-up, one match for each topic and a copy of its bytes: a small part of the broker's time.
 
-Without ``effects``, the cache stores no retained publication: this is for replays that find retained publications in
-another way. A running broker sets ``effects``: the cache then keeps no publication with effects, and is not used while
-something has expired.
+Templates (``commands.qmgr.publication_templates``) are tried first: with them most headers need not be equal. The cache
+is for what they do not make: several topics, filters, and an MQRFH on either side. It checks in the broker's own puts
+that an entry is valid. It keeps only publications without a warning, a response or a loss. If subscriptions filter by
+one of the three fields, it keeps nothing. Whether the user may publish is asked each time: a user's groups can change.
+
+Without ``effects``, nothing is said of retained publications: this is for replays that find them in another way. A
+running broker sets ``effects``: the cache then keeps no publication with effects, templates say what is retained, and
+neither is used while something has expired.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
+from commands.broker.authority import Action
 from commands.broker.core import Arrival, BrokerCore, Outcome
 from commands.broker.identifiers import message_id
-from commands.broker.puts import Outgoing, Put, PutKind
+from commands.broker.puts import PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
+from commands.qmgr.cached_puts import (
+    BEFORE_ID,
+    BEHIND,
+    BETWEEN,
+    ID,
+    STAMP,
+    CachedPuts,
+    CacheEntry,
+    Descriptors,
+    accepted_of,
+    stamp_of,
+)
+from commands.qmgr.publication_parts import parts_of
+from commands.qmgr.publication_templates import PublicationTemplates
 from rfh2.chain import decoder_of
 from rfh2.errors import DecodeError
-from rfh2.layouts import MQMD1
-from rfh2.message import decode
+from rfh2.message import Message, decode
+from rfh2.mqmd import name_of
 from rfh2.pcf import FORMATS
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.operations import PublishToTopic
 from streams.subscriptions import PublicationFormat, Subscription
 
-_SPANS: Final = {name: (offset, offset + size) for name, offset, size in MQMD1.spans()}
-_ID: Final = slice(*_SPANS["MsgId"])
-_STAMP: Final = slice(_SPANS["PutDate"][0], _SPANS["PutTime"][1])
-_BEFORE_ID: Final = slice(0, _ID.start)
-_BETWEEN: Final = slice(_ID.stop, _STAMP.start)
-_BEHIND: Final = slice(_STAMP.stop, None)
 _OF_EACH_PUT: Final = re.compile("MsgId|MessageID|PutDate|PutTime|Timestamp")
 """What a filter says that looks at one of the three fields, by any of their names (streams.selectors)."""
 
@@ -52,7 +63,6 @@ _STRUC_ID: Final = b"RFH "
 _FIXED: Final = 32
 _ORDERS: Final = {b"\0\0\0\1": "big", b"\0\0\0\2": "big", b"\1\0\0\0": "little", b"\2\0\0\0": "little"}
 _IN_HEADERS: Final = (PublicationFormat.RFH2, PublicationFormat.RFH1)
-_COUNTED: Final = tuple(n.to_bytes(3, "big") for n in range(1, 1025))
 _MOST_SEEN: Final = 200_000
 # A put takes about 400 bytes here, so that all take some tens of megabytes at most.
 _ROOM: Final = 65_536
@@ -61,50 +71,16 @@ CacheKey = tuple[str, str | None, bytes, bytes]
 """What messages that are alike have in common; the last item is the header."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
-    """What the puts of publications that are alike have in common; each tuple has one item a put.
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of publications with one header. heads: of each publication that is put the bytes before the data.
 
-    topics, matches: on what was published, and the subscriptions of each. cuts: the descriptor before the MsgId, from
-    there to the PutDate, and behind the PutTime. heads: the bytes before the data. sub_ids: whom the put is for.
-    filtered: not one a put, but the subscriptions whose filter keeps it away.
+    as_of: the changes of subscriptions after which the topics were last seen to match the same ones.
     """
 
-    topics: tuple[str, ...]
-    matches: tuple[tuple[Subscription, ...], ...]
-    qmgrs: tuple[str, ...]
-    queues: tuple[str, ...]
-    topic_strings: tuple[str | None, ...]
-    sub_names: tuple[str | None, ...]
-    cuts: tuple[tuple[bytes, bytes, bytes], ...]
+    entry: CacheEntry
     heads: tuple[bytes, ...]
-    sub_ids: tuple[bytes, ...]
-    filtered: tuple[bytes, ...]
-
-
-class CachedPuts(NamedTuple):
-    """The puts of one more publication like one before. mds, bodies: of each put."""
-
-    kept: CacheEntry
-    mds: list[bytes]
-    bodies: list[bytes]
-
-    def puts(self, seq: int) -> Iterator[Put]:
-        """The same in the recorded form."""
-        kept = self.kept
-        of_each = zip(kept.qmgrs, kept.queues, kept.topic_strings, kept.sub_names, self.mds, self.bodies, strict=True)
-        for n, (qmgr, queue, topic, sub_name, md, body) in enumerate(of_each):
-            yield Put(
-                seq=seq,
-                n=n,
-                kind=PutKind.PUBLICATION,
-                qmgr=qmgr,
-                queue=queue,
-                topic=topic,
-                sub_name=sub_name,
-                md_hex=md.hex(),
-                body_hex=body.hex(),
-            )
+    as_of: int
 
 
 class PublicationCache:
@@ -115,11 +91,12 @@ class PublicationCache:
 
     def __init__(self, broker: BrokerCore, effects: bool = False) -> None:
         self._effects = effects
-        self._broker, self._space, self._qmgr = broker, broker.space, broker.qmgr
-        self._kept: dict[CacheKey, CacheEntry] = {}
+        self._broker, self._space, self._qmgr, self._authority = broker, broker.space, broker.qmgr, broker.authority
+        self._templates = PublicationTemplates(broker, effects)
+        self._descriptors = Descriptors(broker.qmgr)
+        self._kept: dict[CacheKey, _Kept] = {}
         self._room = _ROOM
         self._seen: set[int] = set()
-        self._stamp = (datetime.min, b"")
 
     @property
     def room(self) -> int:
@@ -128,102 +105,143 @@ class PublicationCache:
 
     def process(self, arrival: Arrival) -> Outcome | CachedPuts:
         """The result for a message that needs no retained publication: as ``Broker.process``, or only the puts."""
+        if self._effects and self._space.is_due(arrival.now):
+            return self._broker.process(arrival)
         key = cache_key(arrival)
-        if key is None or (self._effects and self._space.is_due(arrival.now)):
+        if key is None:
             return self._broker.process(arrival)
         kept = self._kept.get(key)
-        if kept is None:
-            # Headers that never come again are not worth keeping.
-            number = hash(key)
-            if number not in self._seen:
-                if len(self._seen) >= _MOST_SEEN:
-                    self._seen.clear()
-                self._seen.add(number)
-                return self._broker.process(arrival)
-            return self._process(arrival, key)
-        if not self._effects:  # else nothing is due
+        if kept is not None:
+            if self._is_good(kept, arrival):
+                return self._again(arrival, key, kept)
+            self._room += _cost(self._kept.pop(key).entry)
+        parts = parts_of(arrival)
+        if parts is None:
+            return self._whole(arrival, key, self._was_seen(hash(key)))
+        if not self._effects and self._templates.knows(parts):  # else nothing is due
             self._space.expire(arrival.now)
-        match, now = self._space.match, arrival.now
-        for topic, matched in zip(kept.topics, kept.matches, strict=True):
-            if match(topic, now) != matched:
-                self._room += _cost(self._kept.pop(key))
-                return self._process(arrival, key)
-        return self._again(kept, arrival, arrival.body[len(key[3]) :])
-
-    def _again(self, kept: CacheEntry, arrival: Arrival, data: bytes) -> CachedPuts:
-        ident = message_id(self._qmgr, arrival.seq, 0)[:-3]
-        stamp = self._stamp_of(arrival.now)
-        # Few publications have more than a thousand subscribers.
-        counted = _COUNTED if len(kept.cuts) <= len(_COUNTED) else _counted(len(kept.cuts))
-        join = b"".join
-        mds = [join((a, ident, n, b, stamp, c)) for (a, b, c), n in zip(kept.cuts, counted, strict=False)]
-        return CachedPuts(kept, mds, [head + data for head in kept.heads])
-
-    def _stamp_of(self, now: datetime) -> bytes:
-        at, stamp = self._stamp
-        if at != now:
-            stamp = _stamp(now)
-            self._stamp = now, stamp
-        return stamp
-
-    def _process(self, arrival: Arrival, key: CacheKey) -> Outcome:
-        """Process a message in the broker, and keep the result if it can be used again."""
-        outcome = self._broker.trace(arrival)
-        kept = self._known(arrival, outcome, key)
-        if kept is not None and (cost := _cost(kept)) <= _ROOM:
-            if self._room < cost:
-                # What is in use comes back at the price of one way through the broker each.
-                self._kept.clear()
-                self._room = _ROOM
-            self._kept[key] = kept
-            self._room -= cost
+        made = self._templates.answer(arrival, parts)
+        if isinstance(made, CachedPuts):
+            if self._was_seen(hash(key)):
+                size = len(arrival.body) - len(key[3])
+                self._store(key, made.kept, (body[: len(body) - size] for body in made.bodies[: len(made.kept.cuts)]))
+            return made
+        is_known = self._templates.knows(parts)
+        if is_known and not made:
+            return self._whole(arrival, key, self._was_seen(hash(key)))
+        outcome = self._broker.process(arrival)
+        # What never comes again is not worth keeping.
+        if is_known or self._was_seen(hash(parts.key)):
+            self._templates.learn(arrival, parts, outcome)
+            if self._templates.answer(arrival, parts) is False:
+                self._keep(arrival, key, outcome)
         return outcome
 
-    def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> CacheEntry | None:
-        """The entry for a publication, or None; every assumption is checked in the puts."""
+    def _is_good(self, kept: _Kept, arrival: Arrival) -> bool:
+        """Whether its topics match the same subscriptions as before."""
+        space, entry, now = self._space, kept.entry, arrival.now
+        if not self._effects:  # else nothing is due
+            space.expire(now)
+        if kept.as_of != space.subscription_changes:
+            if tuple(space.match(topic, now) for topic in entry.topics) != entry.matches:
+                return False
+            kept.as_of = space.subscription_changes
+        return True
+
+    def _again(self, arrival: Arrival, key: CacheKey, kept: _Kept) -> Outcome | CachedPuts:
+        """The result for a message with a header that is kept."""
+        entry = kept.entry
+        for topic in entry.topics:
+            if not self._authority.may_use_topic(entry.user, Action.PUBLISH, topic):
+                return self._broker.process(arrival)
+        data = arrival.body[len(key[3]) :]
+        bodies = [head + data for head in kept.heads]
+        if entry.response is not None:
+            bodies.append(entry.response.body)
+        return CachedPuts(entry, self._descriptors.of(entry, arrival), bodies)
+
+    def _whole(self, arrival: Arrival, key: CacheKey, is_kept: bool) -> Outcome:
+        """Process a message in the broker. is_kept: whether to keep the result."""
+        outcome = self._broker.process(arrival)
+        if is_kept:
+            self._keep(arrival, key, outcome)
+        return outcome
+
+    def _was_seen(self, number: int) -> bool:
+        """Whether it was seen before; from now on it was."""
+        if number in self._seen:
+            return True
+        if len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()
+        self._seen.add(number)
+        return False
+
+    def _keep(self, arrival: Arrival, key: CacheKey, outcome: Outcome) -> None:
+        """Keep the result of a publication if it can be used again."""
+        known = self._known(arrival, outcome, key)
+        if known is not None:
+            self._store(key, *known)
+
+    def _store(self, key: CacheKey, entry: CacheEntry, heads: Iterable[bytes]) -> None:
+        cost = _cost(entry)
+        if cost > _ROOM:
+            return
+        if self._room < cost:
+            # What is in use comes back at the price of one way through the broker each.
+            self._kept.clear()
+            self._room = _ROOM
+        self._kept[key] = _Kept(entry, _shared(heads), self._space.subscription_changes)
+        self._room -= cost
+
+    def _known(self, arrival: Arrival, outcome: Outcome, key: CacheKey) -> tuple[CacheEntry, Iterable[bytes]] | None:
+        """What to keep for a publication, and its heads, or None; every assumption is checked in the puts."""
         if outcome.completion is not Completion.OK or outcome.lost or not isinstance(outcome.command, Publish):
             return None
         if self._effects and (outcome.effects or any(put.qmgr != self._qmgr for put in outcome.puts)):
             return None
+        published = [each for each in outcome.operations if isinstance(each, PublishToTopic)]
         head = key[3]
-        if not is_all_header(arrival, len(head)):
+        if not published or not _is_all_header(published[0].publication.message, len(head)):
             return None
-        assert outcome.trace is not None
-        operations = (traced.operation for traced in outcome.trace.operations)
-        topics = tuple(each.topic_string for each in operations if isinstance(each, PublishToTopic))
+        topics = tuple(each.topic_string for each in published)
         matches = tuple(self._space.match(topic, arrival.now) for topic in topics)
         if not all(_is_plain(subscription) for matched in matches for subscription in matched):
             return None
-        puts, data, stamp = outcome.puts, arrival.body[len(head) :], _stamp(arrival.now)
+        puts, data, stamp = outcome.puts, arrival.body[len(head) :], stamp_of(arrival.now)
         mds = [put.message.mqmd.encode() for put in puts]
         for n, (put, md) in enumerate(zip(puts, mds, strict=True), 1):
             ends_with_data = put.kind is PutKind.PUBLICATION and put.body.endswith(data)
-            if not ends_with_data or md[_ID] != message_id(self._qmgr, arrival.seq, n) or md[_STAMP] != stamp:
+            if not ends_with_data or md[ID] != message_id(self._qmgr, arrival.seq, n) or md[STAMP] != stamp:
                 return None
-        return CacheEntry(
+        copies = [each[0].subscription for each in outcome.copies]
+        entry = CacheEntry(
+            name_of(published[0].publication.message.mqmd.user_identifier) if arrival.user is None else arrival.user,
             topics,
             matches,
+            tuple(put.kind for put in puts),
             tuple(put.qmgr for put in puts),
             tuple(put.queue for put in puts),
             tuple(put.topic for put in puts),
             tuple(put.sub_name for put in puts),
-            tuple((md[_BEFORE_ID], md[_BETWEEN], md[_BEHIND]) for md in mds),
-            tuple(_heads(puts, len(data))),
-            tuple(copies[0].subscription.sub_id for copies in outcome.copies),
+            tuple((md[BEFORE_ID], md[BETWEEN], md[BEHIND]) for md in mds),
+            tuple(subscription.sub_id for subscription in copies),
+            frozenset(subscription.sub_id for subscription in copies if subscription.temporary),
             tuple(subscription.sub_id for subscription in outcome.filtered),
+            accepted=tuple(accepted_of(md, put.body) for md, put in zip(mds, puts, strict=True)),
         )
+        return entry, (put.body[: len(put.body) - len(data)] for put in puts)
 
 
 def cache_key(arrival: Arrival) -> CacheKey | None:
     """The key that like messages share; None if the message plainly is no command."""
     md, body = arrival.md, arrival.body
     order = _ORDERS.get(body[4:8])
-    if md is None or len(md) < _STAMP.stop or order is None or body[:4] != _STRUC_ID:
+    if md is None or len(md) < STAMP.stop or order is None or body[:4] != _STRUC_ID:
         return None
     length = int.from_bytes(body[8:12], order)  # type: ignore[arg-type]
     if not _FIXED <= length <= len(body):
         return None
-    return arrival.queue, arrival.user, md[_BEFORE_ID] + md[_BETWEEN] + md[_BEHIND], body[:length]
+    return arrival.queue, arrival.user, md[BEFORE_ID] + md[BETWEEN] + md[BEHIND], body[:length]
 
 
 def is_all_header(arrival: Arrival, length: int) -> bool:
@@ -232,9 +250,12 @@ def is_all_header(arrival: Arrival, length: int) -> bool:
     Raises nothing: a message that cannot be decoded is not.
     """
     try:
-        message = decode(arrival.body, arrival.md)
+        return _is_all_header(decode(arrival.body, arrival.md), length)
     except DecodeError:
         return False
+
+
+def _is_all_header(message: Message, length: int) -> bool:
     if len(message.headers) != 1:
         return False
     (header,) = message.headers
@@ -249,25 +270,11 @@ def _is_plain(subscription: Subscription) -> bool:
     return subscription.selector is None or _OF_EACH_PUT.search(subscription.selector) is None
 
 
-def _heads(puts: tuple[Outgoing, ...], size: int) -> Iterator[bytes]:
-    """What is before the data in each put; puts that share their bytes go on sharing them."""
-    shared: dict[int, bytes] = {}
-    for put in puts:
-        head = shared.get(id(put.body))
-        if head is None:
-            head = shared[id(put.body)] = put.body[: len(put.body) - size]
-        yield head
+def _shared(heads: Iterable[bytes]) -> tuple[bytes, ...]:
+    """*heads*, equal ones as one object: many subscribers get the same."""
+    known: dict[bytes, bytes] = {}
+    return tuple(known.setdefault(head, head) for head in heads)
 
 
 def _cost(kept: CacheEntry) -> int:
     return len(kept.cuts) + 2
-
-
-def _stamp(now: datetime) -> bytes:
-    """PutDate and PutTime, as ``commands.broker.identifiers`` makes them."""
-    day, clock = (now.year, now.month, now.day), (now.hour, now.minute, now.second)
-    return b"%04d%02d%02d%02d%02d%02d%02d" % (*day, *clock, now.microsecond // 10_000)
-
-
-def _counted(count: int) -> list[bytes]:
-    return [n.to_bytes(3, "big") for n in range(1, count + 1)]

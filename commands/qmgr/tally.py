@@ -1,4 +1,4 @@
-"""What a processor has done, counted."""
+"""Counts of the work of a processor."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ProcessorTally:
         for name in _NAMES:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def put(self, kind: PutKind) -> None:
-        """Count one put."""
+    def put(self, kind: PutKind, times: int = 1) -> None:
+        """Count one put, or *times* of them."""
         if kind is PutKind.PUBLICATION:
-            self.publications += 1
+            self.publications += times
         elif kind is PutKind.RESPONSE:
-            self.responses += 1
+            self.responses += times
         else:
-            self.dead_letters += 1
+            self.dead_letters += times
 
 
 _NAMES: Final = tuple(field.name for field in fields(ProcessorTally))

@@ -23,7 +23,7 @@ def cell_text(value: str | int | datetime | None, name: str = "") -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """*text*, without its middle where it is wider: the end of a topic matters as much as its beginning."""
+    """*text*; if it is wider, its middle is cut, because the end of a topic matters as much as its beginning."""
     if len(text) <= width:
         return text
     end = (width - 3) // 2

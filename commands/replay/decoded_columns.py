@@ -162,7 +162,7 @@ def _fields(message: Message, mqmd: Mqmd, command: Command | None, problems: tup
 
 
 def _command(command: Command) -> tuple[Any, ...]:
-    # A command has only those of these fields that its kind has.
+    # Each kind of command has only some of these fields.
     given = command.__dict__
     return (
         command.header.value,

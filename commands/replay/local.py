@@ -6,8 +6,9 @@ in every replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -15,7 +16,9 @@ from commands.broker.puts import Put, PutKind
 from commands.headers.registry import parse
 from commands.headers.response import Completion
 from commands.model import Command
-from commands.mqsc.broker import Broker
+from commands.mqsc.broker import Broker, BrokerState
+from commands.qmgr.cached_puts import CachedPuts
+from commands.qmgr.publication_cache import PublicationCache
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -42,26 +45,69 @@ class LocalReplay:
     def __init__(self, setup: str = "", semantics: str = "v7") -> None:
         self._setup, self._semantics = setup, semantics
         self._brokers: dict[str, Broker] = {}
+        self._caches: dict[str, PublicationCache] = {}
         self._last = -1
         self.counts = ReplayCounts()
+
+    @property
+    def brokers(self) -> Mapping[str, Broker]:
+        """The broker of each queue manager that had a message."""
+        return self._brokers
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last message; -1 before the first one."""
+        return self._last
+
+    @classmethod
+    def resumed(cls, setup: str, semantics: str, last_seq: int, states: Mapping[str, BrokerState]) -> Self:
+        """The replay that goes on behind message *last_seq*. states: of each queue manager. Its counts begin anew.
+
+        Raises what ``Broker.of_state`` does.
+        """
+        replay = cls(setup, semantics)
+        replay._last = last_seq
+        replay._brokers = {qmgr: Broker.of_state(qmgr, setup, semantics, state) for qmgr, state in states.items()}
+        return replay
 
     def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
         """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""
         for message in messages:
             yield from self.replay(message)[1]
 
-    def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
-        """Replay one message: its outcome and its puts.
+    def replay(self, message: CapturedMessage, *, counted: bool = True) -> tuple[Outcome, list[Put]]:
+        """Replay one message: its outcome and its puts. counted: whether it is in ``counts``.
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """
+        outcome, puts = self._next(message).replay(message)
+        if counted:
+            self._count(message, outcome)
+        return outcome, puts
+
+    def replay_again(self, message: CapturedMessage) -> Outcome | CachedPuts:
+        """The same for a caller that needs the puts alone of publications like one before."""
+        broker = self._next(message)
+        cache = self._caches.get(broker.qmgr)
+        if cache is None:
+            cache = self._caches[broker.qmgr] = PublicationCache(broker, effects=True)
+        arrival = broker.arrival(message)
+        made = cache.process(arrival)
+        if isinstance(made, CachedPuts):
+            for retained in made.kept.retained_by(arrival):
+                broker.space.retain(retained)
+            self.counts.messages += 1
+            for kind in made.kept.kinds:
+                self.counts.puts[kind] += 1
+        else:
+            self._count(message, made)
+        return made
+
+    def _next(self, message: CapturedMessage) -> Broker:
         if message.seq < self._last:
             raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
         self._last = message.seq
-        broker = self._broker(message.qmgr or DEFAULT_QMGR)
-        outcome, puts = broker.replay(message)
-        self._count(message, outcome)
-        return outcome, puts
+        return self._broker(message.qmgr or DEFAULT_QMGR)
 
     def _broker(self, qmgr: str) -> Broker:
         broker = self._brokers.get(qmgr)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 MOST_PERIODS: Final = 100
-"""As many as can be told apart on a page."""
+"""The largest number that can be distinguished on a page."""
 
 LENGTHS_S: Final = (
     *(1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400),
@@ -41,7 +41,7 @@ class PeriodCounts:
         self._add((moment - _EPOCH) // _SECOND // self.length_s, numbers)
 
     def merge(self, other: PeriodCounts) -> None:
-        """Add what another has counted."""
+        """Add the counts of another."""
         self._lengthen_to(other.length_s)
         for number, sums in other._sums.items():
             self._add(number * other.length_s // self.length_s, sums)

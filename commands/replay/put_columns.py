@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 from pyarrow import parquet
 
-from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.publication_cache import CachedPuts
+from commands.broker.puts import Outgoing
+from commands.qmgr.cached_puts import CachedPuts
 
 SCHEMA: Final = pa.schema(
     [
@@ -35,12 +35,11 @@ _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.fiel
 _BATCH_ROWS: Final = 2000
 _BATCH_BYTES: Final = 16 << 20
 _GROUP_BYTES: Final = 32 << 20
-_PUBLICATION: Final = (PutKind.PUBLICATION.value,)
 _NOTHING: Final = (None,)
 
 
 class PutColumns:
-    """Puts on their way out, a batch at a time."""
+    """Collects puts into batches."""
 
     def __init__(self) -> None:
         self._reset()
@@ -71,19 +70,19 @@ class PutColumns:
         seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
         seqs += (seq,) * count
         ns += range(count)
-        kinds += _PUBLICATION * count
+        kinds += [kind.value for kind in kept.kinds]
         qmgrs += kept.qmgrs
         queues += kept.queues
         topics += kept.topic_strings
         sub_names += kept.sub_names
-        completions += _NOTHING * count
+        completions += [None if each is None else each.value for each in again.completions]
         reasons += _NOTHING * count
         mds += again.mds
         bodies += again.bodies
         self._bytes += sum(map(len, again.bodies))
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """What was added since the last time, where there is any."""
+        """The puts that were added since the last call, if there are any."""
         if self._columns[0]:
             columns = self._columns
             self._reset()
@@ -113,7 +112,7 @@ class PutsParquet:
             self._take()
 
     def close(self) -> None:
-        """Write what is held back, and the footer."""
+        """Write the last puts and the footer."""
         self._take()
         self._write()
         self._writer.close()

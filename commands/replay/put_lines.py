@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from commands.broker.puts import Outgoing, Put
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 
 
 class PutLines:
@@ -30,4 +30,4 @@ class PutLines:
             self.write(put)
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: every put is already written."""

@@ -31,9 +31,9 @@ def _command(message: CapturedMessage, outcome: Outcome) -> str:
         what = "a message without a command" if outcome.undecodable else "a command with a fault"
         return f"{message.user or 'somebody'}: {what}: {outcome.why}"
     user = message.user or "somebody"
-    topics = ", ".join(command.topics)
+    topics = f" {', '.join(command.topics)}" if command.topics else ""
     options = [option.value for option in getattr(command, "options", None) or ()]
-    words = f"{user}: {command.word} {topics}" + (f" [{' '.join(options)}]" if options else "")
+    words = f"{user}: {command.word}{topics}" + (f" [{' '.join(options)}]" if options else "")
     if outcome.completion is Completion.OK:
         return words
     reason = outcome.reason or 0

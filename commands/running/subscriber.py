@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import CONTROL_QUEUE
@@ -76,20 +77,26 @@ class Subscriber:
         self._queue = connection.open(_MODEL, _NAME).name
         self._user, self._application, self._selector = user, application, selector
         self._retained = retained
+        self._last_seq = 0
 
-    def register(self, patience_s: float, stop: Stop) -> bool:
+    @property
+    def queue(self) -> str:
+        """Its dynamic queue."""
+        return self._queue
+
+    def register(self, patience_s: float | None, stop: Stop) -> bool:
         """Subscribe. Whether the answer has come; False if *stop* or the time limit came first.
 
-        Raises SubscribeError where the queue manager refuses the subscription.
+        patience_s: None for no time limit. Raises SubscribeError where the queue manager refuses the subscription.
         """
         # A temporary dynamic queue takes no persistent messages (guide 6.7.4).
         options = ("InformIfRet", "NonPers", *(() if self._retained else ("NewPubsOnly",)))
         self._command("RegSub", options)
-        return self.wait_for_answer(patience_s, stop)
+        return self._wait_for_answer(patience_s, stop)
 
-    def wait_for_answer(self, patience_s: float, stop: Stop) -> bool:
+    def _wait_for_answer(self, patience_s: float | None, stop: Stop) -> bool:
         """Wait for the response to the last command; whether it has come. Raises SubscribeError for a refusal."""
-        end = time.monotonic() + patience_s
+        end = inf if patience_s is None else time.monotonic() + patience_s
         while not stop.is_set():
             with self._store.unit_of_work() as unit:
                 for message in unit.browse(self._queue):
@@ -122,10 +129,19 @@ class Subscriber:
         """Wait until something has changed, but not for long: the user may want to end."""
         self._store.wait_for_change(_LOOK_S)
 
+    def withdraw(self) -> bool:
+        """Take the registration off the control queue again; whether it was still there.
+
+        If it was, no processor has read it, and there is no subscription. If it stayed, a processor that is started
+        later would find that its queue is gone, and make a dead letter of it.
+        """
+        with self._store.unit_of_work() as unit:
+            return unit.discard(CONTROL_QUEUE, [self._last_seq]) > 0
+
     def deregister(self, patience_s: float, stop: Stop) -> bool:
         """End the subscription; whether the processor did so. If it did not, the subscription ends with the queue."""
         self._command("DeregSub", ("DeregAll",))
-        return self.wait_for_answer(patience_s, stop)
+        return self._wait_for_answer(patience_s, stop)
 
     def _command(self, word: str, options: tuple[str, ...]) -> None:
         dereg = word == "DeregSub"
@@ -139,7 +155,9 @@ class Subscriber:
         tags = {"QName": self._queue, "Filter": None if dereg else self._selector}
         message = command_message(CommandSpec(word, () if dereg else self._topics, options, tags, mqmd=mqmd))
         with self._store.unit_of_work() as unit:
-            unit.put(CONTROL_QUEUE, message.md, message.body, user=self._user, application=self._application)
+            self._last_seq = unit.put(
+                CONTROL_QUEUE, message.md, message.body, user=self._user, application=self._application
+            )
 
 
 def _is_answer(message: StoredMessage) -> bool:

@@ -16,13 +16,13 @@ import shutil
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum, StrEnum
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
+from commands.terminal.output_file import OutputFile
 from commands.terminal.progress import Progress
 from rfh2.terminal_escape import harmless
 
@@ -107,6 +107,27 @@ def _harmless_lines(text: str) -> str:
     return "\n".join(map(harmless, text.split("\n")))
 
 
+def harmless_data(lines: Sequence[str], *, coloured: bool = False) -> bytes:
+    """Lines of data as bytes, with what drives a terminal escaped. coloured: see ``Console.data``."""
+    if not coloured and "".join(lines).isprintable():
+        return "".join([f"{line}\n" for line in lines]).encode("utf-8")
+    return b"".join([_harmless_line(line, coloured) for line in lines])
+
+
+def _harmless_line(line: str, coloured: bool) -> bytes:
+    parts = _COLOUR.split(line) if coloured else [line]
+    parts[::2] = map(harmless, parts[::2])
+    return "".join(parts).encode("utf-8") + b"\n"
+
+
+def harmless_json(line: bytes) -> bytes:
+    """The same for one line of JSON that is in UTF-8 already."""
+    # JSON has escapes for ASCII's controls but the last: the usual line is known at a glance.
+    if line.isascii() and b"\x7f" not in line:
+        return line + b"\n"
+    return harmless_data([line.decode("utf-8", "surrogatepass")])
+
+
 @contextmanager
 def guarded_stderr() -> Iterator[None]:
     """While inside, nothing that any code writes to ``sys.stderr`` can control a terminal."""
@@ -184,9 +205,8 @@ class Console:
         if path is None or path == _STDOUT:
             yield
             return
-        before, names = self.stdout, (f".{path.name}.partial{number or ''}" for number in count())
-        partial = next(free for name in names if not (free := path.with_name(name)).exists())
-        with partial.open("xb") as file:
+        before, output = self.stdout, OutputFile(path, apart=True)
+        with output.open() as file:
             self.stdout = file
             try:
                 yield
@@ -194,27 +214,25 @@ class Console:
             except BaseException:
                 self.stdout = before
                 file.close()
-                if not partial.stat().st_size:
-                    partial.unlink()
+                if not output.working.stat().st_size:
+                    output.discard()
                 else:
-                    self.warn(f"what was written before is in {partial}")
+                    self.warn(f"what was written before is in {output.working}")
                 raise
             self.stdout = before
-        partial.replace(path)
+        output.finish()
 
     def data(self, line: str, *, coloured: bool = False) -> None:
         """One line of data. coloured: it may have colours, for what is not ours in it has been made visible already."""
-        parts = _COLOUR.split(line) if coloured else [line]
-        parts[::2] = map(harmless, parts[::2])
-        self.stdout.write("".join(parts).encode("utf-8") + b"\n")
+        self.stdout.write(harmless_data([line], coloured=coloured))
 
     def line(self, line: bytes) -> None:
         """One line of JSON that is in UTF-8 already."""
-        # JSON has escapes for ASCII's controls but the last: the usual line is known at a glance.
-        if line.isascii() and b"\x7f" not in line:
-            self.stdout.write(line + b"\n")
-        else:
-            self.data(line.decode("utf-8", "surrogatepass"))
+        self.stdout.write(harmless_json(line))
+
+    def harmless(self, data: bytes) -> None:
+        """Lines that ``harmless_data`` or ``harmless_json`` made, perhaps in another process."""
+        self.stdout.write(data)
 
     def flush(self) -> None:
         """Flush the data; if stdout is a file, write it to the disk."""

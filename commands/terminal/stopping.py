@@ -22,3 +22,29 @@ def stopping(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def noting_interrupts() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, and raises KeyboardInterrupt as always.
+
+    A library in C may replace that exception by one of its own; pydantic does so. Where Python does not handle SIGINT,
+    nothing changes.
+    """
+    interrupted = threading.Event()
+
+    def noted(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, noted)
+    try:
+        yield interrupted
+    finally:
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from migrate.plan import MigrationPlan
+from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS
 from migrate.readers.text import decoded
 from rfh2.errors import MigrationError
@@ -16,13 +18,6 @@ from rfh2.errors import MigrationError
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGETS: Final = ("embedded", "files")
-EXIT_CODES: Final = {
-    0: "done",
-    1: "done, with warnings",
-    2: "refused, nothing was changed",
-    3: "done, and something has another meaning than before",
-    4: "done, and something is lost; a rehearsal ends with the code of the run that it rehearses",
-}
 
 
 def sources(function: F) -> F:
@@ -31,16 +26,22 @@ def sources(function: F) -> F:
         "--source",
         multiple=True,
         metavar="[KIND=]PATH...",
-        help=f"The same as FILE: a file or a directory with legacy state. Give KIND if the content does not show it: "
-        f"{', '.join(KINDS)}.",
+        help="The same as FILE: a file or a directory with legacy state, or - for standard input. Give KIND if the "
+        f"content does not show it: {', '.join(KINDS)}.",
     )
-    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE]...")(function))
+    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE|-]...")(function))
 
 
 def outputs(function: F) -> F:
-    """``--target``, ``--existing``, ``--out``, ``--json``."""
+    """``--target``, ``--existing``, ``--out``, ``--racf``, ``--json``."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
+        click.option(
+            "--racf",
+            metavar="HLQ",
+            help="With --out: write RACF commands for a queue manager on z/OS. HLQ is its name, or that of its "
+            "queue-sharing group.",
+        ),
         click.option(
             "--out",
             type=click.Path(path_type=Path, file_okay=False),
@@ -69,6 +70,21 @@ def check_existing(existing: Path | None, target: str) -> None:
     """Raises UsageError if --existing is given for an embedded queue manager, whose objects are known."""
     if existing is not None and target != "files":
         raise click.UsageError("--existing goes with --target files: an embedded queue manager knows its own objects")
+
+
+def racf_files(plan: MigrationPlan, hlq: str | None) -> dict[str, str]:
+    """The file of --racf, by name."""
+    return {} if hlq is None else {FILE_NAME: "".join(f"{line}\n" for line in racf_commands(plan, hlq))}
+
+
+def check_racf(hlq: str | None, out: Path | None) -> None:
+    """Raises UsageError if --racf has no --out to write to, or is no high-level qualifier."""
+    if hlq is None:
+        return
+    if out is None:
+        raise click.UsageError("--racf needs --out DIRECTORY")
+    if HIGH_LEVEL_QUALIFIER.fullmatch(hlq) is None:
+        raise click.UsageError(f"--racf {hlq}: a queue manager on z/OS has a name of 1 to 4 capitals and digits")
 
 
 def script(existing: Path | None) -> str:

@@ -20,12 +20,12 @@ from migrate import log as lines
 from migrate import migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices, retrieved, running
+from migrate.cli import choices, retrieved, return_codes, running
+from migrate.cli.given_sources import GivenSources
 from migrate.existing import existing_target
 from migrate.fingerprint import ReadingDifference, difference, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import read_sources
 from migrate.runbooks import collective_runbook
 from migrate.target import Target
 from migrate.targets import embedded
@@ -44,12 +44,14 @@ class _Run:
     options: PlanOptions
     again: bool
     discard: bool
-    given: tuple[str, ...]
+    given: GivenSources
     now: datetime
     directory: Path
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     runbooks: dict[str, str]
+    racf: str | None
 
 
 @verb(
@@ -57,7 +59,7 @@ class _Run:
     "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=return_codes.HELP,
 )
 @click.option(
     "--qmgr",
@@ -103,6 +105,7 @@ class _Run:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -124,8 +127,10 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     member: tuple[str, ...],
     connection: tuple[str, ...],
@@ -146,7 +151,7 @@ def command(
     if len(phases) != 1:
         raise click.UsageError("one of -r, -t and -c is needed, and only one")
     if broker is None:
-        raise click.UsageError("-b is needed: which broker?")
+        raise click.UsageError("-b is needed: name the broker")
     shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
     options = PlanOptions(
         None,
@@ -158,19 +163,33 @@ def command(
         from_qmgr,
         accept_changed,
     )
-    given = (*source, *more)
+    given = GivenSources.of(console, (*source, *more))
     runbooks = {}
     if cluster is not None:
         brokers = {broker: qmgr} | choices.pairs("--member", member, "BROKER=QMGR")
         listeners = choices.pairs("--connection", connection, "QMGR=HOST(PORT)")
         runbooks["runbook-cluster.md"] = collective_runbook(brokers, cluster, listeners)
     run = _Run(
-        console, broker, phases[0], options, again, discard, given, choices.utc_now(), directory, out, as_json, runbooks
+        console,
+        broker,
+        phases[0],
+        options,
+        again,
+        discard,
+        given,
+        choices.utc_now(),
+        directory,
+        out,
+        as_json,
+        detailed_exit_code,
+        runbooks,
+        racf,
     )
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
-            raise click.UsageError("--target files needs --out: where are they to go?")
+            raise click.UsageError("--target files needs --out DIRECTORY")
         script = choices.script(existing)
         known = existing_target(qmgr, script, run.now)
         code = _run(run, known, None)
@@ -178,7 +197,7 @@ def command(
         with QueueManagerStore.open(home, qmgr) as store:
             code = _run(run, embedded.load(store), store)
     if phases[0] is Phase.COMPLETE and not leave_running:
-        console.say(f"stop broker {broker} now, and see in its event log that it has ended (guide 8.2, step 8)")
+        console.say(f"stop broker {broker} now, and check in its event log that it has ended (guide 8.2, step 8)")
     return code
 
 
@@ -203,7 +222,8 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
             )
         _write_security(run.directory, plan)
         with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
-            wanted = running.Wanted(run.out, run.as_json, run.runbooks, begin)
+            runbooks = run.runbooks | choices.racf_files(plan, run.racf)
+            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, runbooks, begin)
             return running.carry_out(run.console, log, plan, known, store, wanted)
 
 
@@ -241,13 +261,13 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
     before = None
     if kept is not None and run.phase is not Phase.REHEARSE:
         if run.discard and kept.is_file():
-            log.write_all(iter([f"-s: what an interrupted run had read is forgotten ({kept})"]))
+            log.write_all(iter([f"-s: the state that an interrupted run had read is discarded ({kept})"]))
             kept.unlink()
         before = retrieved.kept(kept)
     if before is not None:
         before.check(run.broker, run.phase)
-    if run.given:
-        read = read_sources(run.given, run.options.from_qmgr or qmgr, Product.WMB)
+    if run.given.shown:
+        read = run.given.read(run.options.from_qmgr or qmgr, Product.WMB)
         state = of_product(read, run.broker, Product.WMB)
         log.write_all(lines.retrieved(state))
         if before is not None:
@@ -255,8 +275,8 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
         return state
     if before is None:
         raise click.UsageError("FILE is missing: give the files with the broker's state")
-    run.console.say(f"going on with what the interrupted run had read ({kept}); -s reads the sources again")
-    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run has left"))
+    run.console.say(f"continuing with the state that the interrupted run had read ({kept}); -s reads the sources again")
+    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run left"))
     return before.state
 
 
@@ -271,9 +291,11 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     text = "".join(f"{line}\n" for line in plan.security)
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
-    choices.set_aside(path)
-    with open(path, "w", encoding="utf-8", opener=private) as file:
+    partial = path.with_name(f".{path.name}.partial")
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
+    choices.set_aside(path)
+    partial.replace(path)
 
 
 def _shown(

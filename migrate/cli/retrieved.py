@@ -34,7 +34,7 @@ class Retrieved:
         if (self.broker, self.phase) != (broker, phase):
             raise MigrationError(
                 f"the {self.phase} phase of broker {self.broker} was interrupted, this is the {phase} phase of broker "
-                f"{broker}: run that one again, or forget it with -s. Nothing was changed"
+                f"{broker}: run that one again, or discard it with -s. Nothing was changed"
             )
 
     def check_sources(self, given: LegacyState) -> None:
@@ -43,7 +43,7 @@ class Retrieved:
         if mine != theirs:
             raise MigrationError(
                 f"the interrupted {self.phase} phase had read a state with fingerprint {mine}; the sources have "
-                f"{theirs}: leave --source out to go on with the former, or forget it with -s. Nothing was changed"
+                f"{theirs}: omit --source to continue with the former, or discard it with -s. Nothing was changed"
             )
 
 
@@ -76,5 +76,5 @@ def kept(path: Path) -> Retrieved | None:
             return Retrieved(str(body["broker"]), Phase(body["phase"]), states[0])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    why = "what an interrupted run had read cannot be read again: forget it with -s. Nothing was changed"
+    why = "the state that an interrupted run had read is damaged: discard it with -s. Nothing was changed"
     raise MigrationError(f"{path}: {why}")

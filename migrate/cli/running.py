@@ -1,6 +1,6 @@
 """Apply a plan from the command line: failures occur before anything is changed, or are reported afterwards.
 
-log       opened, and what was read written to it
+log       opened, and what was read is written to it
 outputs   written whole, beside their places
 apply     one transaction, with the report in the queue manager's directory
 --------- now the migration is done: a file that cannot be written is reported, and the exit code is 1
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TextIO
+from typing import Literal, TextIO
 
 import click
 
@@ -25,13 +25,16 @@ from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices
+from migrate.cli.return_codes import exit_code
+from migrate.contents import Content
 from migrate.ledger import Severity
 from migrate.log import LogWriter
-from migrate.outcome import Outcome, outcome_of
+from migrate.outcome import outcome_of
 from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.report import StagedFiles, facts, outline, output_files, report_files
+from migrate.report import StagedFiles, encoded, facts, outline, report_contents
 from migrate.target import Target
 from migrate.targets import embedded
+from migrate.targets.files import plan_files
 from rfh2.errors import MigrationError, QPubSubError
 
 
@@ -89,6 +92,7 @@ class Wanted:
 
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     runbooks: Mapping[str, str]
     before_applying: Callable[[], None] = lambda: None
 
@@ -105,10 +109,15 @@ def carry_out(
 
     known: the queue manager as it was before. Raises MigrationError, StoreError, OSError before anything is changed.
     """
+    files = None if wanted.out is None else plan_files(plan, known)
+    if files is not None and store is None:
+        plan = files.reported(plan)
     log.write_all(lines.reading(plan))
     found = facts(plan, known)
-    reports = report_files(found)
-    contents = {} if wanted.out is None else reports | output_files(plan, known, wanted.runbooks)
+    reports = report_contents(found)
+    contents: dict[str, Content] = {}
+    if files is not None:
+        contents = {**reports, **encoded(files, wanted.runbooks)}
     staged = None if wanted.out is None else StagedFiles(wanted.out, contents)
     kept: Path | None = None
     try:
@@ -129,17 +138,7 @@ def carry_out(
     after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
     after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
     warn_of_errors(console, plan)
-    code = EXIT_CODES[outcome_of(plan)]
-    return max(code, ExitCode.PROBLEMS) if after.failed else code
-
-
-EXIT_CODES: Final = {
-    Outcome.DONE: ExitCode.DONE,
-    Outcome.WARNED: ExitCode.PROBLEMS,
-    Outcome.REFUSED: ExitCode.USAGE,
-    Outcome.CHANGED: ExitCode.CHANGED,
-    Outcome.LOST: ExitCode.LOST,
-}
+    return exit_code(outcome_of(plan), detailed=wanted.detailed_exit_code, failed=after.failed)
 
 
 @dataclass(slots=True)
@@ -188,17 +187,17 @@ def warn_of_errors(console: Console, plan: MigrationPlan) -> None:
     errors = [fate for fate in plan.fates if fate.severity is Severity.ERROR]
     for reason in plan.warnings:
         if reason.severity is Severity.ERROR:
-            console.warn(reason.text)
+            console.warn(lines.printable(reason.text))
     for fate in errors[:10]:
         why = next(reason.text for reason in fate.reasons if reason.severity is Severity.ERROR)
-        console.warn(f"{fate.label} ({fate.source}): {why}")
+        console.warn(f"{lines.printable(fate.label)} ({fate.source}): {lines.printable(why)}")
     if len(errors) > 10:
         console.warn(f"and {len(errors) - 10} more errors; the log and the report have them all")
 
 
 def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Path | None) -> ExitCode:
     """No action is taken (guide 7.1). report: the path of the first migration's report, if it was kept."""
-    where = "" if report is None else f"; the report of then is in {report}"
+    where = "" if report is None else f"; the report of that migration is in {report}"
     log.writer.write(f"Queue manager {qmgr} has already been migrated: no action is taken{where}")
     console.say(f"queue manager {qmgr} has already been migrated: no action was taken{where}")
     return ExitCode.DONE
@@ -215,7 +214,7 @@ def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool)
     else:
         console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
     for left in undone.left:
-        console.warn(f"it would be left: {left}" if rehearse else left)
+        console.warn(f"would be left: {left}" if rehearse else left)
     return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
 
 

@@ -16,10 +16,10 @@ from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction
 from migrate import log as lines
 from migrate import strmqbrk
-from migrate.cli import choices, running
+from migrate.cli import choices, return_codes, running
+from migrate.cli.given_sources import GivenSources
 from migrate.existing import existing_target
 from migrate.plan import MigrationPlan, PlanOptions, Tool
-from migrate.readers import read_others, read_sources
 from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.source_checks import check_sources
 from migrate.target import Target
@@ -35,12 +35,14 @@ class _Asked:
 
     console: Console
     options: PlanOptions
-    given: tuple[str, ...]
+    given: GivenSources
     now: datetime
     rehearse: bool
     out: Path | None
     as_json: bool
+    detailed_exit_code: bool
     cluster: str | None
+    racf: str | None
 
 
 @verb(
@@ -49,7 +51,7 @@ class _Asked:
     "qpubsub strmqbrk -m QM1 --undo",
     "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
     prints=True,
-    exit_codes=choices.EXIT_CODES,
+    exit_codes=return_codes.HELP,
 )
 @queue_manager
 @click.option(
@@ -84,6 +86,7 @@ class _Asked:
 @choices.trust
 @choices.cluster
 @choices.outputs
+@return_codes.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -103,8 +106,10 @@ def command(
     more: tuple[str, ...],
     target: str,
     existing: Path | None,
+    racf: str | None,
     out: Path | None,
     as_json: bool,
+    detailed_exit_code: bool,
     cluster: str | None,
     accept_unread: bool,
     from_qmgr: str | None,
@@ -135,11 +140,13 @@ def command(
         from_qmgr,
     )
     now = choices.utc_now()
-    asked = _Asked(console, options, given, now, rehearse, out, as_json, cluster)
+    sources = GivenSources.of(console, given)
+    asked = _Asked(console, options, sources, now, rehearse, out, as_json, detailed_exit_code, cluster, racf)
     choices.check_existing(existing, target)
+    choices.check_racf(racf, out)
     if target == "files":
         if out is None:
-            raise click.UsageError("--target files needs --out: where are they to go?")
+            raise click.UsageError("--target files needs --out DIRECTORY")
         script = choices.script(existing)
         return _run(asked, existing_target(qmgr, script, now), None, log_file or out / LOG_NAME)
     with QueueManagerStore.open(home, qmgr) as store:
@@ -153,7 +160,7 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         if strmqbrk.is_migrated(known):
             report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
             return running.already_migrated(asked.console, log, qmgr, report)
-        state = read_sources(asked.given, asked.options.from_qmgr or qmgr)
+        state = asked.given.read(asked.options.from_qmgr or qmgr)
         log.write_all(lines.retrieved(state))
         if store is None and not asked.rehearse:
             check_sources(state, asked.options, Tool.STRMQBRK)
@@ -161,13 +168,14 @@ def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file
         rehearse = asked.rehearse or store is None
         with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
             plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
-        wanted = running.Wanted(asked.out, asked.as_json, _runbooks(plan, asked) if asked.out is not None else {})
+        runbooks = {} if asked.out is None else _runbooks(plan, asked) | choices.racf_files(plan, asked.racf)
+        wanted = running.Wanted(asked.out, asked.as_json, asked.detailed_exit_code, runbooks)
         return running.carry_out(asked.console, log, plan, known, store, wanted)
 
 
 def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
     """Runbooks for the hierarchy in the sources; none if there is no neighbour."""
-    topology = topology_of([plan.state, *read_others(asked.given, plan.state.qmgr)])
+    topology = topology_of([plan.state, *asked.given.read_others(plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
     if asked.cluster is not None:
         made["runbook-cluster.md"] = cluster_runbook(topology, asked.cluster)
@@ -177,7 +185,9 @@ def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
 def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:
     messages = extraction.commands(qmgr, streams, choices.utc_now())
     count = write_captures(messages, console.binary, "jsonl")
-    console.say(f"{count} command messages: put each on the queue it names; answers come to {extraction.REPLY_QUEUE}")
+    console.say(
+        f"{count} command messages: put each on the queue that it names; {extraction.REPLY_QUEUE} gets the answers"
+    )
     return ExitCode.DONE
 
 

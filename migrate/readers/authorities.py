@@ -227,6 +227,7 @@ def _setmqaut(line: SourceLine, file: str, passed_over: _PassedOver) -> Iterator
             entity=entity,
             authorities=tuple(added),
             removed=tuple(removed),
+            qmgr=values.get("-m", ""),
         )
 
 

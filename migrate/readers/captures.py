@@ -17,9 +17,9 @@ queue manager in each source.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
@@ -47,6 +47,8 @@ from migrate.legacy_state import (
 from migrate.publications import Delivered, delivered_publication
 from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
+from migrate.readers.no_state import Foreign, Left, RefusedCommands
+from migrate.readers.topic_lengths import LongTopics, Registrant
 from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
@@ -78,6 +80,10 @@ class _Traffic:
     decoded: Message | None = None
     command: Command | None = None
 
+    def numbered(self, seq: int) -> _Traffic:
+        """The same with another ``seq``."""
+        return _Traffic(self.source, self.message.model_copy(update={"seq": seq}), self.decoded)
+
 
 @dataclass(slots=True)
 class Legacy:
@@ -91,6 +97,7 @@ class Legacy:
     sub_points: dict[str, Source] = field(default_factory=dict)
     streams: dict[str, Source] = field(default_factory=dict)
     jms: JmsRecords = field(default_factory=JmsRecords)
+    long_topics: LongTopics = field(default_factory=LongTopics)
 
     def broker(self, stream: str) -> Broker:
         """The broker of *stream*."""
@@ -103,108 +110,140 @@ class Legacy:
         return self.brokers[stream]
 
 
+class OutOfOrderError(Exception):
+    """The commands of a capture are not in the order of their arrival: they have to be sorted first."""
+
+
 def read(
     records: Iterable[CaptureRecord],
     numbered: bool,
     qmgr: str,
     product: Product = Product.MQ,
     jms: JmsRecords | None = None,
+    *,
+    is_sorted: bool = False,
 ) -> Iterator[Item]:
     """The state that *records* lead to. numbered: whether their ``seq`` is the order of arrival.
 
     qmgr: the broker's queue manager; messages of another one are none of its state. product: whose broker it was.
-    jms: takes what JMS classes keep on queues; what it comes to depends on all sources.
+    jms: takes what JMS classes keep on queues; what it comes to depends on all sources. is_sorted: expect the commands
+    in the order of their arrival, so that none of them has to be kept; raises OutOfOrderError if they are not.
     """
     legacy = Legacy(qmgr, product, jms=JmsRecords() if jms is None else jms)
-    yield from replayed(records, numbered, legacy)
+    yield from replayed(records, numbered, legacy, is_sorted=is_sorted)
     yield from state_of(legacy)
 
 
-def replayed(records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy) -> Iterator[Item]:
+def replayed(
+    records: Iterable[CaptureRecord], numbered: bool, legacy: Legacy, *, is_sorted: bool = False
+) -> Iterator[Item]:
     """Replay *records* into *legacy*; the items that come from elsewhere than its brokers."""
-    traffic: list[_Traffic] = []
-    left = _Left()
-    foreign = _Foreign(legacy.qmgr)
-    for record in records:
-        unit: Source = Source(file=record.source, position=record.index, unit="record")
-        if record.message is None:
-            yield Unread(source=unit, text="a record of the capture", why=str(record.problem))
-            continue
-        message = record.message
-        if foreign.takes(message.qmgr, unit):
-            continue
-        one = _Traffic(unit, message)
-        items = _broker_items(one, left, foreign)
-        if items is None and legacy.jms.takes(unit, message, one.decoded):
-            continue
-        if items is None:
-            traffic.append(one)
+    replay = _Replay(legacy, Left(), Foreign(legacy.qmgr))
+    if is_sorted:
+        order = _Order(numbered)
+        for found in replay.commands(records):
+            yield from replay.run(order.next(found)) if isinstance(found, _Traffic) else (found,)
+    else:
+        traffic: list[_Traffic] = []
+        for found in replay.commands(records):
+            if isinstance(found, _Traffic):
+                # The decoded message is several times as large.
+                found.decoded = None
+                traffic.append(found)
+            else:
+                yield found
+        ordered = _ordered(traffic, numbered)
+        if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
+            why = "they were taken in the order of their times, not in that of the source"
+            what = f"{len(traffic)} commands"
+            yield Unread(source=traffic[0].source, text=what, why=why, is_state=False, warns=True, problem="P14")
+        for one in ordered:
+            yield from replay.run(one)
+    yield from replay.rest()
+
+
+@dataclass(slots=True)
+class _Order:
+    """Checks that commands come in the order of their arrival; those without ``seq`` get it here."""
+
+    numbered: bool
+    count: int = 0
+    last: int | datetime | None = None
+
+    def next(self, one: _Traffic) -> _Traffic:
+        """*one* as the broker gets it. Raises OutOfOrderError."""
+        self.count += 1
+        key = one.message.seq if self.numbered else one.message.time
+        if key is None or (self.last is not None and key < self.last):  # type: ignore[operator]
+            raise OutOfOrderError
+        self.last = key
+        return one if self.numbered else one.numbered(self.count)
+
+
+@dataclass(slots=True)
+class _Replay:
+    """A replay into *legacy*, and the messages that are no state of its brokers."""
+
+    legacy: Legacy
+    left: Left
+    foreign: Foreign
+    refused: RefusedCommands = field(default_factory=RefusedCommands)
+    publishers: dict[tuple[str, ...], Publisher] = field(default_factory=dict)
+
+    def commands(self, records: Iterable[CaptureRecord]) -> Iterator[_Traffic | Item]:
+        """The messages that may be commands for the broker; items of the others."""
+        for record in records:
+            unit = Source(file=record.source, position=record.index + 1, unit="record")
+            if record.message is None:
+                yield Unread(source=unit, text="a record of the capture", why=str(record.problem))
+                continue
+            message = record.message
+            if self.foreign.takes(message.qmgr, unit):
+                continue
+            one = _Traffic(unit, message)
+            items = _broker_items(one, self.left, self.foreign)
+            if items is not None:
+                yield from items
+            elif not self.legacy.jms.takes(unit, message, one.decoded):
+                yield one
+
+    def run(self, one: _Traffic) -> Iterator[Item]:
+        """Carry out one command; an item if it is none."""
+        try:
+            one.decoded = one.message.decode() if one.decoded is None else one.decoded
+            one.command = parse(one.decoded)
+        except QPubSubError as error:
+            yield from self._no_command(one, error)
+            return
+        _note(one, self.legacy)
+        stream = _stream(one)
+        message = one.message if one.message.queue else one.message.model_copy(update={"queue": _queue(one)})
+        outcome, _ = self.legacy.broker(stream).replay(message)
+        _effects(outcome, stream, one.source, self.legacy)
+        if outcome.completion is not Completion.ERROR:
+            _publishers(one, stream, self.legacy.qmgr, self.publishers)
+        elif not self.legacy.long_topics.takes(one.command, stream, one.source, _registrant(one, self.legacy.qmgr)):
+            self.refused.add(one.source, one.command.word, outcome)
+
+    def _no_command(self, one: _Traffic, error: QPubSubError) -> Iterator[Item]:
+        queue = one.message.queue
+        is_refused = _is_refused_command(one)
+        if queue in ("", CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM) or is_refused:
+            why = f"it is no command that a broker takes: {error}"
+            state = not queue or is_refused or _is_damaged(one)
+            text = f"a message on {queue or 'no queue'}"
+            yield Unread(source=one.source, text=text, why=why, is_state=state, warns=True)
         else:
-            yield from items
-    ordered = _ordered(traffic, numbered)
-    if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
-        why = "they were taken in the order of their times, not in that of the source"
-        what = f"{len(traffic)} commands"
-        yield Unread(source=traffic[0].source, text=what, why=why, is_state=False, warns=True, problem="P14")
-    yield from _run(ordered, legacy, left)
-    yield from left.items()
-    yield from foreign.items()
-
-
-@dataclass(slots=True)
-class _Left:
-    """Messages that are no state, counted by what they are; the first one's place stands for all."""
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    places: dict[tuple[str, str], Source] = field(default_factory=dict)
-
-    def add(self, source: Source, what: str, why: str) -> None:
-        """One more of a kind."""
-        self.counts[what, why] += 1
-        self.places.setdefault((what, why), source)
-
-    def items(self) -> Iterator[Unread]:
-        """One item for each kind."""
-        for (what, why), count in self.counts.items():
-            yield Unread(source=self.places[what, why], text=f"{count} {what}", why=why, count=count, is_state=False)
-
-
-@dataclass(slots=True)
-class _Foreign:
-    """Messages of other queue managers than *qmgr*, counted for each source: one that is mostly theirs is refused."""
-
-    qmgr: str
-    totals: Counter[str] = field(default_factory=Counter)
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    places: dict[tuple[str, str], Source] = field(default_factory=dict)
-
-    def takes(self, qmgr: str | None, source: Source) -> bool:
-        """Count a message captured on *qmgr*; whether it is another queue manager's."""
-        self.totals[source.file] += 1
-        if qmgr in (None, self.qmgr):
-            return False
-        assert qmgr is not None
-        self.add(qmgr, source)
-        return True
-
-    def add(self, qmgr: str, source: Source) -> None:
-        """Count a message about queue manager *qmgr*."""
-        self.counts[source.file, qmgr] += 1
-        self.places.setdefault((source.file, qmgr), source)
-
-    def items(self) -> Iterator[Unread]:
-        """One item for each source and queue manager."""
-        for (file, qmgr), count in self.counts.items():
-            yield Unread(
-                source=self.places[file, qmgr],
-                text=f"{count} of {self.totals[file]} messages are of queue manager {qmgr}",
-                why=f"the broker that is migrated is that of {self.qmgr}",
-                count=count,
-                is_state=False,
-                warns=True,
-                qmgr=qmgr,
-                of_count=self.totals[file],
+            self.left.add(
+                one.source, f"messages on {queue}", "they are no commands: messages, which stay where they are"
             )
+
+    def rest(self) -> Iterator[Item]:
+        """What is known when all commands were carried out."""
+        yield from self.publishers.values()
+        yield from self.refused.items()
+        yield from self.left.items()
+        yield from self.foreign.items()
 
 
 def state_of(legacy: Legacy) -> Iterator[Item]:
@@ -216,6 +255,7 @@ def state_of(legacy: Legacy) -> Iterator[Item]:
     subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
     for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
         yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
+    yield from legacy.long_topics.items()
     for stream, broker in legacy.brokers.items():
         # Topics that retain the same publication share its text.
         texts: dict[int, tuple[str, str]] = {}
@@ -234,13 +274,10 @@ def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
     times = [one.message.time for one in traffic]
     if all(time is not None for time in times):
         traffic = sorted(traffic, key=lambda one: one.message.time)  # type: ignore[arg-type, return-value]
-    return [
-        _Traffic(one.source, one.message.model_copy(update={"seq": seq}), one.decoded)
-        for seq, one in enumerate(traffic, 1)
-    ]
+    return [one.numbered(seq) for seq, one in enumerate(traffic, 1)]
 
 
-def _broker_items(one: _Traffic, left: _Left, foreign: _Foreign) -> list[Item] | None:
+def _broker_items(one: _Traffic, left: Left, foreign: Foreign) -> list[Item] | None:
     """The items of a message that a broker put; none for a delivery; None for a message that is not a broker's."""
     try:
         one.decoded = one.message.decode()
@@ -280,40 +317,6 @@ def _copy(delivered: Delivered, message: Message, topic: str, one: _Traffic) -> 
         published_at=one.message.time,
         delivered=True,
     )
-
-
-def _run(traffic: list[_Traffic], legacy: Legacy, left: _Left) -> Iterator[Item]:
-    for one in traffic:
-        try:
-            one.command = parse(one.decoded if one.decoded is not None else one.message.decode())
-        except QPubSubError as error:
-            queue = one.message.queue
-            if queue in ("", CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM) or _is_refused_command(one):
-                why = f"it is no command that a broker takes: {error}"
-                what = f"a message on {queue or 'no queue'}"
-                state = not queue or _is_refused_command(one) or _is_damaged(one)
-                yield Unread(source=one.source, text=what, why=why, is_state=state, warns=True)
-            else:
-                left.add(
-                    one.source, f"messages on {queue}", "they are no commands: messages, which stay where they are"
-                )
-            continue
-        _note(one, legacy)
-    publishers: dict[tuple[str, ...], Publisher] = {}
-    for one in traffic:
-        if one.command is None:
-            continue
-        stream = _stream(one)
-        broker = legacy.broker(stream)
-        message = one.message if one.message.queue else one.message.model_copy(update={"queue": _queue(one)})
-        outcome, _ = broker.replay(message)
-        _effects(outcome, stream, one.source, legacy)
-        if outcome.completion is Completion.ERROR:
-            why = f"version 6 refuses them with reason {outcome.reason}: they changed nothing"
-            left.add(one.source, f"{one.command.word} commands", why)
-        else:
-            _publishers(one, stream, legacy.qmgr, publishers)
-    yield from publishers.values()
 
 
 def _is_refused_command(one: _Traffic) -> bool:
@@ -401,6 +404,16 @@ def _correl_id(one: _Traffic, given: bool) -> str | None:
     if not given or one.decoded is None or one.decoded.mqmd.correl_id == MQCI_NONE:
         return None
     return one.decoded.mqmd.correl_id.hex().upper()
+
+
+def _registrant(one: _Traffic, qmgr: str) -> Registrant:
+    command = one.command
+    assert command is not None
+    options = getattr(command, "options", None) or ()
+    correl_id = _correl_id(one, RegOpt.CORREL_AS_ID in options)
+    reply_to = "" if one.decoded is None else name_of(one.decoded.mqmd.reply_to_qmgr)
+    owner = name_of(command.qmgr_name or "") or reply_to or qmgr
+    return Registrant(_own_queue(one, command), owner, correl_id, _user(one))
 
 
 def _user(one: _Traffic) -> str:

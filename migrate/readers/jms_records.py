@@ -73,7 +73,7 @@ class JmsRecords:
             else:
                 yield _subscription(record, entry, product)
         if told:
-            why = "the broker's own state tells of their subscriptions; the messages stay where they are"
+            why = "the broker's own state has their subscriptions; the messages stay where they are"
             what = f"{len(told)} JMS subscriptions on {ADMIN_QUEUE}"
             yield Unread(source=told[0].source, text=what, why=why, count=len(told), is_state=False, problem=_PROBLEM)
 

@@ -110,13 +110,13 @@ def _items_of(publication: Pcf, metatopic: Metatopic, stream: str, source: Sourc
         yield from _registrations(publication, metatopic, stream, source)
     else:
         name = "/".join(part for part in (metatopic.what, metatopic.detail) if part)
-        why = "this metatopic tells counts and topics, not who is registered"
+        why = "this metatopic has counts and topics, not the subscribers"
         yield Unread(source=source, text=name, why=why, is_state=False, warns=True)
 
 
 def _registrations(publication: Pcf, metatopic: Metatopic, stream: str, source: Source) -> Iterator[Item]:
     if metatopic.topic is None:
-        why = "it tells identities of all topics together, without options; ask for AllIdentities of each topic"
+        why = "it has the identities of all topics together, without options; ask for AllIdentities of each topic"
         yield Unread(source=source, text=f"{metatopic.what}/{metatopic.detail}", why=why)
         return
     registrations: list[Registration] = []
@@ -132,7 +132,7 @@ def _registrations(publication: Pcf, metatopic: Metatopic, stream: str, source: 
         yield make(registration, metatopic.topic, stream)
     announced = sum(_count(publication, number) for number in (pcf.MQIACF_APPL_COUNT, pcf.MQIACF_ANONYMOUS_COUNT))
     if announced > len(registrations):
-        why = f"{announced} registrations are counted, {len(registrations)} are told: the others are unknown"
+        why = f"{announced} registrations are counted, {len(registrations)} are listed: the others are not known"
         yield Unread(source=source, text=f"{metatopic.what} of {metatopic.topic}", why=why)
 
 

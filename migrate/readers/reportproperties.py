@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.legacy_state import Item, Unread
 from migrate.readers.text import SourceLine, lines_of, unread
@@ -65,7 +65,7 @@ def read(text: str, file: str) -> Iterator[Item]:
                 problem = unread(file, line.number, line.text, "a message of the broker")
                 # BIPnnnnI informs; a warning or an error may stand for what is not listed.
                 if line.text[7:8] == "I":
-                    problem = problem.model_copy(update={"is_state": False, "warns": True})
+                    problem = replace(problem, is_state=False, warns=True)
                 problems.append(problem)
             continue
         found = _PROPERTY.fullmatch(line.text)

@@ -6,13 +6,15 @@ read file by file. A directory stands for the files in it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from migrate.assemble import assemble
-from migrate.legacy_state import BrokerItem, Item, LegacyState, Product, Source, Unread
-from migrate.readers import amqspsd, authorities, captures, event_xml, qm_ini, reportproperties, state_json
+from migrate.legacy_state import BrokerItem, Item, LegacyAuthority, LegacyState, Product, Source, Unread
+from migrate.readers import amqspsd, authorities, captures, event_xml, groups, qm_ini, reportproperties, state_json
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
@@ -26,8 +28,16 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "amqspsd": (amqspsd.looks_like, amqspsd.read),
     "authorities": (authorities.looks_like, authorities.read),
     "qm.ini": (qm_ini.looks_like, qm_ini.read),
+    "groups": (groups.looks_like, groups.read),
 }
 KINDS: Final = ("captures", "state", *_TEXTS)
+_RECONSTRUCTED: Final = {
+    "amqspsd": "no listing of a real broker was available for the reader of amqspsd, which was made from the program's "
+    "documentation and source; compare the counts with the broker's",
+    "reportproperties": "no listing of a real broker was available for the reader of mqsireportproperties, which was "
+    "made from IBM's documentation; compare the counts with the broker's",
+}
+"""Kinds of sources of which no real example was available."""
 _EBCDIC: Final = "cp037"
 _IN_EBCDIC: Final = "ebcdic"
 _HEAD_BYTES: Final = 65_536
@@ -43,6 +53,7 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
     files; what a source holds and nobody understands is in the state.
     """
     items: list[Item] = []
+    notes: list[str] = []
     captured: list[tuple[Path, str]] = []
     for given in sources:
         kind, path = _split(given)
@@ -59,12 +70,15 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
             elif detected == "state":
                 items += _states(file, qmgr)
             else:
+                if detected in _RECONSTRUCTED:
+                    notes.append(f"{file}: {_RECONSTRUCTED[detected]}")
                 items += _of_others(_TEXTS[detected][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
-        jms = JmsRecords()
-        items += _captures(captured, qmgr, product, jms)
-        items += list(jms.items(items, product))
-    return assemble(items, qmgr, product)
+        try:
+            items += _captures(captured, items, qmgr, product, is_sorted=True)
+        except captures.OutOfOrderError:
+            items += _captures(captured, items, qmgr, product, is_sorted=False)
+    return assemble(items, qmgr, product, notes)
 
 
 def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
@@ -77,6 +91,11 @@ def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
                 states, _ = state_json.read(decoded(_bytes(file)), str(file))
                 states_of_others += (state for state in states if state.qmgr != qmgr)
     return states_of_others
+
+
+def files_of(given: str) -> list[Path]:
+    """The files of one source, as ``read_sources`` reads them. Raises MigrationError where there is none."""
+    return _files(_split(given)[1])
 
 
 def _split(given: str) -> tuple[str, Path]:
@@ -137,55 +156,67 @@ def _states(file: Path, qmgr: str) -> list[Item]:
         if state.qmgr == qmgr:
             all_items += (item for _, item in state.items())
             continue
-        all_items.append(
-            Unread(
-                source=Source(file=str(file)),
-                text=f"{size} items of queue manager {state.qmgr}",
-                why=f"the broker that is migrated is that of {qmgr}",
-                count=max(size, 1),
-                is_state=False,
-                warns=not is_there,
-                qmgr=state.qmgr,
-                of_count=0 if is_there else max(sum(sizes), 1),
-            )
-        )
+        text = f"{size} items of queue manager {state.qmgr}"
+        all_items.append(_foreign(str(file), text, qmgr, state.qmgr, size, 0 if is_there else max(sum(sizes), 1)))
     return all_items
 
 
 def _of_others(items: Iterable[Item], file: str, qmgr: str) -> list[Item]:
     """*items* of one text; where it says that it is about another queue manager's broker alone, one item that says so.
 
-    A listing has one broker, and everything in it is that broker's.
+    A listing has one broker, and everything in it is that broker's. Commands name their queue manager one by one.
     """
-    all_items = list(items)
+    all_items = _own_commands(list(items), file, qmgr)
     named = [item.qmgr for item in all_items if isinstance(item, BrokerItem) and item.qmgr]
     if not named or qmgr in named:
         return all_items
     unread = [item for item in all_items if isinstance(item, Unread)]
     count = len(all_items) - len(unread)
-    return [
-        Unread(
-            source=Source(file=file),
-            text=f"{count} items of queue manager {named[0]}",
-            why=f"the broker that is migrated is that of {qmgr}",
-            count=count,
-            is_state=False,
-            warns=True,
-            qmgr=named[0],
-            of_count=count,
-        ),
-        *unread,
-    ]
+    return [_foreign(file, f"{count} items of queue manager {named[0]}", qmgr, named[0], count, count), *unread]
 
 
-def _captures(files: list[tuple[Path, str]], qmgr: str, product: Product, jms: JmsRecords) -> Iterable[Item]:
-    numbering = Numbering()
+def _own_commands(items: list[Item], file: str, qmgr: str) -> list[Item]:
+    """*items* without the commands for other queue managers; for each of these an item that counts its commands."""
+    named = Counter(item.qmgr for item in items if isinstance(item, LegacyAuthority) and item.qmgr)
+    own: list[Item] = []
+    for item in items:
+        if not isinstance(item, LegacyAuthority) or not item.qmgr:
+            own.append(item)
+        elif item.qmgr == qmgr:
+            own.append(replace(item, qmgr=""))
+    for other, count in named.items():
+        if other != qmgr:
+            text = f"{count} of {len(items)} commands are for queue manager {other}"
+            own.append(_foreign(file, text, qmgr, other, count, len(items)))
+    return own
+
+
+def _foreign(file: str, text: str, qmgr: str, other: str, count: int, of_count: int) -> Unread:
+    return Unread(
+        source=Source(file=file),
+        text=text,
+        why=f"the broker that is migrated is that of {qmgr}",
+        count=max(count, 1),
+        is_state=False,
+        warns=of_count > 0,
+        qmgr=other,
+        of_count=of_count,
+    )
+
+
+def _captures(
+    files: list[tuple[Path, str]], others: list[Item], qmgr: str, product: Product, *, is_sorted: bool
+) -> list[Item]:
+    """The items of all captures. others: those of the other sources. Raises OutOfOrderError, as ``captures.read``."""
     numbered = True
     for file, _ in files:
         with file.open("rb") as stream:
             fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
         numbered = numbered and "seq" in fmt.keeps
-    return list(captures.read(_records(files, numbering), numbered, qmgr, product, jms))
+    jms = JmsRecords()
+    records = _records(files, Numbering())
+    items = list(captures.read(records, numbered, qmgr, product, jms, is_sorted=is_sorted))
+    return [*items, *jms.items([*others, *items], product)]
 
 
 def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:

@@ -81,27 +81,28 @@ class Registry:
             return made
         if action == "Create" and key in self._subscriptions:
             # The later one is valid; the earlier one is still an item of the source.
-            self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one holds")
+            self._repeated(line, f"{topic}: {client}", "the same subscription a second time; the later one is used")
             self._subscriptions.pop(key)
         self._subscriptions[key] = made
         return ""
 
     def _made(self, topic: str, client: str, attributes: Mapping[str, str], line: int) -> LegacySubscription | str:
-        parts = client.split(":")
-        if len(parts) < 3 or not parts[2]:
+        word, *parts = client.split(":")
+        header = _FORMATS.get(word.lower())
+        client_id = client if word and parts and header is None else ""
+        if client_id:
+            # What the parts of other clientIds mean is not documented; none of these clients has a queue for certain.
+            parts, header = ["", ""], PublicationFormat.RFH2
+        if header is None or len(parts) < 2 or not (parts[1] or client_id):
             return f"clientId {client!r} does not name format, queue manager and queue"
-        word, qmgr, queue, *more = parts
+        qmgr, queue, *more = parts
         correl_id = more[0] if more and _CORREL_ID.fullmatch(more[0]) else None
-        known = word.lower() in _FORMATS
-        header = _FORMATS.get(word.lower(), PublicationFormat.RFH2)
         stream, own = split_stream(topic)
         if not own:
             return f"{topic} is a stream, and no topic of it: nobody can be subscribed there"
         unknown_options = [f"{name}={attributes[name]}" for name in sorted(set(attributes) - _KNOWN)]
         if more and (correl_id is None or len(more) > 1):
             unknown_options.append(f"clientId part {':'.join(more[correl_id is not None :])}")
-        if not known:
-            unknown_options.append(f"clientId format {word}")
         options = [option for name, option in _FLAGS.items() if attributes.get(name) == "true"]
         if attributes.get("persistent") == "true":
             options.append("Pers")
@@ -130,6 +131,7 @@ class Registry:
             unknown_options=tuple(unknown_options),
             temp_dynamic=attributes.get("tempDynamicQueue") == "true",
             client_context=_hex(attributes.get("clientContext", "")),
+            client_id=client_id,
             **moments,
         )
 
@@ -149,7 +151,7 @@ class Registry:
             rights[right] = Access(text)
         stream, own = split_stream(topic)
         if action == "Create" and key in self._acl:
-            self._repeated(line, f"{topic}: {principal}", "the same entry a second time; the later one holds")
+            self._repeated(line, f"{topic}: {principal}", "the same entry a second time; the later one is used")
         self._acl[key] = AclEntry(
             source=Source(file=self._file, position=line),
             topic=own,

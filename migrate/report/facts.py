@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 from migrate.known_problems import CARED_FOR, KNOWN
-from migrate.ledger import Fate, Reason, Verdict
+from migrate.ledger import Fate, Reason, Verdict, left_by_choice
 from migrate.outcome import outcome_of
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.report import trees
@@ -17,7 +18,7 @@ EXAMPLES = 20
 
 
 def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
-    """Everything that a report says of *plan*; JSON values throughout."""
+    """Everything that a report says of *plan*: values of JSON, ``fates`` as a sequence of such."""
     counts = plan.counts
     by_kind: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Verdict), 0))
     for fate in plan.fates:
@@ -33,6 +34,7 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         "outcome": str(outcome_of(plan)),
         "items": sum(counts.values()),
         "counts": {str(verdict): number for verdict, number in counts.items()},
+        "left_by_choice": left_by_choice(plan.fates),
         "by_kind": dict(by_kind),
         "steps": {
             "definitions": len(plan.definitions),
@@ -58,8 +60,32 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         ],
         "tree": {"before": trees.before(plan), "after": trees.after(plan, target)},
         "security": list(plan.security),
-        "fates": [_fate(fate) for fate in plan.fates],
+        "fates": FateFacts(plan.fates),
     }
+
+
+class FateFacts(Sequence[dict[str, Any]]):
+    """The fates as data, each made when it is asked for: all of them at once would need several times the memory."""
+
+    def __init__(self, fates: Sequence[Fate]) -> None:
+        self._fates = fates
+
+    def __len__(self) -> int:
+        return len(self._fates)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> FateFacts: ...
+
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | FateFacts:
+        if isinstance(index, slice):
+            return FateFacts(self._fates[index])
+        return _fate(self._fates[index])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(_fate, self._fates)
 
 
 def _fate(fate: Fate) -> dict[str, Any]:

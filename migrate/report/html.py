@@ -6,12 +6,14 @@ which file beside the page has every row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
 from commands.pages.text import escaped
 from migrate.log import printable
+from migrate.report.folding import folded, sentence
 
 _MOST_CHARACTERS: Final = 90_000
 """Of one table, or of one listing: with ten of them the page is below 1 MB."""
@@ -22,9 +24,6 @@ _PHASES: Final = {
     "initial": "Initial phase: topic objects only. The results are those of the completion phase.",
     "complete": "Done.",
 }
-_GAP: Final = "\N{HORIZONTAL ELLIPSIS}"
-_NAMED: Final = {"user", "queue", "stream"}
-_PUNCTUATION: Final = "'\",;:.()"
 _COUNTED: Final = Series("items", "blue")
 _REASONS: Final = "Results by reason"
 _PROBLEMS: Final = "Known problems and differences"
@@ -59,7 +58,8 @@ def page(facts: dict[str, Any]) -> str:
 def _figures(facts: dict[str, Any]) -> Iterator[Figure]:
     for verdict, severity in _VERDICTS.items():
         count = facts["counts"][verdict]
-        label = "reported, not migrated" if verdict == "reported" else verdict
+        left = facts["left_by_choice"]
+        label = f"reported, {left:,} of them left by choice" if verdict == "reported" else verdict
         shown = severity if count else Severity.GOOD
         yield Figure(f"{count:,}", label, shown, _title(verdict))
     for label, found, section in (
@@ -76,23 +76,25 @@ def _title(verdict: str) -> str:
 
 
 def _warnings(facts: dict[str, Any]) -> Section:
-    rows: list[list[Cell]] = [[reason["severity"], _reason(reason)] for reason in facts["warnings"]]
+    rows: list[list[Cell]] = [
+        [reason["severity"], folded(reason["text"], reason["ids"])] for reason in facts["warnings"]
+    ]
     columns = [Column("severity", ColumnKind.SEVERITY), Column("what")]
-    return _section("The migration as a whole", columns, rows, _JSON_FILE)
+    return section("The migration as a whole", columns, rows, _JSON_FILE)
 
 
 def _reasons(facts: dict[str, Any]) -> Section:
     """One row for all items with the same result, for the same reasons but for names."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    first: dict[tuple[str, str, str], str] = {}
     for fate in facts["fates"]:
         key = (fate["verdict"], fate["kind"], _why(fate))
-        group = groups.setdefault(key, [])
-        group.append(fate["label"])
+        counts[key] += 1
+        first.setdefault(key, fate["label"])
     order = list(_VERDICTS)
-    ranked = sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1])))
+    ranked = sorted(counts.items(), key=lambda item: (order.index(item[0][0]), -item[1]))
     rows: list[list[Cell]] = [
-        [verdict, kind, (len(labels),), why or "no remark", printable(labels[0])]
-        for (verdict, kind, why), labels in ranked
+        [key[0], key[1], (count,), key[2] or "no remark", printable(first[key])] for key, count in ranked
     ]
     columns = [
         Column("result", ColumnKind.SEVERITY),
@@ -101,15 +103,15 @@ def _reasons(facts: dict[str, Any]) -> Section:
         Column("why"),
         Column("first item", ColumnKind.CODE),
     ]
-    return _section(_REASONS, columns, rows, _JSON_FILE)
+    return section(_REASONS, columns, rows, _JSON_FILE)
 
 
 def _items(facts: dict[str, Any], verdict: str) -> Section:
-    rows: list[list[Cell]] = [
+    rows: Iterator[list[Cell]] = (
         [printable(fate["label"]), fate["source"], printable(fate["becomes"]), _why(fate)]
         for fate in facts["fates"]
         if fate["verdict"] == verdict
-    ]
+    )
     columns = [
         Column("item", ColumnKind.CODE),
         Column("source"),
@@ -117,7 +119,8 @@ def _items(facts: dict[str, Any], verdict: str) -> Section:
         Column("why"),
     ]
     severity = Severity.NEUTRAL if verdict == "migrated" else _VERDICTS[verdict]
-    return _section(_title(verdict), columns, rows, _ITEMS_FILE, severity, ("item", "source", "becomes"))
+    varies = ("item", "source", "becomes")
+    return section(_title(verdict), columns, rows, _ITEMS_FILE, severity, varies, facts["counts"][verdict])
 
 
 def _problems(facts: dict[str, Any]) -> Section:
@@ -126,7 +129,7 @@ def _problems(facts: dict[str, Any]) -> Section:
         [p["id"], p["title"], p["advice"], "avoided by the order of the steps" if p["cared_for"] else f"{p['count']:,}"]
         for p in facts["problems"]
     ]
-    return _section(_PROBLEMS, columns, rows, _JSON_FILE)
+    return section(_PROBLEMS, columns, rows, _JSON_FILE)
 
 
 def _visibility(facts: dict[str, Any]) -> Section:
@@ -146,7 +149,7 @@ def _visibility(facts: dict[str, Any]) -> Section:
         for view in facts["visibility"]
     ]
     varies = ("subscription", "pattern")
-    return _section(_VISIBILITY, columns, rows, _JSON_FILE, Severity.WARNING, varies)
+    return section(_VISIBILITY, columns, rows, _JSON_FILE, Severity.WARNING, varies)
 
 
 def _collisions(facts: dict[str, Any]) -> Section:
@@ -158,7 +161,7 @@ def _collisions(facts: dict[str, Any]) -> Section:
         ]
         for each in facts["collisions"]
     ]
-    return _section(_COLLISIONS, columns, rows, _JSON_FILE, Severity.WARNING)
+    return section(_COLLISIONS, columns, rows, _JSON_FILE, Severity.WARNING)
 
 
 def _kinds(facts: dict[str, Any]) -> Section:
@@ -166,7 +169,7 @@ def _kinds(facts: dict[str, Any]) -> Section:
     rows: list[list[Cell]] = [
         [kind, *(verdicts[verdict] for verdict in _VERDICTS)] for kind, verdicts in facts["by_kind"].items()
     ]
-    return _section("Items by kind", columns, rows, _JSON_FILE)
+    return section("Items by kind", columns, rows, _JSON_FILE)
 
 
 def _trees(facts: dict[str, Any]) -> Section:
@@ -182,27 +185,35 @@ def _security(facts: dict[str, Any]) -> Section:
 
 
 def _listing(lines: Sequence[str]) -> str:
-    shown = [str(line) for (line,) in _Budget().rows([line] for line in lines)]
+    shown = [str(line) for (line,) in Budget().rows([line] for line in lines)]
     more = f"<p class=more>The first {len(shown):,} of {len(lines):,} lines. report.json has all of them.</p>"
     text = "\n".join(map(escaped, shown))
     return f"<pre>{text}</pre>{more if len(shown) < len(lines) else ''}"
 
 
-def _section(
+def section(
     title: str,
     columns: Sequence[Column],
-    rows: Sequence[Sequence[Cell]],
+    rows: Iterable[Sequence[Cell]],
     rest: str,
     severity: Severity = Severity.NEUTRAL,
     varies: Sequence[str] = (),
+    count: int | None = None,
 ) -> Section:
-    if not rows:
+    """A section with a table of the first of *rows*, as many as fit. rest: where the others are.
+
+    count: how many *rows* there are, where they are made one by one.
+    """
+    if count is None:
+        rows = list(rows)
+        count = len(rows)
+    if not count:
         return Section(title, "")
-    shown = list(_Budget().rows(rows))
-    return Section(title, table(columns, shown, varies=varies, count=len(rows), rest=rest), f"{len(rows):,}", severity)
+    shown = list(Budget().rows(rows))
+    return Section(title, table(columns, shown, varies=varies, count=count, rest=rest), f"{count:,}", severity)
 
 
-class _Budget:
+class Budget:
     """Lets rows through until they have _MOST_CHARACTERS; a text that the table has already is free."""
 
     def __init__(self) -> None:
@@ -226,28 +237,9 @@ class _Budget:
 def _why(fate: dict[str, Any]) -> str:
     """The reasons in sentences, without the item's own names, so that equal reasons are equal."""
     own = f"{fate['label']} {fate['becomes']}"
-    return " ".join(_sentence(f"{each['severity']}: {_reason(each, own)}") for each in fate["reasons"])
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(".") else f"{text}."
-
-
-def _reason(reason: dict[str, Any], own: str = "") -> str:
-    """The text and the known problems. own: the item's names, which are left out of the text."""
-    text = _without_names(reason["text"], own) if own else reason["text"]
-    return printable(text) + (f" [{' '.join(reason['ids'])}]" if reason["ids"] else "")
-
-
-def _without_names(text: str, own: str) -> str:
-    words = text.split(" ")
-    for at, word in enumerate(words):
-        name = word.strip(_PUNCTUATION)
-        is_plain = name.isalpha() and name.islower()
-        follows = at > 0 and words[at - 1] in _NAMED
-        if (follows and not is_plain) or (len(name) > 2 and not is_plain and name in own):
-            words[at] = word.replace(name, _GAP)
-    return " ".join(words)
+    return " ".join(
+        sentence(f"{each['severity']}: {folded(each['text'], each['ids'], own)}") for each in fate["reasons"]
+    )
 
 
 def _some(topics: list[str], count: int) -> str:

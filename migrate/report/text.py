@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from migrate.log import one_line, printable
+from migrate.report.json_text import json_object
 
 _SHOWN_ITEMS = 40
 _SHOWN_LINES = 60
@@ -18,7 +19,7 @@ _PHASES = {
 _OUTCOMES = {
     "refused": "a run is refused; see the errors below",
     "lost": "something is not in the new state, or is lost unless a person acts; see the items below",
-    "changed": "everything is there, and something means something else than before; see the items below",
+    "changed": "everything is there, and something has another meaning than before; see the items below",
     "warned": "everything is there and means the same; read the warnings",
     "done": "everything is there and means the same",
 }
@@ -27,7 +28,7 @@ _OUTCOMES = {
 def outline(facts: dict[str, Any], as_json: bool) -> Iterator[str]:
     """The lines of the report; one line of JSON where that is asked for. facts: of ``migrate.report.facts``."""
     if as_json:
-        yield json.dumps(facts, ensure_ascii=False)
+        yield json_object(facts)
         return
     yield from text(facts)
 
@@ -44,6 +45,8 @@ def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
         f"{facts['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
+    left = facts["left_by_choice"]
+    yield f"Reported: {counts['reported'] - left} refused, each with its reason, {left} left by choice"
     yield f"Outcome: {_OUTCOMES[facts['outcome']]}"
     yield ""
     yield f"{'':16}{'migrated':>10}{'changed':>10}{'reported':>10}"
@@ -59,24 +62,24 @@ def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
 def _warnings(facts: dict[str, Any]) -> Iterator[str]:
     if facts["warnings"]:
         yield ""
-        yield "Of the whole:"
+        yield "The migration as a whole:"
         for reason in facts["warnings"]:
             yield f"  {reason['severity']}: {reason['text']}{_ids(reason)}"
 
 
 def _items(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     for verdict, heading in (("reported", "Reported, not migrated:"), ("changed", "Changed:")):
-        listed = [fate for fate in facts["fates"] if fate["verdict"] == verdict]
-        if not listed:
+        count = facts["counts"][verdict]
+        if not count:
             continue
         yield ""
         yield heading
-        for fate in listed[:limit]:
+        for fate in islice((each for each in facts["fates"] if each["verdict"] == verdict), limit):
             yield f"  {printable(fate['label'])}  ({fate['source']})"
             for reason in fate["reasons"]:
                 yield f"    {reason['severity']}: {printable(reason['text'])}{_ids(reason)}"
-        if limit is not None and len(listed) > limit:
-            yield f"  ... and {len(listed) - limit} more: see the log, or the report in JSON or HTML"
+        if limit is not None and count > limit:
+            yield f"  ... and {count - limit} more: items.csv and report.json of the report have all of them"
 
 
 def _problems(facts: dict[str, Any]) -> Iterator[str]:
@@ -89,13 +92,13 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
             yield f"      {problem['advice']}"
     cared = [problem["id"] for problem in facts["problems"] if problem["cared_for"]]
     if cared:
-        yield f"  Kept away by the order of the steps: {', '.join(cared)}"
+        yield f"  Avoided by the order of the steps: {', '.join(cared)}"
 
 
 def _views(facts: dict[str, Any]) -> Iterator[str]:
     if facts["visibility"]:
         yield ""
-        yield "Subscriptions that see other topics than before:"
+        yield "Subscriptions that receive other topics than before:"
         for view in facts["visibility"][:_SHOWN_ITEMS]:
             yield f"  [{view['subscription']}] {printable(view['pattern'])}"
             if view["gained"]:
@@ -104,7 +107,7 @@ def _views(facts: dict[str, Any]) -> Iterator[str]:
                 yield f"      less ({view['lost_count']}): {', '.join(map(printable, view['lost']))}"
     if facts["collisions"]:
         yield ""
-        yield "Topics that were apart and are one now:"
+        yield "Topics that were separate and are now one:"
         for collision in facts["collisions"][:_SHOWN_ITEMS]:
             which = "; ".join(f"{stream}: {topic}" for stream, _, topic in collision["topics"])
             yield f"  {printable(collision['topic_string'])}  from {printable(which)}"

@@ -62,6 +62,11 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
         f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(ENABLED)`. Queued publish/subscribe starts; the applications are still "
         "stopped. From here on the queue manager processes what is loaded."
     )
+    if "P33" in plan.problem_counts():
+        yield (
+            "Probe how the queue manager joins names and streams, which IBM does not document: `qpubsub verify "
+            f"--probe-names -m {qmgr}` with this directory. If it does not find the planned name, do not go on."
+        )
     if unloads:
         yield "While nobody subscribes, load the retained publications, each file with the context that it has:"
         yield from (f"Load `{in_code(name)}` into `{in_code(queue)}`." for name, queue in unloads.items())
@@ -77,7 +82,10 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
     if plan.tool is Tool.MIGMBBRK:
         yield f"Add the input queues of message flows to {QUEUE_NAMELIST}, each behind its topic object."
         yield "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE if it is there."
-    yield "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`."
+    yield (
+        "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`; "
+        f"`qpubsub verify -m {qmgr}` with this directory names every difference."
+    )
     yield "Start the applications."
     if plan.tool is Tool.STRMQBRK:
         yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."

@@ -16,20 +16,21 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.objects import kind_of
+from commands.broker.objects import Objects, kind_of
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.home import DATABASE
 from commands.qmgr.store.permissions import make_directory, private, touch
 from commands.qmgr.store.reading import definitions_in
+from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
@@ -45,6 +46,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.subscriptions import Subscription
+from streams.topic_strings import is_within
 
 DIRECTORY: Final = "migration"
 REPORT: Final = "report"
@@ -77,7 +79,7 @@ def apply(
     store: QueueManagerStore,
     plan: MigrationPlan,
     progress: Progress | None = None,
-    reports: Mapping[str, bytes] | None = None,
+    reports: Mapping[str, Content] | None = None,
 ) -> Path:
     """Carry *plan* out; returns the directory of its backup, journal and *reports*, which are file names and contents.
 
@@ -88,7 +90,7 @@ def apply(
     with store.processor_lock():
         directory = _new_directory(store.directory, plan)
         try:
-            _back_up(store, directory)
+            back_up(store, directory)
             _write_journal(directory, plan)
             _keep_reports(directory, reports or {})
             with store.unit_of_work() as unit:
@@ -176,8 +178,11 @@ def _new_directory(home: Path, plan: MigrationPlan) -> Path:
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
-def _back_up(store: QueueManagerStore, directory: Path) -> None:
-    """A whole copy of the database, in a directory of its own, so that it opens as a queue manager does."""
+def back_up(store: QueueManagerStore, directory: Path) -> None:
+    """A whole copy of the database, in a directory of its own in *directory*, which opens as a queue manager does.
+
+    Raises StoreError.
+    """
     copy = directory / store.directory.name
     make_directory(copy)
     touch(copy / DATABASE)
@@ -211,22 +216,25 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
         "at": moment(plan.now),
         "fingerprint": plan.fingerprint,
         "touched": touched,
-        "items": labelled(plan.state),
     }
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
-        json.dump(body, file, ensure_ascii=False)
+        file.write(json.dumps(body, ensure_ascii=False).removesuffix("}"))
+        file.write(', "items": [')
+        for number, item in enumerate(labelled(plan.state)):
+            file.write(f"{',' if number else ''}\n{json.dumps(item, ensure_ascii=False)}")
+        file.write("]}\n")
         file.flush()
         os.fsync(file.fileno())
     partial.rename(directory / _JOURNAL)
 
 
-def _keep_reports(directory: Path, reports: Mapping[str, bytes]) -> None:
+def _keep_reports(directory: Path, reports: Mapping[str, Content]) -> None:
     """Called before anything is changed: these reports remain if the disk of the other outputs is full."""
     make_directory(directory / REPORT)
     for name, content in reports.items():
         with open(directory / REPORT / name, "wb", opener=private) as file:
-            file.write(content)
+            write_content(content, file)
 
 
 def _read_journal(directory: Path) -> dict[str, Any]:
@@ -242,7 +250,9 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     objects, _, _ = store.load_state()
     marker = marker_of(objects, tool)
     if marker is None:
-        raise MigrationError(f"queue manager {store.name} remembers no migration by {tool}; there is nothing to undo")
+        raise MigrationError(
+            f"queue manager {store.name} has no record of a migration by {tool}; there is nothing to undo"
+        )
     for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-{marker.phase}*"), reverse=True):
         if (directory / _JOURNAL).is_file():
             return directory
@@ -250,7 +260,8 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
 
 
 def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
-    left: list[str] = []
+    objects, current, _ = unit.load_state()
+    left = list(_left_behind(objects, current, touched, before))
     done: list[str] = []
     were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
     # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
@@ -265,7 +276,7 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
         except QueueError as refusal:
             left.append(f"{kind} {name}: {refusal}")
     subscriptions = {s.sub_id: s for s in before.subscriptions}
-    now = {s.sub_id: s for s in unit.load_state()[1]}
+    now = {s.sub_id: s for s in current}
     for sub_id in map(bytes.fromhex, touched["subscriptions"]):
         old, new = subscriptions.get(sub_id), now.get(sub_id)
         if old is not None:
@@ -280,6 +291,24 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
     unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
     _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
     return Undone(tuple(done), tuple(left))
+
+
+def _left_behind(
+    objects: Objects, current: Iterable[Subscription], touched: dict[str, list[Any]], before: Target
+) -> Iterator[str]:
+    """Subscriptions made since the migration, on streams and subscription points that undoing removes."""
+    names = {name for kind, name in touched["definitions"] if kind == "topic"}
+    names -= {topic.name for topic in before.objects.topics}
+    removed = [topic for topic in objects.topics if topic.name in names and topic.topic_string]
+    ours = {*touched["subscriptions"], *(s.sub_id.hex() for s in before.subscriptions)}
+    for subscription in current:
+        if subscription.sub_id.hex() in ours:
+            continue
+        for topic in removed:
+            if subscription.stream == topic.name or is_within(topic.topic_string, subscription.topic_string):
+                why = f"it was made after the migration, on topic object {topic.name}, which is removed"
+                yield f"{_called(subscription)}: {why}"
+                break
 
 
 def _called(subscription: Subscription) -> str:

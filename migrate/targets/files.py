@@ -9,6 +9,7 @@
     7-enable.mqsc         PSMODE, and the namelist that records the migration
     not-carried.jsonl     retained publications that nothing above carries, as captured messages
     checklist.md          what a person does, in order
+    planned.jsonl         what has to be there afterwards, for ``qpubsub apply`` and ``qpubsub verify``
 
 ``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
 command. Each command is tried in memory before it is written (``trial``): if it does not make what was planned, a
@@ -19,12 +20,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from io import BytesIO
+from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
-from commands.broker.objects import AliasQueue, AuthorityRecord, Definition, LocalQueue, QueueManager, kind_of
+from commands.broker.objects import (
+    CONTROL_QUEUE,
+    AliasQueue,
+    AuthorityRecord,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    kind_of,
+)
 from commands.explain.equivalents.mqsc import attributes as sub_attributes
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
 from commands.explain.equivalents.sub_names import sub_name
@@ -34,8 +42,13 @@ from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
+from migrate.contents import Content, Spool, content_bytes, encoded_lines
+from migrate.ledger import Fate, Reason, Severity, Verdict
+from migrate.legacy_state import Key
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, Tool
+from migrate.planned_state import FILE_NAME as PLANNED
+from migrate.planned_state import planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.registration_messages import cannot_register, registrations
 from migrate.runbooks import checklist
@@ -63,17 +76,57 @@ ENABLE: Final = "7-enable.mqsc"
 NOT_CARRIED: Final = "not-carried.jsonl"
 CHECKLIST: Final = "checklist.md"
 
+_Keyed = tuple[Key, CapturedMessage]
 _MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
+
+
+@dataclass(frozen=True, slots=True)
+class FileNote:
+    """What no file does. key: the item that it concerns. is_lost: the item is in no file; else it is another one."""
+
+    text: str
+    key: Key | None = None
+    is_lost: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """Name and content of every file, and what none of them does."""
+
+    contents: dict[str, str | Content]
+    notes: tuple[FileNote, ...]
+
+    def reported(self, plan: MigrationPlan) -> MigrationPlan:
+        """*plan* with the fates that its items have if these files alone carry it out."""
+        concerned = {note.key: note for note in self.notes if note.key is not None}
+        return replace(plan, fates=tuple(_reported(fate, concerned.get(fate.key)) for fate in plan.fates))
+
+
+def _reported(fate: Fate, note: FileNote | None) -> Fate:
+    if note is None or fate.verdict is Verdict.REPORTED:
+        return fate
+    if note.is_lost:
+        reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
+        return replace(fate, verdict=Verdict.REPORTED, becomes="", reasons=reasons)
+    return replace(fate, verdict=Verdict.CHANGED, reasons=(*fate.reasons, Reason(note.text, Severity.WARNING)))
 
 
 def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
     """Name and content of every file. target: the queue manager as it was before."""
-    notes: list[str] = []
+    contents = plan_files(plan, target).contents
+    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}
+
+
+def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
+    """Every file, and what none of them does. target: the queue manager as it was before."""
+    notes: list[FileNote] = []
     before = target.objects.qmgr
     trial = Trial(plan, target)
-    retained, not_carried = _publications(plan, trial, notes)
-    defined, commands = _subscriptions(plan, target, trial, notes)
-    files: dict[str, str | bytes] = {
+    published, not_carried = _publications(plan, trial, notes)
+    # What DEFINE SUB makes is known when the commands for the others have been written.
+    defined: list[str] = []
+    commands = _unload(_subscriptions(plan, target, trial, notes, defined), not_carried, notes)
+    files: dict[str, str | Content] = {
         QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
         OBJECTS: _script(
             plan,
@@ -86,20 +139,22 @@ def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
         AUTHORITIES: _script(plan, _authrec(plan, notes)),
         AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
         SUBSCRIPTIONS: _script(plan, defined),
-        REGISTRATIONS: _unload(commands, not_carried, notes),
+        REGISTRATIONS: commands,
         ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
-    for number, queue in enumerate(dict.fromkeys(message.queue for message in retained), 1):
+    for number, queue in enumerate(dict.fromkeys(message.queue for _, message in published), 1):
         name = RETAINED.format(number)
-        files[name] = _unload([m for m in retained if m.queue == queue], not_carried, notes)
+        files[name] = _unload([each for each in published if each[1].queue == queue], not_carried, notes)
         unloads[name] = queue
-    files[CHECKLIST] = checklist(plan, notes, unloads)
+    loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
+    files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
+    files[CHECKLIST] = checklist(plan, [note.text for note in notes], unloads)
     if not_carried:
         files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
     if plan.tool is Tool.MIGMBBRK:
         files[FILE_NAME] = "".join(f"{line}\n" for line in plan.security)
-    return files
+    return PlanFiles(files, tuple(notes))
 
 
 def is_carried(subscription: Subscription) -> bool:
@@ -193,7 +248,7 @@ def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (*heading, *lines))
 
 
-def _definitions(plan: MigrationPlan, target: Target, notes: list[str], *kinds: type) -> Iterator[str]:
+def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *kinds: type) -> Iterator[str]:
     """What defines the objects of these kinds, the namelist that remembers the migration apart."""
     before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
     for step in plan.steps:
@@ -202,7 +257,7 @@ def _definitions(plan: MigrationPlan, target: Target, notes: list[str], *kinds: 
                 yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
             except NoMqscFormError as error:
                 yield comment(f"{step.definition.name}: {error}")
-                notes.append(f"Define {kind_of(step.definition)} {step.definition.name} by hand: {error}")
+                notes.append(FileNote(f"Define {kind_of(step.definition)} {step.definition.name} by hand: {error}"))
 
 
 def _stored(step: Store, before: Definition | None) -> list[str]:
@@ -235,7 +290,7 @@ def _records(plan: MigrationPlan) -> Iterator[AuthorityRecord]:
             yield step.definition
 
 
-def _authrec(plan: MigrationPlan, notes: list[str]) -> Iterator[str]:
+def _authrec(plan: MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
     for record in _records(plan):
         if not record.authorities:
             continue
@@ -247,7 +302,7 @@ def _authrec(plan: MigrationPlan, notes: list[str]) -> Iterator[str]:
             yield from statement("SET AUTHREC", given)
         except NoMqscFormError as error:
             yield comment(f"{record.name}: {error}")
-            notes.append(f"Set authority record {record.name} by hand: {error}")
+            notes.append(FileNote(f"Set authority record {record.name} by hand: {error}"))
 
 
 def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
@@ -263,10 +318,10 @@ def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
 
 
 def _publications(
-    plan: MigrationPlan, trial: Trial, notes: list[str]
-) -> tuple[list[CapturedMessage], list[CapturedMessage]]:
+    plan: MigrationPlan, trial: Trial, notes: list[FileNote]
+) -> tuple[list[_Keyed], list[CapturedMessage]]:
     """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
-    carried: list[CapturedMessage] = []
+    carried: list[_Keyed] = []
     left: list[CapturedMessage] = []
     for step in plan.steps:
         if not isinstance(step, KeepRetained):
@@ -275,9 +330,10 @@ def _publications(
         try:
             message = _publication(plan, step, seq)
             trial.publish(message, step.retained.topic_string)
-            carried.append(message)
+            carried.append((step.key, message))
         except QPubSubError as error:
-            notes.append(f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}")
+            text = f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}"
+            notes.append(FileNote(text, step.key))
             left.append(_captured(plan, step, step.retained.publication.message, seq))
     return carried, left
 
@@ -307,16 +363,16 @@ def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: in
 
 
 def _subscriptions(
-    plan: MigrationPlan, target: Target, trial: Trial, notes: list[str]
-) -> tuple[list[str], list[CapturedMessage]]:
+    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: list[str]
+) -> Iterator[_Keyed]:
+    """The Register Subscriber commands; *defined* gets the lines of DEFINE SUB."""
     context = OperationContext(plan.qmgr, plan.now)
     kept = RetainedPublications()
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             kept.store(step.retained)
     blocks = target.objects.topics.blocks()
-    lines: list[str] = []
-    commands: list[CapturedMessage] = []
+    seq = 1
     for step in plan.steps:
         if not isinstance(step, AddSubscription):
             continue
@@ -324,33 +380,43 @@ def _subscriptions(
         why = cannot_register(made)
         if is_carried(made) or why:
             try:
-                lines.append(comment(f"[{step.number}]"))
-                lines += define_sub(made, context, replaces=step.replaces is not None)
+                defined.append(comment(f"[{step.number}]"))
+                defined += define_sub(made, context, replaces=step.replaces is not None)
                 if not is_carried(made):
-                    notes.append(f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}")
+                    text = f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}"
+                    notes.append(FileNote(text, step.key, is_lost=False))
                 continue
             except NoMqscFormError as error:
                 if why:
-                    notes.append(f"Make subscription [{step.number}] by hand: {why}; {error}")
+                    text = f"Make subscription [{step.number}] by hand: {why}; {error}"
+                    notes.append(FileNote(text, step.key))
                     continue
         pattern = parse_pattern(made.topic_string, made.wildcard)
         is_sent = bool(kept.match(pattern, plan.now, blocks))
         try:
-            own = list(registrations(made, len(commands) + 1, plan.now, plan.qmgr, is_sent_retained=is_sent))
+            own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
             trial.register(own, made)
-            commands += own
         except QPubSubError as error:
-            notes.append(f"Make subscription [{step.number}] by hand: {error}")
-    return lines, commands
+            notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
+            continue
+        seq += len(own)
+        yield from ((step.key, command) for command in own)
 
 
-def _unload(messages: list[CapturedMessage], left: list[CapturedMessage], notes: list[str]) -> bytes:
+def _unload(messages: Iterable[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
     """A queue unload; a message that it cannot hold goes to *left*, and *notes* say so."""
+    current: list[Key] = []
+
+    def each() -> Iterator[CapturedMessage]:
+        for key, message in messages:
+            current[:] = [key]
+            yield message
 
     def refused(message: CapturedMessage, error: CaptureError) -> None:
         left.append(message)
-        notes.append(f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}")
+        text = f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}"
+        notes.append(FileNote(text, current[0]))
 
-    target = BytesIO()
-    write_captures(messages, target, "qload", refused=refused)
-    return target.getvalue()
+    spool = Spool()
+    write_captures(each(), spool.file, "qload", refused=refused)
+    return spool

@@ -1,4 +1,4 @@
-"""Capture files: whatever a tool saved of a queue or a channel, read into captured messages and written again."""
+"""Capture files: reads the files that tools save of queues and channels as captured messages, and writes them."""
 
 from rfh2.captures.detect import detect
 from rfh2.captures.formats import FORMATS, CaptureFormat

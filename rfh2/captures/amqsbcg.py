@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import BinaryIO
 
-from rfh2.captures.printed_fields import BYTES, CHARACTERS, NUMBERS, PrintedDescriptor
-from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition
+from rfh2.captures.printed_fields import PrintedDescriptor
+from rfh2.captures.record import MAX_MESSAGE_BYTES, Incomplete, Item, ReadingPosition
 from rfh2.captures.text_lines import numbered_lines
 
 _START = re.compile(rb"AMQSBCG\w? - starts here")
@@ -148,15 +148,9 @@ class _Message:
             self._awaits_token = False
         elif line.strip() == b"AccountingToken :":
             self._awaits_token = True
-        elif fields := _strings(line):
+        elif fields := fields_of_line(line):
             for name, value in fields:
-                _set(descriptor, name, value)
-        elif found := _HEX.match(line):
-            _set(descriptor, found[1], found[2])
-        elif found := _NUMBERS.match(line):
-            _set(descriptor, found[1], found[2])
-            if found[3]:
-                _set(descriptor, found[3], found[4])
+                descriptor.set(name.decode("ascii", errors="replace"), value)
         elif not line.strip().startswith(b"**"):
             raise ValueError("not a line of a message descriptor")
 
@@ -187,7 +181,11 @@ class _Message:
                 return self._start, reading.message(bytes(self._data), md, queue=self._queue)
             except ValueError as error:
                 self._problem = (self._start, str(error))
-        return self._start, reading.problem(*self._problem, "line")
+        problem = reading.problem(*self._problem, "line")
+        listed = None if self._descriptor is None else self._descriptor.so_far()
+        if listed is None:
+            return self._start, problem
+        return self._start, Incomplete(problem, reading.partial(bytes(self._data), listed, queue=self._queue))
 
     def _finished(self) -> bytes:
         if self._descriptor is None or self._lengths is None:
@@ -200,6 +198,17 @@ class _Message:
         if missing := self._descriptor.missing():
             raise ValueError(f"the message descriptor lacks {missing[0]}")
         return self._descriptor.finish()
+
+
+def fields_of_line(line: bytes) -> list[tuple[bytes, bytes]]:
+    """The fields of a line of a descriptor, names and values: one or two; none where it is another line."""
+    if fields := _strings(line):
+        return fields
+    if found := _HEX.match(line):
+        return [(found[1], found[2])]
+    if found := _NUMBERS.match(line):
+        return [(found[1], found[2]), *([(found[3], found[4])] if found[3] else [])]
+    return []
 
 
 def _strings(line: bytes) -> list[tuple[bytes, bytes]]:
@@ -219,15 +228,3 @@ def _strings(line: bytes) -> list[tuple[bytes, bytes]]:
         return [(name, line[at:end])]
     second = seconds[0]
     return [(name, line[at : second.start()]), (second[1], line[line.index(b"'", second.end()) + 1 : end])]
-
-
-def _set(descriptor: PrintedDescriptor, name: bytes, value: bytes) -> None:
-    field = name.decode("ascii", errors="replace")
-    if field in NUMBERS:
-        descriptor.set_number(field, value)
-    elif field in BYTES:
-        descriptor.set_bytes(field, value)
-    elif field in CHARACTERS:
-        descriptor.set_characters(field, value)
-    else:
-        raise ValueError(f"{field} is not a field of a message descriptor")

@@ -46,6 +46,12 @@ def split_descriptor(data: bytes) -> tuple[bytes | None, bytes]:
     return data[:length], data[length:]
 
 
+def split_what_is_there(data: bytes) -> tuple[bytes | None, bytes]:
+    """The same for a message that is not whole: an MQMD that was cut is given as far as it goes."""
+    length = descriptor_length(data)
+    return (None, data) if length is None else (data[:length], data[length:])
+
+
 def explicit_descriptor(message: CapturedMessage) -> bytes:
     """The descriptor of *message*, made explicit where it was left out: the defaults, Format from the first header."""
     if message.md is not None:

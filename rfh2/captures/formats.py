@@ -22,6 +22,12 @@ _ALL = frozenset({"seq", "time", "qmgr", "queue", "user", "md", "body"})
 _DESCRIBED = frozenset({"md", "body"})
 
 
+def _read_pasted(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
+    from rfh2.captures.pasted import read_pasted  # noqa: PLC0415 - its expressions take long to compile
+
+    return read_pasted(stream, reading)
+
+
 def _read_pcap(stream: BinaryIO, reading: ReadingPosition) -> Iterator[Item]:
     # dpkt takes as long to load as all the rest of this package.
     from rfh2.captures.pcap import read_pcap  # noqa: PLC0415
@@ -63,6 +69,13 @@ FORMATS: dict[str, CaptureFormat] = {
         ),
         CaptureFormat(
             "amqsbcg", read_amqsbcg, None, frozenset(), "browse listing of the sample programs amqsbcg and amqsbcgc"
+        ),
+        CaptureFormat(
+            "pasted",
+            _read_pasted,
+            None,
+            frozenset(),
+            "text with messages in it: a page, a mail, a terminal, source code",
         ),
         CaptureFormat("pcap", _read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng", skips=True),
     )

@@ -19,10 +19,18 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.descriptors import split_descriptor
+from rfh2.captures.descriptors import descriptor_length, split_descriptor, split_what_is_there, starts_header
 from rfh2.captures.limits import DEFAULT_BYTES, beyond
-from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
+from rfh2.captures.record import (
+    MAX_DESCRIPTOR_BYTES,
+    MAX_MESSAGE_BYTES,
+    Incomplete,
+    Item,
+    ReadingPosition,
+    Refusal,
+)
 from rfh2.captures.text_lines import numbered_lines
+from rfh2.errors import CaptureError
 
 _LIMIT_BYTES = MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES
 _LINE_BYTES = 16
@@ -118,12 +126,19 @@ class _Block:
         if self.why is None and self._repeats:
             self.why = "the dump ends with *; the offset at which the repeated lines end is missing"
         if self.why is not None:
-            return self.start, reading.problem(self._at, self.why, "line")
+            return self.start, self._incomplete(reading.problem(self._at, self.why, "line"), reading)
         try:
             md, body = split_descriptor(bytes(self.data))
         except ValueError as error:
-            return self.start, reading.problem(self.start, str(error), "line")
+            return self.start, self._incomplete(reading.problem(self.start, str(error), "line"), reading)
         return self.start, reading.message(body, md)
+
+    def _incomplete(self, problem: CaptureError, reading: ReadingPosition) -> CaptureError | Incomplete:
+        """The problem, with what is there of the message, where it is known to be one."""
+        if self.is_beyond or (descriptor_length(self.data) is None and not starts_header(self.data)):
+            return problem
+        md, body = split_what_is_there(bytes(self.data))
+        return Incomplete(problem, reading.partial(body, md))
 
     def _dumped(self, line: bytes) -> bytes | None:
         """The hex column of a line with an offset, or None for ``*``."""
@@ -144,7 +159,7 @@ class _Block:
         if offset != len(self.data):
             self.why = self.why or f"the offset is {offset} where {len(self.data)} is due: a line is missing or cut"
             return None
-        return _hex_column(line[found.end() :].rstrip(), colon=bool(found[2]))
+        return hex_column(line[found.end() :].rstrip(), colon=bool(found[2]))
 
     def _repeat_until(self, offset: int) -> None:
         self._repeats = False
@@ -159,7 +174,8 @@ class _Block:
             self.data += self._last * times
 
 
-def _hex_column(rest: bytes, *, colon: bool) -> bytes:
+def hex_column(rest: bytes, *, colon: bool) -> bytes:
+    """The hex of a line of a dump, without the text beside it; colon: whether the offset ends in one."""
     # One blank will do: what was pasted through a ticket or a mail often has no more.
     for opening, closing in ((b" |", b"|"), (b" >", b"<")):
         if not colon and opening in rest and rest.endswith(closing):

@@ -1,4 +1,4 @@
-"""How much memory and disk a capture may take that its file does not: a bound on compressed and abbreviated captures.
+"""A bound on the memory and disk that a compressed or abbreviated capture may take beyond the size of its file.
 
 A file of a few hundred kilobytes can hold a hundred megabytes of one character. The size of the file itself needs no
 bound, because the user has space for it.
@@ -76,5 +76,5 @@ class Ration:
         self._bound = None
 
     def on_disk(self) -> None:
-        """All goes to disk, before any of it is read."""
+        """Note that all data goes to disk before any of it is read."""
         self._on_disk = True

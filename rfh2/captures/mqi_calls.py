@@ -70,7 +70,7 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A call that holds a message which cannot be given, and why."""
+    """A call with a message that cannot be read, and the reason."""
 
     position: int
     why: str
@@ -78,7 +78,7 @@ class Unreadable:
 
 @dataclass(slots=True)
 class _Conversation:
-    """What a conversation's earlier calls say of its later ones."""
+    """The results of earlier calls of a conversation that later ones need."""
 
     queues: dict[int, str] = field(default_factory=dict)  # by ObjectHandle
     opening: str = ""
@@ -133,7 +133,7 @@ class Channel:
         self._calls[direction].clear()
 
     def finish(self) -> Iterator[SentMessage | Unreadable]:
-        """Nothing more comes: give the puts whose replies were not captured, and what was begun."""
+        """The end of the connection: give the puts whose replies were not captured, and calls that are not complete."""
         for conversation in self._conversations.values():
             yield from self._finished_put(conversation)
         for call in sorted(self._unfinished(), key=lambda call: call.first.position):

@@ -61,7 +61,7 @@ class _Interface:
 
 
 class _CutError(Exception):
-    """The file ends, or does not make sense, at this point."""
+    """The file ends here, or is damaged here."""
 
 
 def is_pcap(head: bytes) -> bool:

@@ -37,6 +37,17 @@ class PrintedDescriptor:
             self._data[offset : offset + length] = bytes(length)
         self._given: set[str] = set()
 
+    def set(self, name: str, value: bytes) -> None:
+        """Set the field *name* to a number, hex digits or characters, as its type has it. Raises ValueError."""
+        if name in NUMBERS:
+            self.set_number(name, value)
+        elif name in BYTES:
+            self.set_bytes(name, value)
+        elif name in CHARACTERS:
+            self.set_characters(name, value)
+        else:
+            raise ValueError(f"{name} is not a field of a message descriptor")
+
     def set_number(self, name: str, text: bytes) -> None:
         """Set the MQLONG *name* to the decimal *text*. Raises ValueError."""
         try:
@@ -77,6 +88,13 @@ class PrintedDescriptor:
         if version == 1:
             return bytes(self._data[: MQMD1.size])
         return bytes(self._data)
+
+    def so_far(self) -> bytes | None:
+        """The descriptor with the defaults in place of what is missing; None where nothing was given."""
+        try:
+            return self.finish() if self._given else None
+        except ValueError:
+            return None
 
     @property
     def _version(self) -> int:

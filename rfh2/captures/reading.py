@@ -6,6 +6,7 @@ import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -15,7 +16,7 @@ from rfh2.captures.detect import HEAD_BYTES, detect
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.limits import Ration, expanded_bytes
 from rfh2.captures.prefixed import prefixed
-from rfh2.captures.record import CaptureRecord, Numbering, ReadingPosition
+from rfh2.captures.record import CaptureRecord, Incomplete, Numbering, ReadingPosition, TakenFor
 from rfh2.errors import CaptureError
 
 DefaultQueue = str | Callable[[CapturedMessage], str]
@@ -102,10 +103,7 @@ def _records(
         chosen, whole = _prepared(stream, source, fmt, ration)
         for position, found in chosen.reader(whole, ReadingPosition(source, numbering, bound)):
             ration.renew()
-            if isinstance(found, CaptureError):
-                yield CaptureRecord(source, index, None, found, position)
-            else:
-                yield CaptureRecord(source, index, _with_queue(found, default_queue), None, position)
+            yield _record(source, index, position, found, default_queue)
             index += 1
     except OSError as error:
         problem = CaptureError(source, None, f"cannot be read further: {_reason(error)}")
@@ -113,6 +111,23 @@ def _records(
     finally:
         if close:
             stream.close()
+
+
+def _record(
+    source: str,
+    index: int,
+    position: int,
+    found: CapturedMessage | CaptureError | Incomplete | TakenFor,
+    default_queue: DefaultQueue,
+) -> CaptureRecord:
+    if isinstance(found, CapturedMessage):
+        return CaptureRecord(source, index, _with_queue(found, default_queue), None, position)
+    if isinstance(found, TakenFor):
+        return replace(_record(source, index, position, found.record, default_queue), taken_for=found.what)
+    if isinstance(found, Incomplete):
+        partial = _with_queue(found.partial, default_queue)
+        return CaptureRecord(source, index, None, found.problem, position, partial)
+    return CaptureRecord(source, index, None, found, position)
 
 
 def _prepared(stream: BinaryIO, source: str, fmt: str, ration: Ration) -> tuple[CaptureFormat, BinaryIO]:

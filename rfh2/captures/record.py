@@ -12,7 +12,7 @@ from rfh2.captures.limits import DEFAULT_BYTES
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.errors import CaptureError
 
-# The longest message that a queue can hold (MAXMSGL); what claims to be longer is not a message.
+# The longest message that a queue can hold (MAXMSGL); data with a greater length is not a message.
 MAX_MESSAGE_BYTES = 104_857_600
 MAX_DESCRIPTOR_BYTES = 364
 
@@ -23,6 +23,9 @@ class CaptureRecord:
 
     source: the file. index: of the record in its file, from 0, bad records counted. position: where the record begins,
     as a line number from 1 in text formats, a byte offset in binary ones, a row number from 0 in Parquet.
+
+    partial: with a problem, what is there of a message that is not whole; to be shown, never to be put or replayed.
+    taken_for: what a format that searches for messages took the record for, in words; else empty.
     """
 
     source: str
@@ -30,10 +33,14 @@ class CaptureRecord:
     message: CapturedMessage | None
     problem: CaptureError | None
     position: int
+    partial: CapturedMessage | None = None
+    taken_for: str = ""
 
     def __post_init__(self) -> None:
         if (self.message is None) == (self.problem is None):
             raise ValueError("a record is either a message or a problem")
+        if self.partial is not None and self.problem is None:
+            raise ValueError("what is there of a message is given with a problem only")
 
 
 class Numbering:
@@ -50,7 +57,7 @@ class Numbering:
         return self._next - 1
 
     def saw(self, seq: int) -> None:
-        """Stay above *seq*, which a message brought along."""
+        """Continue above *seq*, which is a message's own."""
         if seq >= self._next:
             self._next = seq + 1
 
@@ -81,8 +88,33 @@ class ReadingPosition:
         time: datetime | None = None,
     ) -> CapturedMessage:
         """The next message of this source; its time, where the format has none, is the descriptor's put time."""
+        return self._message(self.numbering.take(), body, md, queue, qmgr, user, time)
+
+    def partial(
+        self,
+        body: bytes,
+        md: bytes | None = None,
+        *,
+        queue: str = "",
+        qmgr: str | None = None,
+        user: str | None = None,
+        time: datetime | None = None,
+    ) -> CapturedMessage:
+        """What is there of a message that is not whole; it takes no number."""
+        return self._message(0, body, md, queue, qmgr, user, time)
+
+    def _message(
+        self,
+        seq: int,
+        body: bytes,
+        md: bytes | None,
+        queue: str,
+        qmgr: str | None,
+        user: str | None,
+        time: datetime | None,
+    ) -> CapturedMessage:
         return CapturedMessage(
-            seq=self.numbering.take(),
+            seq=seq,
             time=put_time(md) if time is None and md is not None else time,
             qmgr=qmgr,
             queue=queue,
@@ -92,11 +124,27 @@ class ReadingPosition:
         )
 
 
-Item = tuple[int, CapturedMessage | CaptureError]
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """A message of which only a part is in the capture: why, and that part."""
+
+    problem: CaptureError
+    partial: CapturedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFor:
+    """A record of a format that searches for messages, and what it was taken for, in words."""
+
+    record: CapturedMessage | CaptureError | Incomplete
+    what: str
+
+
+Item = tuple[int, CapturedMessage | CaptureError | Incomplete | TakenFor]
 """What a reader yields: the position of a record, and the message or the problem there."""
 
 Refusal = Callable[[CapturedMessage, CaptureError], None]
-"""What a writer calls for a message that its format cannot hold, when it is not to stop at it."""
+"""The function that a writer calls for a message that its format cannot hold; without it the writer stops there."""
 
 Reader = Callable[[BinaryIO, ReadingPosition], Iterator[Item]]
 

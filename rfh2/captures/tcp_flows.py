@@ -39,7 +39,7 @@ _WAITING_SEGMENTS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class TcpSegment:
-    """What matters of one TCP segment."""
+    """The fields of one TCP segment that are needed."""
 
     source: Endpoint
     target: Endpoint
@@ -53,7 +53,7 @@ class TcpSegment:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """So many bytes of a flow are not in the capture."""
+    """A number of bytes of a flow that are not in the capture."""
 
     size_bytes: int
 
@@ -151,7 +151,7 @@ class Flow:
             yield from self._released()
 
     def finish(self) -> Iterator[bytes | Gap]:
-        """Give what there is: nothing more comes."""
+        """The end of the capture: give the bytes that there are."""
         if self._next is None and self._waiting:
             self._next = self._order[0]
         while self._waiting:

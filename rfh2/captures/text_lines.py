@@ -1,4 +1,4 @@
-"""Lines of text captures, with bounded memory and in whichever encoding the shell that wrote them used."""
+"""Lines of text captures, with bounded memory, in the encoding of the shell that wrote them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """Transmission segments of MQ channels in the bytes of one flow (wire formats 6.5).
 
     TSH   0        4          8          9        10         11         12     20        24     26
+    TSHC  as TSH
     TSHM  0        4  conv request 16    17       18         19         20     28        32     34
           StrucId  SegLength  ByteOrder  SegType  CtlFlags1  CtlFlags2  LUWID  Encoding  CCSID  Reserved
 
-SegLength, ConversationId and RequestId are big-endian always. A flow whose beginning was not captured, or that lost
-bytes, is searched for the next header; a flow that begins with something else is none of ours.
+SegLength, ConversationId and RequestId are big-endian always. IBM's clients end a conversation with a TSHC. A flow
+whose beginning was not captured, or that lost bytes, is searched for the next header; a flow that begins with something
+else is none of ours.
 """
 
 from __future__ import annotations
@@ -21,18 +23,20 @@ from rfh2.ccsid import EBCDIC_FIELDS, ByteOrder
 FIRST_SEGMENT, LAST_SEGMENT = 0x10, 0x20
 HEADER_COMPRESSED, MESSAGE_COMPRESSED = 0x01, 0x02
 
-_PLAIN, _MULTIPLEXED = b"TSH ", b"TSHM"
-_IDS = {
-    _PLAIN: 28,
-    _MULTIPLEXED: 36,
-    _PLAIN.decode("ascii").encode(EBCDIC_FIELDS): 28,
-    _MULTIPLEXED.decode("ascii").encode(EBCDIC_FIELDS): 36,
-}
+_HEADER_BYTES = {"TSH ": 28, "TSHC": 28, "TSHM": 36}
+_ASCII_IDS = frozenset(name.encode("ascii") for name in _HEADER_BYTES)
+_IDS = {name.encode(charset): size for charset in ("ascii", EBCDIC_FIELDS) for name, size in _HEADER_BYTES.items()}
 _ANY_ID = re.compile(b"|".join(map(re.escape, _IDS)))
 _SEGMENT_TYPES = frozenset({*range(0x01, 0x10), *range(0x80, 0xA0), *range(0xA0, 0xC0)})
 # Segments are negotiated down to 32 KiB and never seen above; this leaves room and still refuses garbage.
 _MAX_SEGMENT_BYTES = 1 << 20
 _SEARCH_BYTES = 1 << 20
+
+
+def begins_segment(data: bytes) -> bool:
+    """Whether *data* begins with the StrucId of a segment, and is long enough for its header."""
+    header = _IDS.get(data[:4])
+    return header is not None and len(data) >= header
 
 
 class _State(Enum):
@@ -89,7 +93,7 @@ class TshStream:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether this flow is something else than MQ."""
+        """Whether this flow is not MQ."""
         return self._state is _State.FOREIGN
 
     @property
@@ -156,7 +160,7 @@ class TshStream:
             control2=held[header - 17],
             order="big" if held[header - 20] == 1 else "little",
             conversation=int.from_bytes(held[8:12], "big") if header == 36 else 0,
-            is_ebcdic=struc_id not in (_PLAIN, _MULTIPLEXED),
+            is_ebcdic=struc_id not in _ASCII_IDS,
             payload=bytes(held[header:size]),
         )
 

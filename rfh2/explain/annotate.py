@@ -7,15 +7,19 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain as join
+from typing import Any, Final
 
 from rfh2.body_text import body_text
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
+from rfh2.explain.form import FieldValue
 from rfh2.explain.meanings import (
     FORMATS,
     PCF_OPTIONS,
@@ -28,8 +32,10 @@ from rfh2.explain.meanings import (
 from rfh2.explain.pcf_form import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.reasons import reason_text
+from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
+from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
@@ -55,9 +61,17 @@ class TextRole(StrEnum):
 Paint = Callable[[TextRole, str], str]
 
 
+def plain(_role: TextRole, text: str) -> str:
+    """Paint of no colour."""
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotatedLine:
-    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none."""
+    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none.
+
+    laid_out: the line in columns without colours, where that has been made before.
+    """
 
     offset: int | None = None
     data: bytes = b""
@@ -65,10 +79,17 @@ class AnnotatedLine:
     value: str = ""
     meaning: str = ""
     heading: str = ""
+    laid_out: str = ""
 
 
 SHOWN_BYTES = 12
 """How many bytes of a field are shown beside it."""
+
+_LINES_ROOM: Final = 16 << 20
+_LINE_BYTES: Final = 900
+_LINES: Final[BoundedCache[tuple[Any, ...], AnnotatedLine]] = BoundedCache(_LINES_ROOM)
+"""Lines of fields, by all that a line depends on: most fields of a descriptor are the same in every message."""
+_UNIQUE: Final = frozenset({"MsgId", "PutDate", "PutTime"})
 
 _ROW = 16
 _TEXT_LINES = 40
@@ -106,25 +127,42 @@ def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> Iterator[str]:
         if line.heading:
             yield ""
             yield paint(TextRole.TITLE, visible(line.heading))
-            continue
-        shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
-        offset = "" if line.offset is None else f"{line.offset:6}"
-        columns = [
-            paint(TextRole.OFFSET, f"{offset:6}"),
-            paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
-            paint(TextRole.FIELD, f"{visible(line.field):18}"),
-            paint(TextRole.VALUE, visible(line.value)),
-        ]
-        if line.meaning:
-            columns.append(paint(TextRole.MEANING, f"[{visible(line.meaning)}]"))
-        yield " ".join(columns).rstrip()
+        elif paint is plain and line.laid_out:
+            yield line.laid_out
+        else:
+            yield _laid_out(line, paint)
+
+
+def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
+    shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
+    offset = "" if line.offset is None else f"{line.offset:6}"
+    columns = [
+        paint(TextRole.OFFSET, f"{offset:6}"),
+        paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
+        paint(TextRole.FIELD, f"{visible(line.field):18}"),
+        paint(TextRole.VALUE, visible(line.value)),
+    ]
+    if line.meaning:
+        columns.append(paint(TextRole.MEANING, f"[{visible(line.meaning)}]"))
+    return " ".join(columns).rstrip()
 
 
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
-    fields = read_fields(layout, data, order, charset)
-    for (name, at, size, is_text), value in zip(spans_of(layout), fields.values(), strict=True):
-        shown = f"'{value}'" if is_text else str(value)
-        yield AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+    fields: dict[str, FieldValue] | None = None
+    for name, at, size, is_text in spans_of(layout):
+        raw = data[at : at + size]
+        key = (name, offset + at, raw, order, charset)
+        line = None if name in _UNIQUE else _LINES.get(key)
+        if line is None:
+            fields = read_fields(layout, data, order, charset) if fields is None else fields
+            value = fields[name]
+            shown = f"'{value}'" if is_text else str(value)
+            line = AnnotatedLine(offset + at, raw, name, shown, meaning(name, value, fields))
+            # The meaning of a time depends on two fields.
+            if name not in _UNIQUE:
+                line = replace(line, laid_out=_laid_out(line, plain))
+                _LINES.keep(key, line, _LINE_BYTES + 8 * size)
+        yield line
 
 
 def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:
@@ -200,20 +238,63 @@ def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
 def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
     message, rest, offset = partial.message, partial.rest, partial.rest_offset
     if partial.fault is not None:
-        yield AnnotatedLine(heading=f"not decoded, at {offset}: {len(rest)} bytes")
-        yield from _dump(rest, offset, limit)
+        yield from _salvage(salvage(partial), partial, limit)
         return
+    yield from _data(message, rest, offset, limit, body_pcf(partial))
+
+
+def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
+    """What can be read behind the fault at which decoding stopped."""
+    body = partial.captured.body
+    end = partial.rest_offset
+    for part in found.parts:
+        if isinstance(part, Located):
+            yield from _header(part, body)
+            end = part.offset + part.header.length
+        else:
+            yield from _with_fault(part, limit)
+            end = part.offset + len(part.data)
+    if found.message is not None and found.body_offset < len(body):
+        yield from _data(found.message, found.message.body, found.body_offset, limit, None)
+    elif end < len(body):
+        yield AnnotatedLine(heading=f"not decoded, at {end}: {len(body) - end} bytes")
+        yield from _dump(body[end:], end, limit)
+
+
+def _with_fault(part: Salvaged, limit: int | None) -> Iterator[AnnotatedLine]:
+    what = f"{part.kind} at {part.offset}, as far as it can be read: {len(part.data)} bytes"
+    yield AnnotatedLine(heading=what if part.layout is not None else f"not decoded, at {part.offset}")
+    size = whole_fields(part)
+    shown: list[tuple[int, Iterator[AnnotatedLine]]] = []
+    if part.layout is not None:
+        filled = part.fixed[:size].ljust(part.layout.size, b"\0")
+        fields = _fixed(part.layout, filled, part.offset, part.order, part.charset)
+        yield from (line for line in fields if (line.offset or 0) < part.offset + size)
+    for folder in part.folders:
+        shown.append((folder.offset, _folder(folder)))
+    for unread in part.unread:
+        why = AnnotatedLine(unread.offset, unread.data[:4], "not read", f"{len(unread.data)} bytes", unread.why)
+        rest = _dump(unread.data, unread.offset, limit) if len(unread.data) > 4 else ()
+        shown.append((unread.offset, join([why], rest)))
+    for _, lines in sorted(shown, key=lambda each: each[0]):
+        yield from lines
+    if (string := part.rfh1) is not None:
+        yield from _name_values(string)
+    elif part.rfh2 is None and part.layout is not None and size < len(part.data):
+        yield from _dump(part.data[size:], part.offset + size, limit)
+
+
+def _data(message: Message, rest: bytes, offset: int, limit: int | None, pcf: Pcf | None) -> Iterator[AnnotatedLine]:
     if not rest:
         return
     fmt = name_of(message.body_format)
     what = f"{fmt or 'no Format'}, {encoding_text(message.body_encoding)}"
     yield AnnotatedLine(heading=f"data at {offset}: {len(rest)} bytes, {what}, CCSID {_ccsid(message.body_ccsid)}")
-    pcf = body_pcf(partial)
     if pcf is not None:
         yield from _pcf(pcf, offset)
         yield from _dump(pcf.rest, offset + pcf.length - len(pcf.rest), limit)
         return
-    text = body_text(partial.message)
+    text = body_text(message)
     if text is None:
         known = FORMATS.get(fmt, "")
         if known:

@@ -40,7 +40,10 @@ def body_problems(partial: PartialMessage) -> Iterator[Problem]:
 
 def _nothing_known(partial: PartialMessage) -> Iterator[Problem]:
     """A message without a header: without a descriptor too, it may be no message; with one, its header may be lost."""
-    if partial.captured.md is None:
+    if partial.captured.md is None and partial.message.body_format in PCF_FORMATS:
+        why = f"no MQMD is here; the data begins like PCF, and is read as of Format {partial.message.body_format}"
+        yield problem("assumed-pcf", 0, why)
+    elif partial.captured.md is None:
         looks = look_alike(partial.rest)
         hint = f"; it looks like {looks}" if looks else ""
         yield problem("unrecognised-data", 0, f"no MQMD and no known header is here; the bytes are read as data{hint}")

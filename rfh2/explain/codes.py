@@ -53,6 +53,8 @@ CODES: Final[dict[str, Severity]] = {
     "several-roots": "warning",
     "bare-ampersand": "warning",
     "opaque-folder": "warning",
+    "xml-not-allowed": "error",
+    "folder-name": "warning",
     "repeated-folder": "warning",
     "pscr-in-command": "warning",
     # The body
@@ -61,6 +63,7 @@ CODES: Final[dict[str, Severity]] = {
     "unannounced-header": "warning",
     "unrecognised-data": "warning",
     "lost-header": "warning",
+    "assumed-pcf": "warning",
     "bad-pcf": "error",
     # The command
     "second-psc": "error",
@@ -76,6 +79,13 @@ CODES: Final[dict[str, Severity]] = {
     "wrong-queue": "error",
     "refused-command": "error",
     "passed-on-tag": "warning",
+    "other-wildcards": "warning",
+    "wildcard-in-level": "warning",
+    "topic-blanks": "warning",
+    "topic-slashes": "warning",
+    "topic-case": "warning",
+    "filter-never-true": "warning",
+    "option-without-effect": "warning",
     "more-refusals": "warning",
 }
 

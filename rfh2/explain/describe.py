@@ -8,10 +8,11 @@ from typing import Any
 from rfh2.body_text import body_text
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
-from rfh2.explain.fields import descriptor_layout, layout_of, read_fields
+from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
 from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem, number
 from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
+from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder, Value
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
@@ -47,6 +48,7 @@ def described(
         "body": _body(partial),
         "problems": [problem.model_dump(exclude_defaults=True) for problem in problems],
         "captured": partial.captured,
+        **({} if partial.fault is None else {"salvaged": _salvage(salvage(partial), partial)}),
     }
 
 
@@ -91,6 +93,39 @@ def _header(located: Located, body: bytes) -> Json:
             form["pcf"] = None if pcf is None else describe_pcf(pcf)
         if len(data) > layout.size:
             form["hex"] = data[layout.size :].hex()
+    return form
+
+
+def _salvage(found: Salvage, partial: PartialMessage) -> Json:
+    """What can be read behind the fault at which decoding stopped. ``encode`` goes by the other keys."""
+    headers = [
+        _header(part, partial.captured.body) if isinstance(part, Located) else _with_fault(part) for part in found.parts
+    ]
+    form: Json = {"headers": headers}
+    message = found.message
+    if message is not None and message.body:
+        described = {"format": message.body_format, "encoding": message.body_encoding, "ccsid": message.body_ccsid}
+        text = {"text": body_text(message), "hex": message.body.hex()}
+        form["body"] = {"offset": found.body_offset, "length": len(message.body), **described, **text}
+    return form
+
+
+def _with_fault(part: Salvaged) -> Json:
+    form: Json = {"type": part.kind, "offset": part.offset, "length": len(part.data), "fields": {}}
+    if part.layout is not None:
+        size = whole_fields(part)
+        values = read_fields(part.layout, part.fixed[:size].ljust(part.layout.size, b"\0"), part.order, part.charset)
+        at = offsets_of(part.layout)
+        form |= {"byte_order": part.order, "charset": part.charset}
+        form["fields"] = {name: value for name, value in values.items() if at[name] < size}
+    if part.rfh2 is not None:
+        form["folders"] = [_folder(folder) for folder in part.folders]
+    if (string := part.rfh1) is not None:
+        form |= {"pairs": _pairs(string), "raw": _raw(string.data, string.string_charset)}
+    form["unread"] = [
+        {"offset": unread.offset, "length": len(unread.data), "why": unread.why, "hex": unread.data.hex()}
+        for unread in part.unread
+    ]
     return form
 
 

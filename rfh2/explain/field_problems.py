@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
 from rfh2.chain import Header
 from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
@@ -13,13 +14,20 @@ from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_
 from rfh2.explain.form import Problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.reading import Located, PartialMessage
-from rfh2.layouts import Layout
+from rfh2.layouts import MQMD1, Layout
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import Xqh
 
 _RESERVED_FLAGS: Final = 0xFFFF0000
 _PRIORITIES: Final = range(-3, 10)
 _PERSISTENCES: Final = range(-1, 3)
+_MSG_ID: Final = offsets_of(MQMD1)["MsgId"]
+_BEHIND_CORREL_ID: Final = offsets_of(MQMD1)["BackoutCount"]
+_PUT_TIME: Final = slice(offsets_of(MQMD1)["PutDate"], offsets_of(MQMD1)["ApplOriginData"])
+_FAULTLESS_ROOM: Final = 4 << 20
+_ENTRY_BYTES: Final = 200
+_FAULTLESS: Final[BoundedCache[bytes, bool]] = BoundedCache(_FAULTLESS_ROOM)
+"""Descriptors whose fields have no problem, without identifiers and time."""
 _FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
 
 
@@ -31,7 +39,18 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
     if len(md) > partial.mqmd_length:
         why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
         yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
-    yield from _mqmd(mqmd, md, 0, "mqmd")
+    # Without identifiers, which have no problems, and the time: most descriptors are like one before.
+    time = md[_PUT_TIME]
+    if not time.isdigit():
+        yield from _mqmd(mqmd, md, 0, "mqmd")
+        return
+    key = md[:_MSG_ID] + md[_BEHIND_CORREL_ID : _PUT_TIME.start] + md[_PUT_TIME.stop :]
+    if _FAULTLESS.get(key):
+        return
+    found = list(_mqmd(mqmd, md, 0, "mqmd"))
+    if not found:
+        _FAULTLESS.keep(key, True, len(key) + _ENTRY_BYTES)
+    yield from found
 
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:

@@ -17,6 +17,8 @@ from rfh2.rfh2 import Rfh2
 _DECISIVE: Final = ("psc", "pscr", "")
 # Those of which an MQRFH2 may have one (wire formats 3.2).
 _ONCE: Final = ("pscr", "mcd", "jms", "usr", "mqps", "mqpse")
+_KNOWN: Final = frozenset({"psc", "pscr", "mcd", "jms", "usr", "mqps", "mqpse", "mq_usr", "mqext"})
+_HELD: Final = re.compile(r"<(psc|pscr)[\s/>]")
 _BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
 
 
@@ -29,6 +31,8 @@ def folder_problems(header: Rfh2) -> Iterator[Problem]:
         if folder.name in seen and folder.name in _ONCE:
             yield problem("repeated-folder", folder.offset, f"a second folder {folder.name}; one is allowed")
         seen.add(folder.name)
+        if folder.name not in _KNOWN:
+            yield from _name(folder)
     if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
         at = header.folders[names.index("pscr")].offset
         yield problem("pscr-in-command", at, "a pscr folder in a command is ignored")
@@ -69,8 +73,22 @@ def _folder(folder: Folder) -> Iterator[Problem]:
         yield problem("bare-ampersand", at, "an & is not written as &amp;; it is read as an ampersand")
 
 
+def _name(folder: Folder) -> Iterator[Problem]:
+    """A name that is IBM's but for case or a prefix: a queue manager passes such a folder on, and does not read it."""
+    plain = folder.name.rpartition(":")[2]
+    known = plain.lower()
+    if known in _KNOWN:
+        why = f"folder '{folder.name}' is not read: the name that counts is '{known}', letter by letter"
+        yield problem("folder-name", folder.offset, why)
+
+
 def _broken(folder: Folder, error: DecodeError) -> Problem:
     why = f"{error.header}: {error.why}"
+    held = _HELD.search(folder.data.decode(folder.charset, "replace")) if folder.name[:1] in ("?", "!", "") else None
+    if held is not None:
+        what = "an XML declaration" if folder.name.startswith("?xml") else "a declaration, comment or instruction"
+        said = f"{what} stands before <{held[1]}>; XML allows it, but a queue manager finds no {held[1]} folder then"
+        return problem("xml-not-allowed", error.offset, said)
     if error.why == "text outside any element" and error.offset > folder.offset and folder.name in _DECISIVE:
         return problem("text-after-folder", error.offset, why, reason=error.reason)
     if folder.name in _DECISIVE:

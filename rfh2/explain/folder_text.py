@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.elements import Element, elements
@@ -23,7 +23,7 @@ UNTYPED: Final = ("psc", "pscr")
 """Folders in which no element has a type."""
 
 # A queue manager writes attributes in single quotes.
-_IN_QUOTES: Final = {"'": "&apos;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
+_IN_QUOTES: Final = str.maketrans({"'": "&apos;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"})
 _BITS: Final = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
 # Integers up to here are the same as floating point numbers.
 _EXACT: Final = 1 << 53
@@ -99,7 +99,7 @@ def _element(tag: str, value: Any, before: _ElementNode | None, typed: bool) -> 
     if isinstance(value, dict):
         children = before.children if before is not None else ()
         return _tagged(tag, others, "".join(_elements(value, children, typed)))
-    content = escape(leaf_text(value), {"\r": "&#13;"})
+    content = escape(leaf_text(value), quote=False).replace("\r", "&#13;")
     if _fits(value, _kind(attributes)):
         return _tagged(tag, attributes, content)
     if isinstance(value, int | float | None) and typed:
@@ -152,5 +152,5 @@ def leaf_text(value: Any) -> str:
 
 
 def _tagged(tag: str, attributes: Attributes, content: str) -> str:
-    written = "".join(f" {key}='{escape(text, _IN_QUOTES)}'" for key, text in attributes)
+    written = "".join(f" {key}='{escape(text, quote=False).translate(_IN_QUOTES)}'" for key, text in attributes)
     return f"<{tag}{written}>{content}</{tag}>"

@@ -110,7 +110,7 @@ class DecodedBody(_Form):
 
 class DecodedMessage(_Form):
     """One message. source, index: the file and the record in it. command: the parsed command with its word, or None.
-    explain: what it would lead to, if that was asked for.
+    explain: what it would lead to, if that was asked for. incomplete: whether a part is missing in the capture.
 
     mqmd: its fields in IBM's names, byte strings as hex, or None where there is none that can be read.
     """
@@ -124,3 +124,4 @@ class DecodedMessage(_Form):
     problems: list[Problem] = []
     captured: CapturedMessage | None = None
     explain: dict[str, Any] | None = None
+    incomplete: bool = False

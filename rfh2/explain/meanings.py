@@ -174,12 +174,18 @@ def ccsid_text(ccsid: int) -> str:
 
 def time_text(date: str, time: str) -> str:
     """PutDate (YYYYMMDD) and PutTime (HHMMSSTH) as a moment; empty where they are none."""
+    digits = date + time[:6]
     try:
-        moment = datetime.strptime(date + time[:6], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        if len(date) == 8 and len(digits) == 14 and digits.isascii() and digits.isdecimal():
+            # What strptime reads in a tenth of the time; nearly all are whole.
+            numbers = (int(date[:4]), int(date[4:6]), int(date[6:]), int(time[:2]), int(time[2:4]), int(time[4:6]))
+            moment = datetime(*numbers, tzinfo=UTC)
+        else:
+            moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         hundredths = int(time[6:8] or "0")
     except ValueError:
         return ""
-    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{hundredths:02} UTC"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{hundredths:02} UTC"
 
 
 def expiry_text(tenths: int) -> str:

@@ -59,10 +59,12 @@ def is_message(data: bytes) -> bool:
 
 def _archive(data: bytes) -> str | None:
     if data.startswith(b"PK\3\4"):
-        return "a zip archive: unpack it"
+        return "a zip archive: unzip -p FILE | qpubsub decode"
     if data[257:262] == b"ustar":
-        return "a tar archive: unpack it"
-    return "compressed data" if data.startswith((b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")) else None
+        return "a tar archive: tar -xOf FILE | qpubsub decode"
+    if data.startswith((b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")):
+        return "compressed data: decompress it (zstd -dc FILE | qpubsub decode)"
+    return None
 
 
 def _hex(data: bytes) -> str | None:
@@ -109,14 +111,17 @@ _TESTS: Final = (
     _archive,
     *_OF_A_HEADER,
     _hex,
-    _pattern(_WORDS, "a dump of 16-bit words, which do not say which byte is first: use hexdump -C or xxd"),
-    _pattern(_OCTAL, "a dump of octal words: use od -tx1, hexdump -C or xxd"),
+    _pattern(_WORDS, "a dump of 16-bit words: qpubsub decode --format pasted FILE"),
+    _pattern(_OCTAL, "a dump of octal words: qpubsub decode --format pasted FILE"),
     _base64,
-    _pattern(_LITERAL, "a literal of Python: write the bytes themselves"),
-    _pattern(_ZERO_X, "hex text with 0x before each byte: write the digits alone"),
-    _pattern(_C_ARRAY, "an array of C: write the bytes themselves, or their hex"),
+    _pattern(_LITERAL, "a literal of Python: qpubsub decode --format pasted FILE"),
+    _pattern(_ZERO_X, "hex text with 0x before each byte: qpubsub decode --format pasted FILE"),
+    _pattern(_C_ARRAY, "an array of C: qpubsub decode --format pasted FILE"),
     _further_on,
-    _within(_LISTING, "a listing of amqsbcg with other text around it, or before each line: leave only its own lines"),
-    _within(_DUMP, "a hex dump with other text around it, or before each line: leave only its own lines"),
-    _pattern(_UTF16, "text in UTF-16"),
+    _within(
+        _LISTING,
+        "a listing of amqsbcg with other text around it: qpubsub decode --format pasted FILE",
+    ),
+    _within(_DUMP, "a hex dump with other text around it: qpubsub decode --format pasted FILE"),
+    _pattern(_UTF16, "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE | qpubsub decode"),
 )

@@ -11,6 +11,7 @@ from rfh2.explain.field_problems import descriptor_problems, header_problems
 from rfh2.explain.folder_problems import folder_problems, string_problems
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
+from rfh2.explain.salvage import Salvaged, salvage
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
@@ -47,5 +48,22 @@ def _problems(partial: PartialMessage) -> Iterator[Problem]:
         # Offsets of an MQMD that is embedded in a header count with the rest.
         found = of_error(partial.fault)
         yield found.model_copy(update={"part": "body"})
+        yield from _behind_the_fault(partial)
     else:
         yield from body_problems(partial)
+
+
+def _behind_the_fault(partial: PartialMessage) -> Iterator[Problem]:
+    """The problems of what can be read all the same."""
+    first = True
+    for part in salvage(partial).parts:
+        if isinstance(part, Salvaged):
+            if not first:
+                yield of_error(part.fault).model_copy(update={"part": "body"})
+            first = False
+            if part.rfh2 is not None:
+                yield from folder_problems(part.rfh2)
+        elif isinstance(part.header, Rfh2):
+            yield from folder_problems(part.header)
+        elif isinstance(part.header, Rfh1):
+            yield from string_problems(part.header)

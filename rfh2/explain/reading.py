@@ -7,13 +7,28 @@ everything from there on counts as the body.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from rfh2.captured import CapturedMessage
+from rfh2.ccsid import ByteOrder
 from rfh2.chain import MAX_HEADERS, Header, decoder_of, sniffed
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQENC_NATIVE
 from rfh2.errors import DecodeError
+from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.pcf_names import (
+    COMMAND_NAMES,
+    MQCFT_COMMAND,
+    MQCFT_COMMAND_XR,
+    MQCFT_EVENT,
+    MQCFT_RESPONSE,
+    MQCMD_BROKER_INTERNAL,
+    MQCMD_DELETE_PUBLICATION,
+)
+
+_ENCODINGS: Final[dict[ByteOrder, int]] = {"big": 273, "little": MQENC_NATIVE}
+_PCF_TYPES: Final = (MQCFT_COMMAND, MQCFT_COMMAND_XR, MQCFT_EVENT, MQCFT_RESPONSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +77,37 @@ def read_message(captured: CapturedMessage) -> PartialMessage:
         except DecodeError as error:
             mqmd_fault = error
     assumed = mqmd if mqmd is not None else _assumed(captured.body)
-    headers, at, fault = _chain(captured.body, assumed)
+    headers, at, fault = read_chain(captured.body, 0, assumed.format, assumed.coded_char_set_id)
     message = Message(assumed, tuple([located.header for located in headers]), captured.body[at:])
     return PartialMessage(captured, mqmd, assumed, length, headers, message, mqmd_fault, fault)
 
 
 def _assumed(body: bytes) -> Mqmd:
-    found = sniffed(body)
+    found = sniffed(body) or pcf_described(body)
     if found is None:
         return Mqmd()
     return replace(Mqmd(), format=found[0], encoding=found[1], coded_char_set_id=found[2])
 
 
-def _chain(data: bytes, mqmd: Mqmd) -> tuple[tuple[Located, ...], int, DecodeError | None]:
+def pcf_described(body: bytes) -> tuple[str, int, int] | None:
+    """(Format, Encoding, CodedCharSetId) that a lost MQMD must have had where *body* begins as PCF does; else None.
+
+    A broker does not guess so: without a descriptor, PCF is data to it.
+    """
+    for order, encoding in _ENCODINGS.items():
+        kind, length, version, command = (int.from_bytes(body[at : at + 4], order) for at in range(0, 16, 4))
+        if kind in _PCF_TYPES and length == MQCFH.size and version in (1, 2, 3) and command in COMMAND_NAMES:
+            is_ours = MQCMD_DELETE_PUBLICATION <= command <= MQCMD_BROKER_INTERNAL
+            return "MQEVENT" if kind == MQCFT_EVENT else "MQPCF" if is_ours else "MQADMIN", encoding, 0
+    return None
+
+
+def read_chain(data: bytes, at: int, fmt: str, ccsid: int) -> tuple[tuple[Located, ...], int, DecodeError | None]:
+    """The headers from *at* on, where they end, and the fault that ends them, if one does.
+
+    fmt, ccsid: Format and CodedCharSetId of what stands before them.
+    """
     headers: list[Located] = []
-    at, fmt, ccsid = 0, mqmd.format, mqmd.coded_char_set_id
     while (decoder := decoder_of(fmt)) is not None and len(headers) < MAX_HEADERS:
         if headers and at == len(data):
             break

@@ -111,6 +111,12 @@ def reason_name(reason: int) -> str | None:
     return REASON_NAMES.get(reason) or _OTHERS.get(reason)
 
 
+def reason_number(name: str) -> int | None:
+    """The reason code of that name (``MQRCCF_TOPIC_ERROR``); None where it is not known here."""
+    known = {**_OTHERS, **REASON_NAMES}
+    return next((number for number, each in known.items() if each == name), None)
+
+
 def reason_text(reason: int) -> str:
     """A reason code for a person: name, and what it says; empty where it is not known."""
     name = reason_name(reason)

@@ -48,6 +48,8 @@ _DESCRIPTIONS: Final = {"format": "Format", "encoding": "Encoding", "ccsid": "Co
 
 def rebuild(form: DecodedMessage) -> CapturedMessage:
     """The captured message that *form* describes. Raises EncodeError for what cannot be put into bytes."""
+    if form.incomplete:
+        raise EncodeError("the message is incomplete; without the key 'incomplete', what is there of it is encoded")
     if form.captured is None and form.body is None and not form.headers and form.mqmd is None:
         raise EncodeError("there is no message: the record could not be read when it was decoded")
     captured = form.captured or CapturedMessage(seq=form.index + 1, queue="", body_hex="")

@@ -45,7 +45,26 @@ def position(token: Token) -> int:
 
 @v_args(inline=True)
 class Builder(Transformer[Token, Condition]):
-    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal."""
+    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal.
+
+    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``, ``kind``)
+    and what a literal beside it means (``beside``).
+    """
+
+    @staticmethod
+    def canonical(text: str, at: int) -> str:
+        """The name under which *text*, at character *at*, is looked up. Raises Refusal."""
+        return canonical_name(text, at)
+
+    @staticmethod
+    def kind(name: str) -> ValueKind | None:
+        """The kind of value that a canonical name always has, if it has one."""
+        return kind_of_name(name)
+
+    @staticmethod
+    def beside(literal: Literal, name: str) -> Literal:
+        """*literal*, as it is meant where it is compared with *name*. Raises Refusal."""
+        return literal
 
     def start(self, node: Node) -> Condition:
         return _condition(node)
@@ -60,22 +79,29 @@ class Builder(Transformer[Token, Condition]):
         return Not(_condition(node))
 
     def comparison(self, left: Node, operator: Token, right: Node) -> Condition:
-        return _comparison(_operand(left), Comparison(operator), _operand(right))
+        return self._compared(_operand(left), Comparison(operator), _operand(right))
 
     def between(self, node: Node, low: Node, high: Node) -> Condition:
         operand = _operand(node)
         return AllOf(
             (
-                _comparison(operand, Comparison.GREATER_OR_EQUAL, _operand(low)),
-                _comparison(operand, Comparison.LESS_OR_EQUAL, _operand(high)),
+                self._compared(operand, Comparison.GREATER_OR_EQUAL, _operand(low)),
+                self._compared(operand, Comparison.LESS_OR_EQUAL, _operand(high)),
             )
         )
 
     def not_between(self, node: Node, low: Node, high: Node) -> Condition:
-        return Not(self.between(node, low, high))
+        operand = _operand(node)
+        return AnyOf(
+            (
+                _comparison(operand, Comparison.LESS, _operand(low)),
+                _comparison(operand, Comparison.GREATER, _operand(high)),
+            )
+        )
 
     def is_in(self, node: Node, *elements: Literal) -> Condition:
         operand = _operand(node)
+        elements = tuple(self._meant(element, operand) for element in elements)
         elements = tuple(_as_clients_write(element, operand) for element in elements)
         kind = _kind(operand) or kind_of(elements[0].value)
         for element in elements:
@@ -117,7 +143,8 @@ class Builder(Transformer[Token, Condition]):
         return Arithmetic(position(sign), Literal(position(sign), 0), ((Operator(sign), operand),))
 
     def name(self, token: Token) -> Operand:
-        return Name(position(token), canonical_name(str(token), position(token)))
+        name = self.canonical(str(token), position(token))
+        return Name(position(token), name, self.kind(name))
 
     def string(self, token: Token) -> Operand:
         return Literal(position(token), _unquoted(token))
@@ -144,6 +171,14 @@ class Builder(Transformer[Token, Condition]):
         if value == float("inf"):
             raise Refusal(position(token), "this number is too large")
         return Literal(position(token), value)
+
+    def _compared(self, left: Operand, comparison: Comparison, right: Operand) -> Condition:
+        return _comparison(self._meant(left, right), comparison, self._meant(right, left))
+
+    def _meant(self, operand: OperandT, beside: Operand) -> OperandT:
+        if isinstance(operand, Literal) and isinstance(beside, Name):
+            return self.beside(operand, beside.name)
+        return operand
 
 
 def _start(node: Node) -> int:
@@ -192,7 +227,7 @@ def _kind(operand: Operand) -> ValueKind | None:
         case Literal():
             return kind_of(operand.value)
         case Name():
-            return kind_of_name(operand.name)
+            return operand.kind
         case Arithmetic():
             return ValueKind.NUMBER
 

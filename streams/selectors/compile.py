@@ -6,7 +6,7 @@ outcome that is *wanted*: "is it TRUE?" or, under a NOT, "is it FALSE?", and eac
     NOT c wanted TRUE      ->  c wanted FALSE
     a AND b wanted TRUE    ->  a wanted TRUE and b wanted TRUE
     a AND b wanted FALSE   ->  a wanted FALSE or b wanted FALSE
-    p > 5 wanted FALSE     ->  p <= 5 wanted TRUE: where p is no number, both are UNKNOWN
+    p > 5 wanted FALSE     ->  p is neither NULL nor a number greater than 5
 
 No NOT is left at run time, AND and OR stop at the first operand that decides, and a comparison of a property with a
 literal is one closure.
@@ -36,19 +36,11 @@ from streams.selectors.expressions import (
     Operand,
 )
 from streams.selectors.like import like_pattern
-from streams.selectors.values import NUMBER_TYPES, Lookup, Value
+from streams.selectors.values import Lookup, Value, kind_of
 
 Test = Callable[[Lookup], bool]
 Getter = Callable[[Lookup], Value | None]
 
-_OPPOSITE: Final = {
-    Comparison.EQUAL: Comparison.NOT_EQUAL,
-    Comparison.NOT_EQUAL: Comparison.EQUAL,
-    Comparison.LESS: Comparison.GREATER_OR_EQUAL,
-    Comparison.GREATER_OR_EQUAL: Comparison.LESS,
-    Comparison.GREATER: Comparison.LESS_OR_EQUAL,
-    Comparison.LESS_OR_EQUAL: Comparison.GREATER,
-}
 _MIRRORED: Final = {
     Comparison.EQUAL: Comparison.EQUAL,
     Comparison.NOT_EQUAL: Comparison.NOT_EQUAL,
@@ -78,13 +70,14 @@ def compile_condition(condition: Condition, wanted: bool = True) -> Test:
     """A function that says of a message's properties whether *condition* has the outcome *wanted*."""
     match condition:
         case IsTrue(operand):
-            return _is_exactly(_getter(operand), wanted)
+            return _is_true(_getter(operand)) if wanted else _is_other(_getter(operand))
         case Compare(comparison, left, right):
-            return _comparison(comparison if wanted else _OPPOSITE[comparison], left, right)
+            return _comparison(comparison, left, right) if wanted else _is_not(comparison, left, right)
         case IsIn(operand, values):
-            return _is_in(_getter(operand), values, wanted)
+            return _is_in(_getter(operand), values) if wanted else _is_not_in(_getter(operand), values)
         case Like(operand, pattern, escape):
-            return _is_like(_getter(operand), like_pattern(pattern, escape), wanted)
+            is_like = like_pattern(pattern, escape)
+            return _is_like(_getter(operand), is_like) if wanted else _is_unlike(_getter(operand), is_like)
         case IsNull(operand):
             return _is_null(_getter(operand), wanted)
         case Not(inner):
@@ -172,37 +165,49 @@ def _with_number(get: Getter, comparison: Comparison, literal: float) -> Test:
     return test
 
 
-def _is_exactly(get: Getter, wanted: bool) -> Test:
-    return lambda lookup: get(lookup) is wanted
+def _is_not(comparison: Comparison, left: Operand, right: Operand) -> Test:
+    get_left, get_right = _getter(left), _getter(right)
+    return lambda lookup: compare(comparison, get_left(lookup), get_right(lookup)) is False
+
+
+def _is_true(get: Getter) -> Test:
+    return lambda lookup: get(lookup) is True
+
+
+def _is_other(get: Getter) -> Test:
+    return lambda lookup: (value := get(lookup)) is not True and kind_of(value) is not None
 
 
 def _is_null(get: Getter, wanted: bool) -> Test:
     return lambda lookup: (get(lookup) is None) is wanted
 
 
-def _is_like(get: Getter, is_like: Callable[[str], bool], wanted: bool) -> Test:
-    return lambda lookup: isinstance(value := get(lookup), str) and is_like(value) is wanted
+def _is_like(get: Getter, is_like: Callable[[str], bool]) -> Test:
+    return lambda lookup: isinstance(value := get(lookup), str) and is_like(value)
 
 
-def _is_in(get: Getter, values: tuple[Value, ...], wanted: bool) -> Test:
-    sought = frozenset(values)
-    if isinstance(values[0], int | float) and not isinstance(values[0], bool):
-        # True is 1 to a set; and NaN, unequal to itself, is neither in a set nor out of it
-        return lambda lookup: (
-            isinstance(value := get(lookup), NUMBER_TYPES)
-            and not isinstance(value, bool)
-            and (value in sought) is wanted
-            and value == value  # noqa: PLR0124
-        )
-    kind = type(values[0])
-    return lambda lookup: isinstance(value := get(lookup), kind) and (value in sought) is wanted
+def _is_unlike(get: Getter, is_like: Callable[[str], bool]) -> Test:
+    return lambda lookup: kind_of(value := get(lookup)) is not None and not (isinstance(value, str) and is_like(value))
+
+
+def _is_in(get: Getter, values: tuple[Value, ...]) -> Test:
+    sought, kind = frozenset(values), kind_of(values[0])
+    # True is 1 to a set, so that the kind is looked at as well
+    return lambda lookup: kind_of(value := get(lookup)) is kind and value in sought
+
+
+def _is_not_in(get: Getter, values: tuple[Value, ...]) -> Test:
+    sought, kind = frozenset(values), kind_of(values[0])
+    return lambda lookup: (
+        (found := kind_of(value := get(lookup))) is not None and (found is not kind or value not in sought)
+    )
 
 
 def _getter(operand: Operand) -> Getter:
     match operand:
         case Literal(_, literal):
             return lambda lookup: literal
-        case Name(_, name):
+        case Name(name=name):
             return lambda lookup: lookup(name)
         case Arithmetic():
             first = _getter(operand.first)

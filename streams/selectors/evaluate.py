@@ -2,7 +2,10 @@
 
 This is the definition, written to be read; compile.py is the fast form, and a test proves that the two agree.
 
-- A comparison with NULL, or of values of different kinds, is UNKNOWN. So is BETWEEN, IN and LIKE; NOT leaves it so.
+- A comparison with NULL is UNKNOWN, and NOT leaves it so. So are BETWEEN, IN and LIKE of NULL.
+- A comparison of values of different kinds is FALSE (IBM's page "Selection behavior"; JMS 1.1, 3.8.1.2), so that NOT
+  makes it TRUE. So are IN, LIKE of anything but a string, and an order of anything but numbers. NOT BETWEEN stands
+  for two comparisons (JMS 3.8.1.1), so it is FALSE too.
 - Numbers are compared by value, whether exact or approximate. Strings, booleans and byte strings are equal or not; they
   have no order.
 - Arithmetic on anything but numbers is NULL, and so are a division by zero and a result out of range. The quotient of
@@ -52,15 +55,17 @@ def truth(condition: Condition, lookup: Lookup) -> Truth:
     match condition:
         case IsTrue(operand):
             alone = value(operand, lookup)
-            return alone if isinstance(alone, bool) else None
+            return alone if isinstance(alone, bool) else None if kind_of(alone) is None else False
         case Compare(comparison, left, right):
             return compare(comparison, value(left, lookup), value(right, lookup))
         case IsIn(operand, values):
             chosen = value(operand, lookup)
-            return negated(_conjunction(compare(Comparison.NOT_EQUAL, chosen, one) for one in values))
+            return _disjunction(compare(Comparison.EQUAL, chosen, one) for one in values)
         case Like(operand, pattern, escape):
             subject = value(operand, lookup)
-            return like_pattern(pattern, escape)(subject) if isinstance(subject, str) else None
+            if isinstance(subject, str):
+                return like_pattern(pattern, escape)(subject)
+            return None if kind_of(subject) is None else False
         case IsNull(operand):
             return value(operand, lookup) is None
         case Not(inner):
@@ -68,7 +73,7 @@ def truth(condition: Condition, lookup: Lookup) -> Truth:
         case AllOf(conditions):
             return _conjunction(truth(one, lookup) for one in conditions)
         case AnyOf(conditions):
-            return negated(_conjunction(negated(truth(one, lookup)) for one in conditions))
+            return _disjunction(truth(one, lookup) for one in conditions)
 
 
 def value(operand: Operand, lookup: Lookup) -> Value | None:
@@ -86,9 +91,12 @@ def value(operand: Operand, lookup: Lookup) -> Value | None:
 
 
 def compare(comparison: Comparison, left: Value | None, right: Value | None) -> Truth:
-    kind = kind_of(left)
-    if kind is None or kind is not kind_of(right) or (comparison.is_ordering and kind is not ValueKind.NUMBER):
+    """TRUE, FALSE or, where either is NULL, UNKNOWN; values that cannot be compared make it FALSE."""
+    kind, other = kind_of(left), kind_of(right)
+    if kind is None or other is None:
         return None
+    if kind is not other or (comparison.is_ordering and kind is not ValueKind.NUMBER):
+        return False
     holds: bool = _COMPARISONS[comparison](left, right)
     return holds
 
@@ -115,6 +123,10 @@ def negated(outcome: Truth) -> Truth:
 def _conjunction(outcomes: Iterable[Truth]) -> Truth:
     seen = set(outcomes)
     return False if False in seen else None if None in seen else True
+
+
+def _disjunction(outcomes: Iterable[Truth]) -> Truth:
+    return negated(_conjunction(map(negated, outcomes)))
 
 
 def _quotient(left: int | float, right: int | float) -> int | float:

@@ -1,8 +1,8 @@
 """A selection string as a tree: operands, which have a value, and conditions, which are true, false or unknown.
 
 Chains are flat (``a AND b AND c`` is one node), so the depth of a tree is bounded by the nesting of its parentheses
-and prefix operators, which the parser limits. NOT BETWEEN, NOT IN, NOT LIKE and IS NOT NULL are a Not around the plain
-form, and BETWEEN is the pair of comparisons that SQL defines it to be. *at* is the position in the selection string,
+and prefix operators, which the parser limits. NOT IN, NOT LIKE and IS NOT NULL are a Not around the plain form; BETWEEN
+and NOT BETWEEN are the pairs of comparisons that JMS defines them to be. *at* is the position in the selection string,
 from 1.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streams.selectors.values import Value
+from streams.selectors.values import Value, ValueKind
 
 
 class Comparison(StrEnum):
@@ -46,10 +46,11 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A property, under the name that names.canonical_name gives it."""
+    """A property, under its canonical name. kind: of its value; None where each message decides."""
 
     at: int
     name: str
+    kind: ValueKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

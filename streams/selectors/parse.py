@@ -17,7 +17,6 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from streams.selectors.build import Builder, position
 from streams.selectors.errors import Refusal
 from streams.selectors.expressions import Condition
-from streams.selectors.names import canonical_name
 
 # MQ_SELECTOR_LENGTH
 MAX_LENGTH: Final = 10240
@@ -35,18 +34,21 @@ _HINTS: Final = (
 )
 
 
-def parse(text: str) -> tuple[Condition, frozenset[str]]:
-    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal."""
+def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, frozenset[str]]:
+    """The tree of a selection string that is not blank, and the canonical names in it. Raises Refusal.
+
+    language: what its names mean.
+    """
     if len(text) > MAX_LENGTH:
         raise Refusal(MAX_LENGTH + 1, f"it is longer than {MAX_LENGTH} characters")
     names = set()
     nesting = _Nesting()
     try:
-        parsing = _parser().parse_interactive(text)
+        parsing = _parser(language).parse_interactive(text)
         for token in parsing.iter_parse():
             # Here, and not only when the rule is complete: a body filter is to be called one, whatever follows it
             if token.type == "NAME":
-                names.add(canonical_name(str(token), position(token)))
+                names.add(language.canonical(str(token), position(token)))
             nesting.step(token)
         condition: Condition = parsing.feed_eof()  # type: ignore[no-untyped-call]
     except UnexpectedInput as error:
@@ -55,10 +57,10 @@ def parse(text: str) -> tuple[Condition, frozenset[str]]:
 
 
 @cache
-def _parser() -> Lark:
+def _parser(language: type[Builder]) -> Lark:
     grammar = (files("streams.selectors") / "grammar.lark").read_text(encoding="utf-8")
     # Basic lexer: a keyword is a keyword everywhere, also where a name is expected
-    return Lark(grammar, parser="lalr", lexer="basic", transformer=Builder())
+    return Lark(grammar, parser="lalr", lexer="basic", transformer=language())
 
 
 class _Nesting:

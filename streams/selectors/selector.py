@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
-from streams.selectors.compile import compile_condition
 from streams.selectors.errors import Refusal, filter_error
-from streams.selectors.evaluate import truth
-from streams.selectors.parse import parse
 from streams.selectors.values import Lookup
 
 
@@ -56,6 +53,11 @@ def compile_selector(text: str) -> Selector:
 def _compile(text: str) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
+    # lark and the grammar are slow to load, and most programs have no selection string
+    from streams.selectors.compile import compile_condition  # noqa: PLC0415
+    from streams.selectors.evaluate import truth  # noqa: PLC0415
+    from streams.selectors.parse import parse  # noqa: PLC0415
+
     try:
         condition, names = parse(text)
         if not names and truth(condition, lambda name: None) is not True:

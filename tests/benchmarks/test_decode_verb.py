@@ -35,9 +35,10 @@ print(code, spent.ru_utime + spent.ru_stime, spent.ru_maxrss)
 """
 
 VERBS = {
-    "decode --json": ("decode", "--json", "capture"),
-    "decode": ("decode", "capture"),
-    "decode --brief": ("decode", "--brief", "capture"),
+    "decode --json": ("decode", "--json", "--jobs", "1", "capture"),
+    "decode": ("decode", "--jobs", "1", "capture"),
+    "decode --brief": ("decode", "--brief", "--jobs", "1", "capture"),
+    "decode, 2 jobs": ("decode", "--jobs", "2", "capture"),
     "encode": ("encode", "decoded"),
     "convert to mqmd": ("convert", "--to", "mqmd", "capture"),
     "translate to mqsc": ("translate", "--to", "mqsc", "capture"),

@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands.broker.objects import QueueManager
+from commands.broker.objects import AuthorityRecord, QueueManager
 from commands.broker.selection import Selection
 from commands.qmgr.processor import BATCH, Processor
 from commands.qmgr.store import Durability, QueueManagerStore, UnitOfWork
@@ -36,6 +37,21 @@ CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 TOPICS = 500
 
 
+class Traffic(StrEnum):
+    """What is published: equal headers, with a number in each, retained, with a response to each, or by a JMS client.
+
+    The last has folders of its own in each message, and 1 KiB of data; the others have 200 bytes, and every tenth asks
+    for a response. AUTHORITY is NUMBERED under authority records.
+    """
+
+    ALIKE = "alike"
+    NUMBERED = "numbered"
+    RETAINED = "retained"
+    ANSWERED = "answered"
+    AUTHORITY = "authority"
+    JMS = "JMS"
+
+
 class Worker(Protocol):
     """A thread or a process."""
 
@@ -43,25 +59,43 @@ class Worker(Protocol):
     def join(self) -> None: ...
 
 
-def _put(unit: UnitOfWork, queue: str, psc: str, **mqmd: object) -> None:
+def _put(unit: UnitOfWork, queue: str, psc: str, *folders: str, size: int = 200, **mqmd: object) -> None:
     md = Mqmd(**{"format": "MQHRF2", "persistence": 1, "priority": 0, "user_identifier": "app", **mqmd})  # type: ignore[arg-type]
-    unit.put(queue, md.encode(), Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + b"x" * 200)
+    header = Rfh2(tuple(Folder.of(text) for text in (f"<psc>{psc}</psc>", *folders)), format="MQSTR")
+    unit.put(queue, md.encode(), header.encode() + b"x" * size)
+
+
+def _publish(unit: UnitOfWork, n: int, traffic: Traffic) -> None:
+    """Publication *n*."""
+    topic = f"t/{n % TOPICS}"
+    option = "<PubOpt>RetainPub</PubOpt>" if traffic is Traffic.RETAINED else ""
+    psc = f"<Command>Publish</Command>{option}<Topic>{topic}</Topic>"
+    if traffic is Traffic.JMS:
+        jms = f"<jms><Dst>topic://{topic}</Dst><Tms>{1_767_225_600_000 + n}</Tms><Cid>order-{n}</Cid><Dlv>2</Dlv></jms>"
+        numbers = f"<order dt='i8'>{n}</order><price dt='r8'>{n / 8}</price>"
+        usr = f"<usr>{numbers}<region>EMEA</region><desk>{n % 7}</desk></usr>"
+        _put(unit, STREAM, psc, "<mcd><Msd>jms_text</Msd></mcd>", jms, usr, size=1024)
+        return
+    asks: dict[str, Any] = {"msg_type": 1, "reply_to_q": "REPLY"} if traffic is Traffic.ANSWERED or n % 10 == 0 else {}
+    number = "" if traffic is Traffic.ALIKE else f"<SeqNum>{n}</SeqNum>"
+    _put(unit, STREAM, psc + number, **asks)
 
 
 def _loaded(
-    home: Path, commands: int, subscribers: int, durability: Durability, fresh: bool = False
+    home: Path, commands: int, subscribers: int, durability: Durability, traffic: Traffic = Traffic.ALIKE
 ) -> QueueManagerStore:
-    """A queue manager with that to do. fresh: each publication has a number, so that none is like another."""
+    """A queue manager with that to do."""
     store = QueueManagerStore.create(home, QueueManager("QM1"), durability=durability)
     with store.unit_of_work() as unit:
         for n in range(subscribers):
             _put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>S{n}</QName>")
     Processor(store, lambda: NOW).drain()
     with store.unit_of_work() as unit:
+        if traffic is Traffic.AUTHORITY:
+            for user in ("app", "ann", "bob"):
+                unit.save_definition(AuthorityRecord("TOPIC", "SYSTEM.BASE.TOPIC", "PRINCIPAL", user, ("PUB", "SUB")))
         for n in range(commands):
-            asks = {"msg_type": 1, "reply_to_q": "REPLY"} if n % 10 == 0 else {}
-            number = f"<SeqNum>{n}</SeqNum>" if fresh else ""
-            _put(unit, STREAM, f"<Command>Publish</Command><Topic>t/{n % TOPICS}</Topic>{number}", **asks)
+            _publish(unit, n, traffic)
     return store
 
 
@@ -93,7 +127,9 @@ def _least(runs: list[Took]) -> Took:
     return Took(runs[0].commands, min(run.wall_s for run in runs), min(run.cpu_s for run in runs))
 
 
-def _bare(path: Path, commands: int, subscribers: int, durability: Durability, batch: int) -> Took:
+def _bare(
+    path: Path, commands: int, subscribers: int, durability: Durability, batch: int, traffic: Traffic = Traffic.ALIKE
+) -> Took:
     """The same rows, statements and commits, with nothing around them."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -102,7 +138,8 @@ def _bare(path: Path, commands: int, subscribers: int, durability: Durability, b
     connection.execute("CREATE INDEX i ON m (queue, rank)")
     insert = "INSERT INTO m (queue, rank, time, user, md, body) VALUES (?, 9, ?, 'app', ?, ?)"
     take = "DELETE FROM m WHERE seq = (SELECT seq FROM m WHERE queue = ? ORDER BY rank, seq LIMIT 1) RETURNING md, body"
-    md, body = bytes(324), bytes(320)
+    md, body = bytes(324), bytes(1430 if traffic is Traffic.JMS else 320)
+    every = 1 if traffic is Traffic.ANSWERED else commands if traffic is Traffic.JMS else 10
     connection.execute("BEGIN")
     connection.executemany(insert, (("IN", n, md, body) for n in range(commands)))
     connection.execute("COMMIT")
@@ -114,7 +151,7 @@ def _bare(path: Path, commands: int, subscribers: int, durability: Durability, b
                 ((md, body),) = connection.execute(take, ("IN",)).fetchall()
                 for subscriber in range(subscribers):
                     connection.execute(insert, (f"S{subscriber}", n, md, body))
-                if n % 10 == 0:
+                if n % every == 0:
                     connection.execute(insert, ("REPLY", n, md, body))
             connection.execute("COMMIT")
 
@@ -124,20 +161,25 @@ def _bare(path: Path, commands: int, subscribers: int, durability: Durability, b
 
 
 CASES = [
-    pytest.param(1, BATCH, Durability.FULL, 20_000, False, id="1-subscriber-batched-FULL"),
-    pytest.param(1, BATCH, Durability.NORMAL, 20_000, False, id="1-subscriber-batched-NORMAL"),
-    pytest.param(1, BATCH, Durability.FULL, 10_000, True, id="1-subscriber-batched-FULL-none-alike"),
-    pytest.param(10, BATCH, Durability.FULL, 5000, False, id="10-subscribers-batched-FULL"),
-    pytest.param(10, BATCH, Durability.NORMAL, 5000, False, id="10-subscribers-batched-NORMAL"),
-    pytest.param(10, BATCH, Durability.FULL, 3000, True, id="10-subscribers-batched-FULL-none-alike"),
-    pytest.param(1, 1, Durability.FULL, 2000, False, id="1-subscriber-a-commit-each-FULL"),
-    pytest.param(1, 1, Durability.NORMAL, 3000, False, id="1-subscriber-a-commit-each-NORMAL"),
-    pytest.param(10, 1, Durability.FULL, 1500, False, id="10-subscribers-a-commit-each-FULL"),
-    pytest.param(10, 1, Durability.NORMAL, 1500, False, id="10-subscribers-a-commit-each-NORMAL"),
+    pytest.param(1, BATCH, Durability.FULL, 10_000, Traffic.JMS, id="1-subscriber-batched-FULL-JMS"),
+    pytest.param(10, BATCH, Durability.FULL, 3000, Traffic.JMS, id="10-subscribers-batched-FULL-JMS"),
+    pytest.param(1, BATCH, Durability.FULL, 10_000, Traffic.NUMBERED, id="1-subscriber-batched-FULL-numbered"),
+    pytest.param(10, BATCH, Durability.FULL, 3000, Traffic.NUMBERED, id="10-subscribers-batched-FULL-numbered"),
+    pytest.param(1, BATCH, Durability.FULL, 10_000, Traffic.ANSWERED, id="1-subscriber-batched-FULL-answered"),
+    pytest.param(1, BATCH, Durability.FULL, 10_000, Traffic.AUTHORITY, id="1-subscriber-batched-FULL-authority"),
+    pytest.param(1, BATCH, Durability.FULL, 10_000, Traffic.RETAINED, id="1-subscriber-batched-FULL-retained"),
+    pytest.param(1, BATCH, Durability.FULL, 20_000, Traffic.ALIKE, id="1-subscriber-batched-FULL"),
+    pytest.param(1, BATCH, Durability.NORMAL, 20_000, Traffic.ALIKE, id="1-subscriber-batched-NORMAL"),
+    pytest.param(10, BATCH, Durability.FULL, 5000, Traffic.ALIKE, id="10-subscribers-batched-FULL"),
+    pytest.param(10, BATCH, Durability.NORMAL, 5000, Traffic.ALIKE, id="10-subscribers-batched-NORMAL"),
+    pytest.param(1, 1, Durability.FULL, 2000, Traffic.ALIKE, id="1-subscriber-a-commit-each-FULL"),
+    pytest.param(1, 1, Durability.NORMAL, 3000, Traffic.ALIKE, id="1-subscriber-a-commit-each-NORMAL"),
+    pytest.param(10, 1, Durability.FULL, 1500, Traffic.ALIKE, id="10-subscribers-a-commit-each-FULL"),
+    pytest.param(10, 1, Durability.NORMAL, 1500, Traffic.ALIKE, id="10-subscribers-a-commit-each-NORMAL"),
 ]
 
 
-@pytest.mark.parametrize(("subscribers", "batch", "durability", "commands", "fresh"), CASES)
+@pytest.mark.parametrize(("subscribers", "batch", "durability", "commands", "traffic"), CASES)
 def test_commands_end_to_end(
     benchmark: BenchmarkFixture,
     tmp_path: Path,
@@ -145,7 +187,7 @@ def test_commands_end_to_end(
     batch: int,
     durability: Durability,
     commands: int,
-    fresh: bool,
+    traffic: Traffic,
 ) -> None:
     if benchmark.disabled:
         commands = 200
@@ -153,8 +195,8 @@ def test_commands_end_to_end(
     runs: list[Took] = []
 
     def filled() -> tuple[tuple[QueueManagerStore], dict[str, object]]:
-        floors.append(_bare(tmp_path / f"floor{len(runs)}", commands, subscribers, durability, batch))
-        return (_loaded(tmp_path / str(len(runs)), commands, subscribers, durability, fresh),), {}
+        floors.append(_bare(tmp_path / f"floor{len(runs)}", commands, subscribers, durability, batch, traffic))
+        return (_loaded(tmp_path / str(len(runs)), commands, subscribers, durability, traffic),), {}
 
     def drained(store: QueueManagerStore) -> None:
         processor = Processor(store, lambda: NOW, batch=batch)
@@ -165,9 +207,8 @@ def test_commands_end_to_end(
 
     benchmark.pedantic(drained, setup=filled, rounds=4)  # type: ignore[no-untyped-call]
     best, floor = _least(runs), _least(floors)
-    alike = ", none like another" if fresh else ""
     print(
-        f"\n{subscribers} subscribers, {batch} to a commit, synchronous={durability.value}{alike}: "
+        f"\n{subscribers} subscribers, {batch} to a commit, synchronous={durability.value}, {traffic}: "
         f"{best.rate:,.0f} commands/s, {best.rate * subscribers:,.0f} deliveries/s; bare SQLite {floor.rate:,.0f}; "
         f"ratio {best.rate / floor.rate:.2f}; processor time {best.cpu_us:.0f} us a command, "
         f"bare SQLite {floor.cpu_us:.0f}, ratio {floor.cpu_us / best.cpu_us:.2f}"

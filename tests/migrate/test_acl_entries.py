@@ -76,5 +76,5 @@ def test_the_same_entry_twice_is_said() -> None:
     items = list(event_xml.read(_events(("Create", USER, "true"), ("Create", USER, "false")), "e"))
     assert _entries(items) == [("user", "false")]
     assert [item.why for item in items if isinstance(item, Unread)] == [
-        "the same entry a second time; the later one holds"
+        "the same entry a second time; the later one is used"
     ]

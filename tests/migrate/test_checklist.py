@@ -36,6 +36,7 @@ BY_HAND = (
     "Add the input queues of message flows",
     "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE",
     "Compare `DISPLAY SUB(*)`",
+    "Probe how the queue manager joins names and streams",
     "Start the applications.",
     "When all is well: `dltmqbrk`",
     "Review `amqmigrateacl.txt`",
@@ -70,6 +71,17 @@ class Administrator:
             self._do(step)
             self.done.append(step)
 
+    def load(self, queue: str, file: Path) -> None:
+        """Put the messages of *file* on *queue*, each with its context."""
+        self._qpubsub("put", queue, str(file))
+
+    def process(self, queues: list[str]) -> None:
+        """Wait until these are empty."""
+        self._qpubsub("run", "--once")
+        with QueueManagerStore.open(self.home, self.qmgr) as store:
+            for queue in queues:
+                assert store.depth(queue) == 0, queue
+
     def _do(self, step: str) -> None:
         if step.startswith(STOPS_THE_BROKER):
             self.old_broker_runs = False
@@ -84,12 +96,9 @@ class Administrator:
         elif found := LOAD.match(step):
             # A broker that still runs takes what is put on these queues, and the new subscriptions are its own.
             assert not self.old_broker_runs, step
-            self._qpubsub("put", found[2], str(self.files / found[1]))
+            self.load(found[2], self.files / found[1])
         elif found := WAIT.match(step):
-            self._qpubsub("run", "--once")
-            with QueueManagerStore.open(self.home, self.qmgr) as store:
-                for queue in re.findall("`([^`]+)`", found[1]):
-                    assert store.depth(queue) == 0, f"{step}: {queue}"
+            self.process(re.findall("`([^`]+)`", found[1]))
         else:
             assert step.startswith(BY_HAND), f"nobody knows how to do this: {step}"
 
@@ -216,6 +225,15 @@ def test_the_order_of_every_checklist(name: str) -> None:
     loads = list(_loads(steps))
     assert loads[-1] == ("6-registrations.qload", CONTROL_QUEUE)
     assert first("Load `6-registrations") < first("7-enable.mqsc") < first("Start the applications")
+
+
+@pytest.mark.parametrize("name", ["streams", "subscription-points", "log-example", "metatopics"])
+def test_every_checklist_names_the_files_beside_it(name: str) -> None:
+    """Each script and each unload has its step, and no step names a file that is not there."""
+    files = Case.of(name).outputs()
+    text = files["checklist.md"].partition("## In this order\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"[\w-]+\.(?:mqsc|qload|sh)|amqmigrateacl\.txt", text))
+    assert named == {each for each in files if each.endswith((".mqsc", ".qload", ".sh")) or each == "amqmigrateacl.txt"}
 
 
 def _loads(steps: list[str]) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
 from collections import Counter
 
 import pytest
@@ -10,16 +14,17 @@ from hypothesis import strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
 from migrate.existing import existing_target
-from migrate.ledger import Verdict
+from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import state_json
 from migrate.report.facts import facts
 from migrate.report.html import page
+from migrate.report.outputs import report_files
 from migrate.report.text import text
 from migrate.target import Target
-from migrate.targets.files import scripts
+from migrate.targets.files import plan_files, scripts
 from rfh2.errors import MigrationError
 from tests.html_pages import check_page
 from tests.migrate.in_memory import applied, broker_of
@@ -33,6 +38,7 @@ DEFINE QLOCAL(A.Q)
 DEFINE SUB('s') TOPICSTR('mine') DEST(A.Q) SUBUSER('anne')
 """
 targets = st.sampled_from(("fresh", "used"))
+FIGURE = re.compile(r'class="figure [^"]*"><b>([\d,]+)</b><span>([^<]*)</span>')
 
 
 def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple[MigrationPlan, Target]:
@@ -121,6 +127,77 @@ def test_planning_changes_nothing(state: LegacyState) -> None:
     assert strmqbrk.plan(state, target, PlanOptions(accept_unread=True), NOW) == first
     assert target.subscriptions == before.subscriptions
     assert list(target.objects.topics) == list(before.objects.topics)
+
+
+def sums_in_every_form(plan: MigrationPlan, target: Target) -> dict[str, tuple[int, ...]]:
+    """Items, migrated, changed, reported, left by choice, as each form of the report has them."""
+    found = facts(plan, target)
+    contents = {name: data.decode(errors="replace") for name, data in report_files(found).items()}
+    json_form = json.loads(contents["report.json"])
+    rows = list(csv.DictReader(io.StringIO(contents["items.csv"], newline="")))
+    results = Counter(row["result"] for row in rows)
+    figures = {label: int(value.replace(",", "")) for value, label in FIGURE.findall(contents["report.html"])}
+    (reported,) = (label for label in figures if label.startswith("reported"))
+    closing = [int(number) for line in list(log.closing(plan))[:2] for number in re.findall(r"\d+", line)]
+    lines = contents["report.txt"].splitlines()
+    text_form = [int(number) for line in lines[1:3] for number in re.findall(r"\d+", line)]
+    return {
+        "fates": (
+            len(plan.fates),
+            *(sum(fate.verdict is verdict for fate in plan.fates) for verdict in Verdict),
+            sum(f.verdict is Verdict.REPORTED and f.severity is Severity.INFO for f in plan.fates),
+        ),
+        "json": (json_form["items"], *json_form["counts"].values(), json_form["left_by_choice"]),
+        "json-items": (
+            len(json_form["fates"]),
+            *(sum(fate["verdict"] == verdict for fate in json_form["fates"]) for verdict in Verdict),
+            json_form["left_by_choice"],
+        ),
+        "json-kinds": (
+            json_form["items"],
+            *(sum(kind[verdict] for kind in json_form["by_kind"].values()) for verdict in Verdict),
+            json_form["left_by_choice"],
+        ),
+        "csv": (
+            len(rows),
+            *(results[verdict] for verdict in Verdict),
+            sum(row["result"] == "reported" and row["severity"] == "info" for row in rows),
+        ),
+        "html": (
+            figures["items"],
+            figures["migrated"],
+            figures["changed"],
+            figures[reported],
+            int(re.findall(r"\d+", reported)[0]),
+        ),
+        "log": (*closing[:4], closing[5]),
+        "text": (*text_form[:4], text_form[5]),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(states, targets, st.sampled_from(Tool), st.booleans())
+def test_the_sums_agree_in_every_report(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
+    """Every item that was read is migrated (perhaps changed), refused with a reason, or left by choice."""
+    plan, target = planned(state, kind, tool, overwrite)
+    sums = sums_in_every_form(plan, target)
+    assert set(sums.values()) == {sums["fates"]}, sums
+    items, *verdicts, left = sums["fates"]
+    assert items == sum(1 for _ in state.items()) == sum(verdicts)
+    refused = [fate for fate in plan.fates if fate.verdict is Verdict.REPORTED and fate.severity is not Severity.INFO]
+    assert len(refused) + left == verdicts[-1]
+    assert all(reason.text for fate in refused for reason in fate.reasons)
+    assert all(fate.reasons for fate in refused)
+
+
+@settings(max_examples=25, deadline=None)
+@given(states)
+def test_the_sums_agree_where_files_alone_carry_the_plan(state: LegacyState) -> None:
+    plan, target = planned(state, "fresh", Tool.STRMQBRK, False)
+    told = plan_files(plan, target).reported(plan)
+    assert [fate.key for fate in told.fates] == [fate.key for fate in plan.fates]
+    sums = sums_in_every_form(told, target)
+    assert set(sums.values()) == {sums["fates"]}
 
 
 def test_a_plan_that_forgets_an_item_cannot_be_made() -> None:

@@ -99,7 +99,7 @@ def test_p23_strmqbrk_refuses_a_source_with_such_a_message(tmp_path: Path) -> No
     words = ("strmqbrk", "-m", "QM1", "--home", str(tmp_path / "q"), "--source", str(tmp_path / "capture.jsonl"))
     ran = run(*words, "-l", str(tmp_path / "log"))
     assert ran.code == 2
-    assert run(*words, "-l", str(tmp_path / "log"), "--accept-unread").code == 4
+    assert run(*words, "-l", str(tmp_path / "log"), "--accept-unread").code == 1
     assert "P23" in (tmp_path / "log").read_text()
 
 

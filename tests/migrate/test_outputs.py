@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,9 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
 from migrate.log import LogWriter
 from migrate.report import StagedFiles
+from migrate.report.staging import SUMS, sums_of
 from rfh2.errors import MigrationError
+from streams.operations import SubscriptionAdded
 from tests.migrate.cases import LEGACY
 from tests.migrate.verbs import Ran, state
 
@@ -91,7 +95,7 @@ def test_what_cannot_be_written_is_found_before_anything_is_changed(
     assert state(home) == before
     assert not list((home / "QM1").glob("migration/*"))
     assert not list(tmp_path.rglob(".writing-*"))
-    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.LOST
+    assert Ran("strmqbrk", home, "--out", str(tmp_path / "other"), *SOURCES).code == ExitCode.PROBLEMS
 
 
 @pytest.mark.parametrize("phase", ["-t", "-c"])
@@ -140,7 +144,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     with monkeypatch.context() as patched:
         fail(patched)
         ran = Ran("strmqbrk", home, "--out", str(tmp_path / "out"), *SOURCES)
-    assert ran.code == ExitCode.LOST
+    assert ran.code == ExitCode.PROBLEMS
     assert says in ran.err
     assert "the migration is done, and its report is in " in ran.err
     assert state(home) != before
@@ -149,7 +153,7 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
     assert {path.name for path in kept.iterdir()} == {"report.json", "report.txt", "report.html", "items.csv"}
     again = Ran("strmqbrk", home, *SOURCES)
     assert again.code == ExitCode.DONE
-    assert f"the report of then is in {kept}" in again.err
+    assert f"the report of that migration is in {kept}" in again.err
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
@@ -157,7 +161,7 @@ def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
     command = [sys.executable, "-m", "commands.cli", "strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES]
     with FULL.open("w") as nowhere:
         ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == ExitCode.LOST, ended.stderr
+    assert ended.returncode == ExitCode.PROBLEMS, ended.stderr
     assert "the report could not be written: No space left on device; the migration is done" in ended.stderr
     assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
 
@@ -170,11 +174,25 @@ def test_a_full_disk_leaves_nothing_of_the_staged_files(tmp_path: Path, monkeypa
 
 
 def test_staged_files_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old")
-    staged = StagedFiles(tmp_path, {"a": b"new"})
-    assert (tmp_path / "a").read_text() == "old"
-    staged.publish()
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "new")]
+    """What this run does not write is removed, unless a person has changed it."""
+    StagedFiles(tmp_path, {"a": b"old", "gone": b"x", "edited": b"x"}).publish()
+    (tmp_path / "edited").write_text("by a person")
+    (tmp_path / "own").write_text("by a person")
+    StagedFiles(tmp_path, {"a": b"new"}).publish()
+    found = {path.name: path.read_text() for path in tmp_path.iterdir() if path.name != SUMS}
+    assert found == {"a": "new", "edited": "by a person", "own": "by a person"}
+    assert sums_of(tmp_path) == {"a": sha256(b"new").hexdigest()}
+
+
+def test_files_of_a_run_that_was_killed_are_completed_by_the_next(tmp_path: Path) -> None:
+    StagedFiles(tmp_path, {"a": b"old"}).publish()
+    interrupted = StagedFiles(tmp_path, {"a": b"new", "b": b"new"})
+    (tmp_path / SUMS).unlink()
+    (next(tmp_path.glob(".writing-*")) / "a").replace(tmp_path / "a")
+    assert sums_of(tmp_path) == {}
+    del interrupted
+    StagedFiles(tmp_path, {"a": b"new", "b": b"new"}).publish()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", SUMS}
 
 
 class TestUndo:
@@ -203,7 +221,21 @@ class TestUndo:
         with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
             unit.put("RESULTS.Q", None, b"a publication")
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")
-        assert (ran.code, "it would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+        assert (ran.code, "would be left: qlocal RESULTS.Q" in ran.err) == (ExitCode.PROBLEMS, True)
+
+    def test_it_names_subscriptions_made_since_on_what_is_removed(self, home: Path) -> None:
+        Ran("strmqbrk", home, *SOURCES)
+        with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+            other = unit.load_state()[1][0]
+            made = [replace(other, sub_id=bytes([n]) * 24, topic_string=t, stream=None, name=f"s{n}")
+                    for n, t in ((1, "Sport/Rugby"), (2, "Sports"))]  # fmt: skip
+            unit.save_effects([SubscriptionAdded(each) for each in made])
+        for flags in (["--rehearse"], []):
+            ran = Ran("strmqbrk", home, "--undo", *flags)
+            assert ran.code == ExitCode.PROBLEMS
+            assert "subscription s1 to Sport/Rugby" in ran.err
+            assert "made after the migration, on topic object Sport, which is removed" in ran.err
+            assert "s2" not in ran.err
 
     def test_of_nothing(self, home: Path) -> None:
         ran = Ran("strmqbrk", home, "--undo", "--rehearse")

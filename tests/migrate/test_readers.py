@@ -60,7 +60,7 @@ class TestCaptures:
         assert (found.name, found.user, found.correl_id) == ("s", "anne", CORREL_ID.hex().upper())
         assert set(found.options) == set(options)
         assert (found.scheme, found.format) == (WildcardScheme.CHAR, PublicationFormat.RFH1)
-        assert (found.source.position, found.source.unit) == (0, "record")
+        assert (found.source.position, found.source.unit) == (1, "record")
 
     def test_a_deregistered_one_is_gone(self, tmp_path: Path) -> None:
         messages = [register(1, "a"), rfh1(2, [("Command", "DeregSub"), ("Topic", "a"), ("QName", "SUB.Q")])]
@@ -111,13 +111,13 @@ class TestCaptures:
         broken = rfh1(2, [("Command", "RegSub"), ("Topic", "a"), ("Nonsense", "x")])
         state = self._state(tmp_path, [register(1, "a"), broken])
         (item,) = state.unread
-        assert (item.source.position, item.source.unit, item.is_state) == (1, "record", True)
+        assert (item.source.position, item.source.unit, item.is_state) == (2, "record", True)
         assert "Nonsense" in item.why
 
     def test_refused_commands_are_counted(self, tmp_path: Path) -> None:
         messages = [rfh1(n, [("Command", "DeregSub"), ("Topic", "a"), ("QName", "Q")]) for n in (1, 2)]
         (item,) = self._state(tmp_path, messages).unread
-        assert (item.text, "3073" in item.why, item.is_state) == ("2 DeregSub commands", True, False)
+        assert (item.text, "3073" in item.why, item.is_state) == ("2 DeregSub commands (records 1-2)", True, False)
 
     def test_p14_a_dump_of_queues_is_taken_in_the_order_of_time(self, tmp_path: Path) -> None:
         """APAR IZ66777: subscribe, unsubscribe, subscribe of one name lie on the broker's queue in another order."""
@@ -221,7 +221,7 @@ class TestMetatopics:
 
     def test_registrations_that_are_only_counted_are_reported(self) -> None:
         items = self._items(identities(Cfin(pcf.MQIACF_ANONYMOUS_COUNT, 2), *registration("QM1", "A.Q", 0)))
-        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are told")
+        assert unread(items)[0][1].startswith("2 registrations are counted, 1 are listed")
 
     @pytest.mark.parametrize(
         ("what", "parameter", "wanted"),
@@ -284,6 +284,14 @@ class TestReportProperties:
         assert (found.options, found.unknown_options) == (("Pers", "CorrelAsId"), ("odd=value",))
         assert found.source.position == 5
         assert unread(items) == [(10, "clientId 'nonsense' does not name format, queue manager and queue")]
+
+    @pytest.mark.parametrize("client", ["jms:QM1:CLIENT:T", "mqe:QM1:CLIENT:Q", "scada:probe7"])
+    def test_a_client_without_a_queue_is_read_and_its_queue_not_guessed(self, client: str) -> None:
+        listing = f"DynamicSubscriptionEngine\n  Topic\n    name='a'\n    Subscription\n      clientId='{client}'\n"
+        items = list(reportproperties.read(f"{listing}BIP8071I: Successful command completion.\n", "x"))
+        (found,) = (item for item in items if isinstance(item, LegacySubscription))
+        assert (found.client_id, found.queue, found.qmgr) == (client, "", "")
+        assert found.label == f"subscription to a on SYSTEM.BROKER.DEFAULT.STREAM for {client}"
 
     @pytest.mark.parametrize("cut", [40, 80, 120, 160, 200])
     def test_a_half_written_listing_is_reported(self, cut: int) -> None:
@@ -568,6 +576,14 @@ class TestSources:
         path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
         assert read_sources([f"amqspsd={path}"], "QM1").subscriptions[0].queue == "A.Q"
 
+    def test_a_reader_without_a_real_example_says_so(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.txt"
+        path.write_text("Subscribers\n Topic: t\n QMgrName: Q\n QName: A.Q\n")
+        (note,) = read_sources([f"amqspsd={path}"], "QM1").notes
+        assert note.startswith(f"{path}: no listing of a real broker was available for the reader of amqspsd")
+        (tmp_path / "qm.ini").write_text("Broker:\n   MaxMsgRetryCount=3\n")
+        assert read_sources([str(tmp_path / "qm.ini")], "QM1").notes == ()
+
     def test_what_nothing_claims_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "notes.txt"
         path.write_text("buy milk\n")
@@ -578,7 +594,7 @@ class TestSources:
         ("text", "why"),
         [
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1"', "no JSON"),
-            ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "odd": 1}', "Extra inputs"),
+            ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "odd": 1}', "there is no such field"),
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "version": 2}', "Input should be 1"),
             ('{"format": "qpubsub-legacy-state", "qmgr": "QM1", "streams": [{"name": "x"}]}', "Field required"),
         ],

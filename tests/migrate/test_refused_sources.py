@@ -101,7 +101,7 @@ AMQSPSD = "Subscribers\nStreamName: Sport\n Topic: t\n ApplCount: 3\n QMgrName: 
 
 REFUSED = [
     ("cut-json", _cut_json, "no JSON"),
-    ("format-beside-states", _contradictory, "Extra inputs"),
+    ("format-beside-states", _contradictory, "there is no such field"),
     ("random-bytes", _bytes(bytes(range(256)) * 8), "could not be read"),
     ("empty-file", _bytes(b""), "the file is empty"),
     ("blank-file", _bytes(b" \n \n"), "the file is empty"),
@@ -188,7 +188,7 @@ def test_whole_messages_that_are_no_commands_refuse_nothing(
 def test_accept_unread_is_the_way_round_and_is_said(home: Path, tmp_path: Path) -> None:
     sources = ("--source", str(good(tmp_path)), str(_cut_capture(tmp_path)))
     ran = Ran("strmqbrk", home, "--accept-unread", "--out", str(tmp_path / "out"), *sources)
-    assert ran.code == ExitCode.LOST
+    assert ran.code == ExitCode.PROBLEMS
     assert len(state(home)["subscriptions"]) == 27  # type: ignore[arg-type]
     found = json.loads((tmp_path / "out" / "report.json").read_text())
     assert "--accept-unread" in found["options"]
@@ -266,7 +266,7 @@ class TestPhases:
         assert f"it had {was}" in ran.err
         assert ran.err.count("fingerprint") >= 1
         assert state(home) == before
-        assert migmbbrk(home, "-c", "-o", *flags, "--accept-changed", "--source", str(b)).code == ExitCode.CHANGED
+        assert migmbbrk(home, "-c", "-o", *flags, "--accept-changed", "--source", str(b)).code == ExitCode.PROBLEMS
 
     def test_another_broker(self, home: Path, tmp_path: Path) -> None:
         a = listing(tmp_path / "a.txt")
@@ -306,14 +306,12 @@ class TestPhases:
         return a
 
     def test_an_interrupted_phase_goes_on_with_the_same_sources(self, home: Path, interrupted: Path) -> None:
-        assert migmbbrk(home, "-c", "--source", str(interrupted)).code == ExitCode.CHANGED
+        assert migmbbrk(home, "-c", "--source", str(interrupted)).code == ExitCode.PROBLEMS
         assert not (home / "QM1" / "migration" / "retrieved.json").exists()
 
     def test_an_interrupted_phase_says_in_the_log_that_it_goes_on(self, home: Path, interrupted: Path) -> None:
-        assert migmbbrk(home, "-c").code == ExitCode.CHANGED
-        assert (
-            "which the interrupted run has left: fingerprint" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
-        )
+        assert migmbbrk(home, "-c").code == ExitCode.PROBLEMS
+        assert "which the interrupted run left: fingerprint" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
 
     @pytest.mark.parametrize(
         ("arguments", "broker", "says"),
@@ -332,13 +330,14 @@ class TestPhases:
         ran = migmbbrk(home, *(str(other) if word == "OTHER" else word for word in arguments), broker=broker)
         assert (ran.code, says in ran.err) == (ExitCode.USAGE, True)
         assert state(home) == before
-        assert migmbbrk(home, "-c").code == ExitCode.CHANGED, "what was read is still there"
+        assert migmbbrk(home, "-c").code == ExitCode.PROBLEMS, "what was read is still there"
 
     def test_s_forgets_it(self, home: Path, interrupted: Path) -> None:
         other = listing(interrupted.with_name("b.txt"), self.OTHER)
         ran = migmbbrk(home, "-c", "-s", "--accept-changed", "--source", str(other))
-        assert ran.code == ExitCode.CHANGED
-        assert "what an interrupted run had read is forgotten" in (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        assert ran.code == ExitCode.PROBLEMS
+        log = (home.parent / "here" / "amqmigmbbrk.log").read_text()
+        assert "the state that an interrupted run had read is discarded" in log
 
 
 class TestForeign:
@@ -369,7 +368,7 @@ class TestForeign:
 
     def test_half_and_less_is_a_warning(self, home: Path, tmp_path: Path) -> None:
         ran = Ran("strmqbrk", home, "--source", self.sources(tmp_path, 4, 4))
-        assert ran.code == ExitCode.PROBLEMS
+        assert ran.code == ExitCode.DONE
         assert "of another queue manager: 4 of 8 messages are of queue manager PROD" in ran.out
         assert len(state(home)["subscriptions"]) == 4  # type: ignore[arg-type]
 
@@ -384,7 +383,7 @@ class TestForeign:
 
     def test_from_qmgr_of_the_same_name_leaves_the_others_out(self, home: Path, tmp_path: Path) -> None:
         ran = Ran("strmqbrk", home, "--from-qmgr", "QM1", "--source", self.sources(tmp_path, 8, 2))
-        assert ran.code == ExitCode.PROBLEMS
+        assert ran.code == ExitCode.DONE
         assert len(state(home)["subscriptions"]) == 2  # type: ignore[arg-type]
 
     def test_from_qmgr_of_which_there_is_nothing(self, home: Path, tmp_path: Path) -> None:
@@ -392,6 +391,22 @@ class TestForeign:
         ran = Ran("strmqbrk", home, "--from-qmgr", "TEST", "--source", self.sources(tmp_path, 8, 2))
         assert (ran.code, "no state of the broker at all" in ran.err) == (ExitCode.USAGE, True)
         assert state(home) == before
+
+    def test_commands_for_another_queue_manager(self, home: Path, tmp_path: Path) -> None:
+        """setmqaut -m names the queue manager: what is for another one is left out, and a file of such is refused."""
+        lines = [f"setmqaut -m {qmgr} -n Q{n} -t queue -p fred +put\n" for n, qmgr in enumerate(["QM1", "QM1", "PROD"])]
+        (tmp_path / "authorities.sh").write_text("".join(lines))
+        ran = Ran("strmqbrk", home, "--source", str(good(tmp_path)), str(tmp_path / "authorities.sh"))
+        assert ran.code != ExitCode.USAGE
+        assert "1 of 3 commands are for queue manager PROD" in ran.out
+        made = {name for name in state(home)["objects"] if name.startswith("authrec")}  # type: ignore[attr-defined]
+        assert len(made) == 2
+        (tmp_path / "authorities.sh").write_text(lines[2] * 2)
+        ran = Ran("strmqbrk", home, "--source", str(tmp_path / "authorities.sh"))
+        assert "already been migrated" in ran.err
+        Ran("strmqbrk", home, "--undo")
+        ran = Ran("strmqbrk", home, "--source", str(good(tmp_path)), str(tmp_path / "authorities.sh"))
+        assert (ran.code, "2 of queue manager PROD, of 2 in all" in ran.err) == (ExitCode.USAGE, True)
 
     OTHERS = [
         ("state.json", json.dumps(STATE | {"qmgr": "PROD"}), "20 of queue manager PROD"),

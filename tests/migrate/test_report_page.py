@@ -10,6 +10,8 @@ import pytest
 
 from migrate.report.html import page
 from migrate.report.items import COLUMNS, items_csv
+from migrate.report.outputs import TEXT_ITEMS
+from migrate.report.text import text as report_text
 from tests.html_pages import check_page
 
 MANY = 100_000
@@ -40,6 +42,7 @@ def _facts(fates: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         "fingerprint": "0" * 40,
         "items": len(fates),
         "counts": counts,
+        "left_by_choice": 0,
         "by_kind": {"subscription": counts},
         "steps": {},
         "warnings": [],
@@ -93,7 +96,7 @@ def test_the_page_is_small_and_the_table_has_every_item() -> None:
     assert len(text.encode()) < MOST_BYTES
     assert "of 33,334 rows. items.csv has all of them." in text
     assert "of 100,000 lines. report.json has all of them." in text
-    rows = list(csv.DictReader(io.StringIO(items_csv(facts))))
+    rows = list(csv.DictReader(io.StringIO("".join(items_csv(facts)))))
     assert len(rows) == MANY
     assert rows[7] == dict(
         zip(
@@ -109,5 +112,13 @@ def test_the_page_is_small_and_the_table_has_every_item() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-1", "@SUM(A1)", "\t=1"])
 def test_a_spreadsheet_takes_no_item_for_a_formula(text: str) -> None:
-    (row,) = csv.DictReader(io.StringIO(items_csv(_facts([_fate(1, "migrated") | {"label": text}]))))
+    (row,) = csv.DictReader(io.StringIO("".join(items_csv(_facts([_fate(1, "migrated") | {"label": text}])))))
     assert row["item"] == f"'{text}"
+
+
+def test_the_text_file_is_small_and_says_where_the_rest_is() -> None:
+    fates = [_fate(n, ("migrated", "changed", "reported")[n % 3], f"reason {n}" * 3) for n in range(MANY)]
+    lines = list(report_text(_facts(fates, outcome="lost"), TEXT_ITEMS))
+    assert sum(len(line) + 1 for line in lines) < MOST_BYTES
+    more = [line for line in lines if "items.csv and report.json of the report have all of them" in line]
+    assert [line.split()[2] for line in more] == ["32833", "32833"]

@@ -300,6 +300,7 @@ REFUSED = [
     ("temporary-dynamic-queue", {"temp_dynamic": True}, "D17"),
     ("no-queue", {"queue": ""}, "P29"),
     ("no-queue-name", {"queue": "bad name"}, "P29"),
+    ("client-without-a-queue", {"queue": "", "client_id": "jms:QM1:CLIENT:T"}, "P29"),
     ("empty-topic", {"topic": ""}, None),
     ("topic-too-long-with-prefix", {"topic": "x" * 10_240, "stream": "Sport"}, None),
     ("name-too-long-with-stream", {"name": "n" * 10_240, "stream": "Sport"}, "D15"),
@@ -356,6 +357,7 @@ RETAINED = [
     ("expired", {"expires_at": NOW}, "reported", set()),
     ("wildcard-level", {"topic": "a/#"}, "reported", {"D14"}),
     ("the-brokers-own", {"topic": "MQ/S/x"}, "reported", {"D05"}),
+    ("expiry-beyond-an-mqlong", {"expires_at": datetime(2049, 1, 1, tzinfo=UTC)}, "changed", {"P26"}),
     ("not-persistent", {"persistence": 0}, "migrated", {"P11", "D28"}),
     ("persistence-as-queue", {"persistence": 2}, "changed", {"P11"}),
 ]

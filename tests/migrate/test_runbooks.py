@@ -151,7 +151,8 @@ def hostile(document: str) -> str:
         return collective_runbook({HOSTILE: HOSTILE, "B": f"{HOSTILE}2"}, HOSTILE)
     plan = Case.of("streams").plan()
     reason = Reason(HOSTILE, Severity.ERROR)
-    fate = Fate(plan.fates[0].key, HOSTILE, HOSTILE, Verdict.REPORTED, reasons=(reason,))
+    item = Stream(source=Source(file=HOSTILE), name=HOSTILE)
+    fate = Fate(plan.fates[0].key, item, Verdict.REPORTED, reasons=(reason,))
     return checklist(replace(plan, fates=(fate,)), [HOSTILE], {HOSTILE: HOSTILE})
 
 

@@ -299,6 +299,35 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "hex, blocks": ("hex", raw("52464820\n\n")),
     "hex, lines of a dump without bytes": ("hex", raw("00000000:\n")),
     "hex, comments": ("hex", raw("# x\n")),
+    "pasted, hex digits": ("pasted", raw("5", "52464820")),
+    "pasted, beginnings in hex": ("pasted", raw("52464820 ")),
+    "pasted, lines of hex": ("pasted", raw("5246\n", "52464820\n")),
+    "pasted, digits and colons": ("pasted", raw("52:")),
+    "pasted, base64": ("pasted", raw("A", "UkZIIA")),
+    "pasted, lines of base64": ("pasted", raw("AAAAAAAAAAAAAAAAAAAAAAAA\n", "UkZIIAAAAAAAAAAAAAAAAAAA\n")),
+    "pasted, beginnings in base64": ("pasted", raw("UkZIIA ")),
+    "pasted, numbers": ("pasted", raw("82,")),
+    "pasted, beginnings of arrays": ("pasted", raw("82,70,72,32 x ")),
+    "pasted, an array": ("pasted", raw("0,", "82,70,72,32,")),
+    "pasted, comments in an array": ("pasted", raw("/*x*/ ", "82,70,72,32,")),
+    "pasted, quotes": ("pasted", raw("b'")),
+    "pasted, literals that do not end": ("pasted", raw('"RFH ')),
+    "pasted, literals in a row": ("pasted", raw("b'RFH ' ")),
+    "pasted, backslashes": ("pasted", raw("\\", "b'RFH ")),
+    "pasted, first lines of dumps": ("pasted", raw("00000000: 5246 4820\n")),
+    "pasted, zeros": ("pasted", raw("0000 ")),
+    "pasted, a line of a dump": ("pasted", raw("52", "00000000: ")),
+    "pasted, repeated lines": ("pasted", raw("*\n", "00000000: 5246 4820\n")),
+    "pasted, descriptors": ("pasted", raw("****Message descriptor****\nStrucId : 'MD  '\n")),
+    "pasted, fields": ("pasted", raw("Report : ", "StrucId : 'MD  '\n")),
+    "pasted, quoting": ("pasted", raw("> ", "", "52464820")),
+    "pasted, tags": ("pasted", raw("<br", "", ">52464820")),
+    "pasted, escapes of a terminal": ("pasted", raw("\x1b[", "", "52464820")),
+    "pasted, folders": ("pasted", raw("<psc></psc>")),
+    "pasted, folders without an end": ("pasted", raw("<usr>", "<psc></psc>")),
+    "pasted, strings of an MQRFH": ("pasted", raw("MQPSCommand  ")),
+    "pasted, blanks": ("pasted", raw(" ", "52464820")),
+    "pasted, blank lines": ("pasted", raw("\n", "00000000: 5246 4820\n")),
     "mqmd, separators": ("mqmd", raw("#@#@#x", "MD  ")),
     "mqmd, overlapping separators": ("mqmd", raw("#@", "MD  ")),
     "mqmd, ends of properties": ("mqmd", raw("$%$%$", "#@#@#")),
@@ -306,6 +335,16 @@ LISTINGS: Final[dict[str, tuple[str, Callable[[int], bytes]]]] = {
     "jsonl, arrays": ("jsonl", raw("[1],", '{"a":[', '0],"queue":"Q","body_hex":""}\n')),
     "jsonl, empty lines": ("jsonl", raw("\n")),
     "jsonl, broken lines": ("jsonl", raw("{}\n")),
+}
+_FIXED: Final = "RFH \2\0\0\0\x7f\x7f\x7f\x7f" + "\0" * 24
+# Headers with a fault, behind which the rest is read as far as it goes.
+WITH_FAULTS: Final[dict[str, Callable[[int], bytes]]] = {
+    "folders without lengths": raw("<a></a>", _FIXED),
+    "a folder without an end": raw("<a>", _FIXED),
+    "lengths without folders": raw("\x7f", _FIXED),
+    "tags of one letter": raw("<", _FIXED),
+    "headers": raw("RFH \2\0\0\0"),
+    "headers behind something else": raw("DLH \1\0\0\0", "RFH \2\0\0\0XXXX"),
 }
 # What no reader knows is compared with what it may be; that looks at the first 64 KiB.
 UNKNOWN: Final[dict[str, Callable[[int], bytes]]] = {
@@ -376,6 +415,10 @@ def _cases() -> Iterator[Case]:
     for name, unknown in UNKNOWN.items():
         yield Case(
             f"decode --json: unknown data, {name}", decode_json, lambda n, unknown=unknown: bare(unknown(n)), True
+        )
+    for name, faulty in WITH_FAULTS.items():
+        yield Case(
+            f"decode --json: faulty, {name}", decode_json, lambda n, faulty=faulty: bare(faulty(n)), hostile=True
         )
     for name, shape in SESSIONS.items():
         yield Case(f"capture: pcap, {name}", capture("pcap"), lambda n, shape=shape: session(n, shape))

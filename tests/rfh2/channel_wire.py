@@ -19,7 +19,8 @@ Order = Literal["big", "little"]
 STREAM, CONTROL = "SYSTEM.BROKER.DEFAULT.STREAM", "SYSTEM.BROKER.CONTROL.QUEUE"
 START = datetime(2024, 1, 3, 9, 44, 17, tzinfo=UTC)
 
-INITIAL_DATA, MESSAGE_DATA, USERID, HEARTBEAT, ASYNC_MESSAGE = 0x01, 0x04, 0x08, 0x09, 0x0D
+INITIAL_DATA, MESSAGE_DATA, USERID, HEARTBEAT = 0x01, 0x04, 0x08, 0x09
+SOCKET_ACTION, ASYNC_MESSAGE = 0x0C, 0x0D
 MQOPEN, MQGET, MQPUT, MQPUT1, SPI = 0x83, 0x85, 0x86, 0x87, 0x8C
 MQOPEN_REPLY, MQGET_REPLY, MQPUT_REPLY, SPI_REPLY = 0x93, 0x95, 0x96, 0x9C
 FIRST, LAST = 0x10, 0x20
@@ -64,6 +65,11 @@ class Wire:
             + bytes(2)
             + payload
         )
+
+    def socket_action(self) -> bytes:
+        """A TSHC, by which a client ends a conversation: a header as that of a TSH, and five numbers."""
+        plain = Wire(self.order, ebcdic=self.ebcdic).segment(SOCKET_ACTION, self.long(1, 4, 0, 0, 0))
+        return self.text("TSHC", 4) + plain[4:]
 
     def segments(self, kind: int, payload: bytes, size: int) -> bytes:
         pieces = [payload[at : at + size] for at in range(0, len(payload), size)]

@@ -85,6 +85,18 @@ def test_calls_span_segments(wire: Wire) -> None:
     assert messages(pcap(session.frames)) == [("", md, body), ("", md, body), ("SUB.Q", md, body)]
 
 
+@pytest.mark.parametrize("wire", WIRES, ids=WIRE_IDS)
+def test_a_tshc_ends_a_conversation_and_may_stand_between_the_segments_of_a_put(wire: Wire) -> None:
+    md, body = descriptor(wire, 1), rfh2("Stock/IBM", wire.order) + b"x" * 900
+    put = wire.segments(MQPUT, wire.mqput(md, body), 400)
+    first = int.from_bytes(put[4:8], "big")
+    session = Session()
+    session.client(wire.segment(MQOPEN, wire.mqopen(STREAM))).server(wire.segment(MQOPEN_REPLY, wire.mqopen_reply(2)))
+    session.client(put[:first] + wire.socket_action() + put[first:]).client(wire.socket_action())
+    session.server(wire.socket_action())
+    assert messages(pcap(session.frames)) == [(STREAM, md, body)]
+
+
 def test_conversations_share_a_connection() -> None:
     one, two = Wire(conversation=1), Wire("big", conversation=2)
     pieces = [[], []]

@@ -99,7 +99,7 @@ def test_odd_headers_come_back_byte_for_byte(raw: bytes) -> None:
 BAD = [
     pytest.param(b"", 0, "bad-struc-id", id="empty"),
     pytest.param(b"RFX " + rfh2()[4:], 0, "bad-struc-id", id="struc-id"),
-    pytest.param(b"RFH \2\0\0", 4, "unknown-version", id="half-a-version"),
+    pytest.param(b"RFH \2\0\0", 7, "short-header", id="half-a-version"),
     pytest.param(b"RFH \3\0\0\0" + rfh2()[8:], 4, "unknown-version", id="version-3"),
     pytest.param(b"RFH \1\0\0\0" + rfh2()[8:], 4, "unknown-version", id="version-1-is-an-MQRFH"),
     pytest.param(b"RFH \2\0\0\0", 8, "short-header", id="nothing-behind-the-version"),

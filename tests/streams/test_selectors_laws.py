@@ -121,13 +121,19 @@ numeric: st.SearchStrategy[Piece[Value | None]] = st.recursive(
 )
 
 
+def is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def compared(left: Value | None, operator: str, right: Value | None) -> Truth:
-    if not same_kind(left, right):
+    if is_null(left) or is_null(right):
         return None
+    if not same_kind(left, right):
+        return False
     if operator in ("=", "<>"):
         return (left == right) is (operator == "=")
     if not is_number(left):
-        return None
+        return False
     assert isinstance(left, int | float)
     assert isinstance(right, int | float)
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator]
@@ -160,8 +166,10 @@ def between(parts: tuple[Piece[Value | None], bool, Piece[Value | None], Piece[V
 
     def meaning(lookup: Lookup) -> Truth:
         value = subject.meaning(lookup)
-        inside = both(compared(value, ">=", low.meaning(lookup)), compared(value, "<=", high.meaning(lookup)))
-        return inside if positive else fails(inside)
+        bottom, top = low.meaning(lookup), high.meaning(lookup)
+        if positive:
+            return both(compared(value, ">=", bottom), compared(value, "<=", top))
+        return either(compared(value, "<", bottom), compared(value, ">", top))
 
     return Piece(f"{subject.text} {'' if positive else 'NOT '}BETWEEN {low.text} AND {high.text}", meaning)
 
@@ -195,9 +203,9 @@ def likeness(parts: tuple[Piece[Value | None], bool, str]) -> Piece[Truth]:
 
     def meaning(lookup: Lookup) -> Truth:
         value = subject.meaning(lookup)
-        if not isinstance(value, str):
+        if is_null(value):
             return None
-        return fits(value, pattern, "!") is positive
+        return (isinstance(value, str) and fits(value, pattern, "!")) is positive
 
     return Piece(f"{subject.text} {'' if positive else 'NOT '}LIKE {quoted(pattern)} ESCAPE '!'", meaning)
 
@@ -213,7 +221,7 @@ def nullness(parts: tuple[Piece[Value | None], bool]) -> Piece[Truth]:
 def alone(subject: Piece[Value | None]) -> Piece[Truth]:
     def meaning(lookup: Lookup) -> Truth:
         value = subject.meaning(lookup)
-        return value if isinstance(value, bool) else None
+        return None if is_null(value) else value is True
 
     return Piece(subject.text, meaning)
 

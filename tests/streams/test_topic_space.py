@@ -24,6 +24,7 @@ from streams.operations import (
     RetainedCleared,
     RetainedPublication,
     RetainedStored,
+    Rule,
     Subscribe,
     SubscriptionAdded,
     SubscriptionAltered,
@@ -611,3 +612,35 @@ def test_it_does_what_a_plain_model_does(
             kept = {t: p for t, p in kept.items() if t not in faded}
     assert space.subscriptions() == tuple(s for _, s in sorted(subscriptions.items()))
     assert space.retained_publications() == tuple(RetainedPublication(t, p) for t, p in sorted(kept.items()))
+
+
+# What a subscription would get
+
+ANOTHER: list[tuple[str, str, dict[str, Any], Rule | None]] = [
+    ("reached", "a/b", {}, None),
+    ("by a wildcard", "a/#", {}, None),
+    ("blocked", "blocked/#", {}, Rule.BLOCKED),
+    ("on request", "a/b", {"options": SubscriptionOptions(pub_on_req_only=True)}, Rule.REQUEST_ONLY),
+    ("filter", "a/b", {"selector": "no"}, Rule.FILTER),
+    ("lower level", "a/b", {"sub_level": 0}, Rule.LEVEL),
+    ("own", "a/b", {"dest_queue": "MINE"}, Rule.OWN_PUBLICATION),
+]
+
+
+@pytest.mark.parametrize(("topic", "values", "rule"), [case[1:] for case in ANOTHER], ids=[case[0] for case in ANOTHER])
+def test_the_rule_for_a_subscription_that_is_not_there_is_that_of_one_that_is(
+    topic: str, values: dict[str, Any], rule: Rule | None, subscription: Make, publication: Publish, now: datetime
+) -> None:
+    objects = TopicObjects()
+    objects.define(TopicObject("BLOCK", "blocked/x", wildcard=Wildcard.BLOCK))
+    space = TopicSpace(objects, lambda one, _publication, _topic: one.selector != "no")
+    subscribe(space, now, subscription(1, "a/#"))
+    another = subscription(2, topic, **values)
+    published = "blocked/x/y" if topic.startswith("blocked") else "a/b"
+    operation = PublishToTopic(published, publication(), not_to=("QM1", "MINE", None))
+    assert space.rule_for(another, operation, now) is rule
+    subscribe(space, now, another)
+    passed = {one.subscription.sub_id: one.rule for one in space.passed_over(operation, now)}
+    assert passed.get(another.sub_id) is rule
+    reached = [e.subscription.sub_id for e in space.apply(operation, now) if isinstance(e, Delivery)]
+    assert (another.sub_id in reached) is (rule is None)

@@ -3,6 +3,7 @@
     python -m tests.tour                         # everything, a few minutes
     python -m tests.tour live-brokers decode     # the pages and verbs with such names
     python -m tests.tour --spark                 # what starts Spark, which the others leave out
+    python -m tests.tour --no-cache              # pip loads everything anew, as on a new machine
 
 The checkout is copied, the README's install block makes the environment, and everything else runs in copies of what
 ``qpubsub demo --copy`` writes, with a queue manager QM1 where the page does not make it. ``tests.tour.pages`` says how
@@ -21,15 +22,15 @@ from pathlib import Path
 from tests.tour.journey import Journey, Step
 
 
-def main(chosen: list[str], *, spark: bool = False, report: Path | None = None) -> list[Step]:
+def main(chosen: list[str], *, spark: bool = False, cached: bool = True, report: Path | None = None) -> list[Step]:
     """Make the tour, print each step and return them all.
 
     chosen: parts of names of pages and verbs, [] for all. spark: what
-    starts Spark is run, and nothing else; otherwise it is left out.
+    starts Spark is run, and nothing else; otherwise it is left out. cached: whether pip may use its cache.
     """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tour-") as scratch:
-        steps = Journey(Path(scratch), spark=spark).make(chosen)
+        steps = Journey(Path(scratch), spark=spark, cached=cached).make(chosen)
     lines = [str(step) for step in sorted(steps, key=lambda step: (step.where, step.number))]
     failed = [step for step in steps if step.failure is not None]
     skipped = [step for step in steps if step.not_run is not None]
@@ -47,6 +48,8 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(prog="python -m tests.tour", description=about)
     arguments.add_argument("chosen", nargs="*", help="parts of names of pages and verbs")
     arguments.add_argument("--spark", action="store_true", help="run what starts Spark, and nothing else")
+    arguments.add_argument("--no-cache", action="store_true", help="install without pip's cache")
     arguments.add_argument("--report", type=Path, help="write the list of steps to this file too")
     given = arguments.parse_args()
-    sys.exit(any(step.failure is not None for step in main(given.chosen, spark=given.spark, report=given.report)))
+    made = main(given.chosen, spark=given.spark, cached=not given.no_cache, report=given.report)
+    sys.exit(any(step.failure is not None for step in made))

@@ -22,6 +22,8 @@ from tests.tour.pages import Block, blocks
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
 _LONGEST_S = 240
+# Half a minute each on a machine that does nothing else.
+_LONGEST_WITH_SPARK_S = 900
 _STOPPED_AFTER_S = 6
 _AT_ONCE = 2
 _ENDED = re.compile(r"\n?@@(\d+)@@(\d+)@@([\d.]+)@@([\d.]+)\n")
@@ -58,8 +60,8 @@ class Step:
 class Journey:
     """All of it, in one scratch directory."""
 
-    def __init__(self, scratch: Path, *, spark: bool) -> None:
-        self._scratch, self._spark = scratch, spark
+    def __init__(self, scratch: Path, *, spark: bool, cached: bool = True) -> None:
+        self._scratch, self._spark, self._cached = scratch, spark, cached
         self._home = scratch / "home"
         self._checkout = scratch / "checkout"
         self._programs = self._home / "qpubsub" / "bin"
@@ -219,7 +221,10 @@ class Journey:
         environment = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         path = [str(self._programs), str(Path(sys.base_prefix) / "bin"), os.environ.get("PATH", os.defpath)]
         environment |= {"HOME": str(self._home), "PATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"}
-        environment.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+        if self._cached:
+            environment.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
+        else:
+            environment["PIP_NO_CACHE_DIR"] = "1"
         with (self._scratch / f"printed-{place.name}").open("w+b") as printed:
             process = subprocess.Popen(
                 list(map(str, command)),
@@ -231,7 +236,7 @@ class Journey:
                 start_new_session=True,
             )
             try:
-                code = process.wait(_LONGEST_S)
+                code = process.wait(_LONGEST_WITH_SPARK_S if self._spark else _LONGEST_S)
             except subprocess.TimeoutExpired:
                 code = -1
             finally:

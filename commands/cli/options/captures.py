@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import click
 
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.terminal.console import Console
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
 from rfh2.captures.reading import DefaultQueue
@@ -58,7 +59,7 @@ class Captures:
     """The records of capture files, once or several times, and the share that has been read.
 
     files: none is stdin. default_queue: of messages that name none. numbering: gives ``seq`` to the messages of all
-    files together. Raises CaptureError for a file that is missing.
+    files together. selection: which messages are given. Raises CaptureError for a file that is missing.
     """
 
     def __init__(
@@ -69,17 +70,22 @@ class Captures:
         *,
         default_queue: DefaultQueue = "",
         numbered_together: bool = False,
+        selection: MessageSelection = EVERYTHING,
     ) -> None:
         for file in files:
             if file != STDIN and not file.exists():
                 raise CaptureError(str(file), None, "no such file or directory")
+            if file != STDIN and file.is_dir() and not _size(file):
+                console.warn(f"{file}: there is no capture in this directory")
         self._console, self._files, self._form = console, files or (STDIN,), form
         self._default_queue, self._together = default_queue, numbered_together
+        self._selection = selection
         self._spool: BinaryIO | None = None
         self._total: int | None = None
         self._before = 0
         self._reading: tuple[str, int] | None = None
         self._stream: BinaryIO | None = None
+        self._said: set[tuple[str, str]] = set()
 
     @property
     def label(self) -> str:
@@ -87,13 +93,31 @@ class Captures:
         return ", ".join("stdin" if file == STDIN else str(file) for file in self._files)
 
     def records(self, *, again: bool = False) -> Iterator[CaptureRecord]:
-        """The records in order. again: what stdin gave is kept, so that it can be read another time."""
+        """The records in order, of those messages that are selected; a record that cannot be read is always given.
+
+        again: what stdin gave is kept, so that it can be read another time.
+        """
+        found = self._all(again=again)
+        return found if self._selection.is_all else self._selection.of_records(found)
+
+    def _all(self, *, again: bool) -> Iterator[CaptureRecord]:
         self._before, self._reading = 0, None
         numbering = Numbering() if self._together else None
         for file in self._files:
             self._stream = None
-            yield from self._of_file(file, numbering, again)
+            yield from self._say_what_is_read(self._of_file(file, numbering, again))
         self._stream = None
+
+    def _say_what_is_read(self, records: Iterator[CaptureRecord]) -> Iterator[CaptureRecord]:
+        """Pass records on; of a format that searches for messages, say what each run of records was taken for."""
+        said = ("", "")
+        for record in records:
+            if record.taken_for and (record.source, record.taken_for) != said:
+                said = record.source, record.taken_for
+                if said not in self._said:
+                    self._said.add(said)
+                    self._console.say(f"{record.source}, line {record.position}: read as {record.taken_for}")
+            yield record
 
     def _of_file(self, file: Path, numbering: Numbering | None, again: bool) -> Iterator[CaptureRecord]:
         options: dict[str, Any] = {"default_queue": self._default_queue, "numbering": numbering}

@@ -67,7 +67,7 @@ def only_queue_manager(ctx: click.Context, home: Path) -> str:
     """The one queue manager in *home*, for a verb that changes nothing; it is said which one. Raises UsageError."""
     found = _there(home)
     if len(found) != 1:
-        there = f"{home} holds {', '.join(found)}" if found else f"{home} holds no queue manager"
+        there = f"{home} holds {', '.join(found)}" if found else f"{home} holds none; make one with: qpubsub create QM1"
         raise click.UsageError(f"Missing option '--qmgr' / '-m': {there}.", ctx)
     console = ctx.find_object(Console)
     assert console is not None

@@ -30,6 +30,7 @@ MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
 SPARK_MISSING: Final = f"Spark is not installed: {how_to_install('spark')}"
+TEXTUAL_MISSING: Final = f"--step needs textual: {how_to_install('step')}"
 PYARROW_MISSING: Final = f"Parquet needs pyarrow: {how_to_install('parquet')}"
 
 
@@ -67,7 +68,7 @@ class ReplayOptions:
         return self.engine == "spark"
 
 
-_CAPTURE: Final = (
+_FILES: Final = (
     files_argument,
     click.option(
         "--input",
@@ -78,6 +79,8 @@ _CAPTURE: Final = (
         help="The same as FILE: a capture, or a directory of captures.",
     ),
     format_option,
+)
+_ENGINE: Final = (
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
@@ -96,10 +99,11 @@ _SEMANTICS: Final = click.option(
 )
 
 
-def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
+def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Callable[[F], F]:
     """The shared options: the verb gets *options* (ReplayOptions).
 
-    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``.
+    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``. on_spark: False for
+    a verb that replays in this process alone.
     """
     setup = click.option(
         "--setup",
@@ -107,7 +111,8 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
         metavar="SCRIPT",
         help=f"Run this MQSC first on every queue manager{', in both versions' if both_versions else ''}.",
     )
-    group = (*_CAPTURE, setup) if both_versions else (*_CAPTURE, _SEMANTICS, setup)
+    engine = _ENGINE if on_spark else ()
+    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, _SEMANTICS, setup)
 
     def decorated(function: F) -> F:
         @wraps(function)
@@ -116,9 +121,9 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
             files: tuple[Path, ...],
             inputs: tuple[Path, ...],
             form: str,
-            engine: str,
-            master: str | None,
             setup: Path | None,
+            engine: str = "local",
+            master: str | None = None,
             semantics: str = "v7",
             **own: Any,
         ) -> Any:
@@ -140,7 +145,7 @@ def replay_options(*, both_versions: bool = False) -> Callable[[F], F]:
 
 
 def _note_psmode(script: str) -> None:
-    """Say that PSMODE of the setup does not count: a capture is replayed for what its commands come to (guide 6.3)."""
+    """Say that PSMODE of the setup does not count: a replay shows the results of all commands (guide 6.3)."""
     if "PSMODE" not in script.upper():
         return
     with suppress(QPubSubError):  # whoever runs the setup says what is wrong with it
@@ -156,15 +161,6 @@ def check_suffix(output: Path) -> None:
         raise click.UsageError(f"--output {output}: the name must end in .jsonl or .parquet")
 
 
-def write_page(console: Console, path: Path, page: str) -> bool:
-    """Write a report as a page; whether stdout is still free, for the report in another form. Raises OSError."""
-    if path == STDIN:
-        console.binary.write(page.encode())
-        return False
-    path.write_text(page, encoding="utf-8")
-    return True
-
-
 @contextmanager
 def importing(missing: str) -> Iterator[None]:
     """Around the imports of an extra. Raises ClickException that says *missing* where it is not installed."""
@@ -177,9 +173,16 @@ def importing(missing: str) -> Iterator[None]:
 @contextmanager
 def spark_session(options: ReplayOptions) -> Iterator[SparkSession]:
     """A session that ends with the block. Spark is installed."""
-    from commands.replay.spark import LOCAL, session  # noqa: PLC0415 - Spark is an extra, and slow to load
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is an extra, and slow to load
+    from pyspark.errors import PySparkException  # noqa: PLC0415
 
-    spark = session(options.master or LOCAL)
+    from commands.replay.spark import LOCAL, session  # noqa: PLC0415
+
+    try:
+        spark = session(options.master or LOCAL)
+    except (PySparkException, Py4JError) as error:
+        why = str(error).splitlines()[0]
+        raise click.ClickException(f"Spark does not start with --master {options.master or LOCAL}: {why}") from error
     try:
         yield spark
     finally:

@@ -162,7 +162,7 @@ def verb(
     """A click command with what every verb has. examples: command lines, as a person types them.
 
     prints: what it prints on stdout may go to a file with ``-o``. former: options by their former names. exit_codes:
-    those that differ from EXIT_CODES, or come to them.
+    those that differ from EXIT_CODES, or that are not in it.
     """
     title = "Example:" if len(examples) == 1 else "Examples:"
     shown = "\n".join(f"  {line}" for example in examples for line in example.split("\n"))

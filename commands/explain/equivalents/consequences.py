@@ -42,12 +42,19 @@ def consequence_lines(traced: TracedMessage, *, set_up: bool = False) -> Iterato
         return
     reason = "" if outcome.reason is None else f" {outcome.reason} {reason_text(outcome.reason)}".rstrip()
     yield f"  completion {outcome.completion}{reason}"
+    if outcome.reason is not None and outcome.why:
+        yield visible(f"  because {_without_reason(outcome.why, outcome.reason)}")
     for step in traced.operations:
         yield visible(f"  operation {type(step.operation).__name__}: {_said(step.operation)}")
     for put in outcome.puts:
         yield visible(f"  put {put.kind}: {_put(put)}")
     if not any(put.kind is PutKind.RESPONSE for put in outcome.puts):
         yield "  no response"
+
+
+def _without_reason(why: str, reason: int) -> str:
+    """*why* without the reason code in front, which is said already."""
+    return why.partition(": ")[2] or why if why.startswith(f"reason {reason}") else why
 
 
 def consequence_json(traced: TracedMessage) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
+from html import escape
 
 from commands.explain.pictures.legend import LEGEND
 from streams.outline import Outline, marks
@@ -30,7 +30,7 @@ def svg(root: Outline, title: str) -> str:
     width = max(width, _draw_legend(height - _ROW // 2, rows))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + _LEFT:.0f}" height="{height}" '
-        f'viewBox="0 0 {width + _LEFT:.0f} {height}" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">'
+        f'viewBox="0 0 {width + _LEFT:.0f} {height}" role="img" aria-label="{escape(title)}">'
     )
     return "\n".join([head, f"<style>{_STYLE}</style>", *rows, "</svg>"]) + "\n"
 
@@ -52,7 +52,7 @@ def _draw(root: Outline, title: str) -> tuple[list[str], float]:
         if above:
             waiting.append(f'<path class="edge" d="{above} V{y - 4} H{x - 4}"/>')
         style = ' class="title"' if depth == 0 else ""
-        rows.append(f'<text x="{x}" y="{y}"{style}>{escape(label)}</text>')
+        rows.append(f'<text x="{x}" y="{y}"{style}>{escape(label, quote=False)}</text>')
         width = max(width, _draw_marks(node, x + len(label) * _CHARACTER + 14, y, rows))
         corner = f"M{x + 6} {y + 6}"
         waiting += [(child, child.shown_label, depth + 1, corner) for child in reversed(node.children)]
@@ -73,7 +73,8 @@ def _draw_marks(node: Outline, right: float, y: int, rows: list[str]) -> float:
     """Draw the signs of what is at a node, from *right* on; returns where they end."""
     found = marks(node)
     for kind, text in found[:_MOST_MARKS]:
-        rows.append(_sign(kind, right, y) + f'<text class="mark" x="{right + 14:.0f}" y="{y}">{escape(text)}</text>')
+        mark = f'<text class="mark" x="{right + 14:.0f}" y="{y}">{escape(text, quote=False)}</text>'
+        rows.append(_sign(kind, right, y) + mark)
         right += 14 + len(text) * _CHARACTER + 14
     if len(found) > _MOST_MARKS:
         more = f"and {len(found) - _MOST_MARKS} more"

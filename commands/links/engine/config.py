@@ -11,6 +11,11 @@
     password_env = "MQTT_PASSWORD"
     ca_file = "/etc/ssl/broker.pem"
 
+    [admin]
+    url = "https://mq.example.com:9443"
+    user = "mqadmin"
+    password_file = "/etc/qpubsub/admin.password"
+
 Every key is explained in docs/live-brokers.md. A key that is not known is an error.
 """
 
@@ -176,6 +181,26 @@ class ListenerConfig(BaseModel):
         return keys if self.users_file is None else (*keys, self.users_file)
 
 
+class AdminConfig(Secret):
+    """Table [admin]: the REST interface for the administration of a queue manager of IBM MQ (``https://``).
+
+    ca_file: certificates that are trusted for that of the server. cert_file, key_file: of the client. timeout_s: how
+    long a command may take.
+    """
+
+    url: str | None = None
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read: the password, the private key."""
+        own = super().secret_files
+        return own if self.key_file is None else (*own, self.key_file)
+
+
 class Config(BaseModel):
     """The whole file."""
 
@@ -183,6 +208,7 @@ class Config(BaseModel):
 
     queues: QueuesConfig = QueuesConfig()
     topics: TopicsConfig = TopicsConfig()
+    admin: AdminConfig = AdminConfig()
     listener: ListenerConfig = ListenerConfig()
 
 
@@ -191,7 +217,8 @@ def exposed_secrets(config: Config) -> tuple[str, ...]:
 
     A group counts as others, except for a file of another user: an administrator may share it by its group.
     """
-    files = dict.fromkeys((*config.queues.secret_files, *config.topics.secret_files, *config.listener.secret_files))
+    tables = (config.queues, config.topics, config.admin, config.listener)
+    files = dict.fromkeys(path for table in tables for path in table.secret_files)
     return tuple(warning for path in files if (warning := _exposed(path)) is not None)
 
 

@@ -150,6 +150,17 @@ class Connection:
             self._open[(name, options)] = handle
         return handle
 
+    def temporary_queue(self, model: str) -> tuple[Any, str]:
+        """A dynamic queue made from *model*, open for input until the connection ends: its handle and its name."""
+        mq = self.mq
+        od = mq.OD(ObjectName=model, DynamicQName="QPUBSUB.*")
+        options = mq.CMQC.MQOO_INPUT_EXCLUSIVE | mq.CMQC.MQOO_FAIL_IF_QUIESCING
+        with self._calling(f"MQOPEN of {model}"):
+            handle = mq.Queue(self._connected(), od, options)
+        name = self._text(od.ObjectName)
+        self._open[(name, options)] = handle
+        return handle, name
+
     def close_queue(self, name: str, options: int) -> None:
         """Close it again."""
         handle = self._open.pop((name, options), None)

@@ -60,7 +60,7 @@ class Lane:
     volatile: int = 0
 
     def plus(self, size_bytes: int, persistent: bool, sign: int = 1) -> Lane:
-        """With one more, or with one less."""
+        """The same with one message more, or one less."""
         return replace(
             self,
             count=self.count + sign,

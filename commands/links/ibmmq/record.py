@@ -54,7 +54,7 @@ class RecordError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What unit of work number *batch* of the store named *store* changed."""
+    """The changes of unit of work *batch* of the store named *store*."""
 
     store: str
     batch: int

@@ -293,7 +293,7 @@ class MqUnit:
         return True
 
     def _completed(self, md: bytes, user: str | None, application: str) -> bytes:
-        """What the queue manager leaves to a program that sets the whole context."""
+        """Set the fields that the queue manager leaves to a program that sets the whole context."""
         if self._config.context != "all":
             return md
         mqmd = Mqmd.decode(md)

@@ -1,4 +1,4 @@
-"""What the MQTT broker answers: to a connection, to a SUBSCRIBE, to a PUBLISH; or that it does not."""
+"""The answers of the MQTT broker to a connection, a SUBSCRIBE and a PUBLISH, and missing answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Connection:
         self.blames = False
 
     def end(self) -> None:
-        """Nothing that was asked of it will be answered any more."""
+        """The connection is gone: no request on it gets an answer any more."""
         with self.lock:
             self.ended.set()
             left, self.tickets = list(self.tickets.values()), {}
@@ -75,14 +75,14 @@ class Ticket:
         self.code, self.name = 0, ""
 
     def settle(self, code: int, name: str) -> None:
-        """It came."""
+        """The answer has arrived."""
         self.code, self.name = code, name
         if self.refused and self._refused is not None:
             self._refused()
         self._done.set()
 
     def lose(self) -> None:
-        """The connection is gone, and it will not come."""
+        """The connection is gone, so the answer will not arrive."""
         self._lost = True
         self._done.set()
 
@@ -97,7 +97,7 @@ class Ticket:
         return self._lost and self._connection.blames
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for it; whether it came."""
+        """Wait for the answer; whether it arrived."""
         return self._done.wait(timeout_s) and not self._lost
 
 
@@ -112,7 +112,7 @@ class SentPacket:
     def wait(self, timeout_s: float) -> bool:
         """Wait for the answer; whether it came."""
         if self._info.rc:
-            # The connection broke in that moment; it may have gone out before.
+            # The connection broke at that moment; the packet may have been sent before.
             self._connection.ended.wait(timeout_s)
             return False
         self._info.wait_for_publish(timeout_s)

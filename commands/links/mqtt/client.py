@@ -40,7 +40,7 @@ _log = logging.getLogger("qpubsub.mqtt")
 # Why a broker ends a connection over what it was sent (MQTT 5, 2.4); 0x80 also where it just hangs up.
 _BLAMES: Final = frozenset({0x80, 0x81, 0x82, 0x83, 0x8F, 0x90, 0x94, 0x95, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
-# A connection that lives so long has been useful, even if nothing was published.
+# A connection that lasts so long has been useful, even if nothing was published.
 _GOOD_S: Final = 60.0
 _LONGEST_STOP_S: Final = 5.0
 _NAP_S: Final = 0.2
@@ -76,7 +76,8 @@ class MqttClient:
         self.granted: Granted | None = None
         self.trouble = f"the MQTT broker at {address} has not answered yet"
         self.next_try_s: float | None = None
-        # Held by who sends what may have broken a connection before, so that nothing else like it is on its way.
+        # A thread holds it while it sends a packet that may have broken a connection, so that no other such packet is
+        # sent.
         self.alone = threading.Lock()
         self._user = address.user or config.user
         self._password = config.password() if self._user is not None else None
@@ -94,7 +95,7 @@ class MqttClient:
         return context
 
     def start(self) -> None:
-        """Connect, and stay so, in a thread of its own."""
+        """Connect, and connect again after each break, in a thread of its own."""
         self._thread = threading.Thread(target=self._stay_connected, name=f"mqtt-{self.client_id}", daemon=True)
         self._thread.start()
 

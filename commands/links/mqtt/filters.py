@@ -40,7 +40,7 @@ class FilterTree:
         self._filters: dict[int, str] = {}
 
     def add(self, topic_filter: str, number: int) -> None:
-        """A filter more."""
+        """Add a filter."""
         node = self._root
         for level in topic_filter.split(SEPARATOR):
             node = node.children.setdefault(level, _FilterNode())
@@ -48,7 +48,7 @@ class FilterTree:
         self._filters[number] = topic_filter
 
     def remove(self, topic_filter: str, number: int) -> None:
-        """A filter less; nodes that nothing needs any more go with it."""
+        """Remove a filter, and the nodes that nothing needs any more."""
         path = [self._root]
         levels = topic_filter.split(SEPARATOR)
         for level in levels:
@@ -117,7 +117,7 @@ class Filters:
         return number
 
     def remove(self, topic_filter: str) -> None:
-        """Have it no longer; nothing where there is none."""
+        """Remove the filter; do nothing if there is none."""
         number = self._ids.pop(topic_filter, None)
         if number is not None:
             self._tree.remove(topic_filter, number)

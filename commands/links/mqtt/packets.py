@@ -1,7 +1,7 @@
-"""MQTT 5 publications beside the publications of queue managers: which field comes from which.
+"""Converts MQTT 5 publications to publications of queue managers and back, field by field. Pure.
 
-Pure. The payload is never touched. User properties that begin with ``mq.`` say what MQTT has no field for; MQ keeps
-such names for itself, so that no program's own property is in their way.
+The payload is never touched. User properties that begin with ``mq.`` say what MQTT has no field for; MQ keeps such
+names for itself, so that no program's own property is in their way.
 
     to the tree             from                               from the tree
     topic                   topic string                       topic string

@@ -40,7 +40,7 @@ class MqttReceiver:
             return bool(self._waiting or self._taken)
 
     def put(self, received: Received) -> None:
-        """One that came."""
+        """Add a publication that has arrived."""
         with self._arrived:
             if not received.packet.qos and len(self._waiting) >= _WAITING_QOS0:
                 _log.warning("a publication of QoS 0 on %s is dropped: too many wait", received.packet.topic)

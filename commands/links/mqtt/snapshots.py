@@ -1,4 +1,4 @@
-"""What the broker retains on the topics that a filter selects, asked for at one moment.
+"""Looks up the publications that the broker retains on the topics of a filter, at one moment.
 
 A second connection, without a session, subscribes with Retain Handling 0 and without Retain As Published: so a message
 with the retain flag is retained, and a new publication has no such flag. After its SUBSCRIBE it publishes a fence to

@@ -1,4 +1,4 @@
-"""SUBSCRIBE: for one filter that a RegSub waits for, for many after a restart, and for those that no broker can bear.
+"""SUBSCRIBE: for the filter of a RegSub, for many filters after a restart, and for filters that break connections.
 
 If the broker ends the connection because of a filter, and does not refuse it, the filter would end each new connection.
 So the bridge sends each filter that had no answer when a connection broke alone from then on, like publications

@@ -16,7 +16,7 @@ from rfh2.pcf_names import MQBACF_SUB_ID, MQCA_Q_MGR_NAME, MQCA_Q_NAME, MQCA_TOP
 
 @dataclass(frozen=True, slots=True)
 class PcfAttribute:
-    """One keyword of MQSC and the parameter that says the same."""
+    """One keyword of MQSC, and the parameter with the same meaning."""
 
     keyword: str
     number: int
@@ -210,7 +210,7 @@ SUBSCRIPTION: Final = (
     PcfAttribute("VARUSER", c.MQIACF_VARIABLE_USER_ID, words(ANY=c.MQVU_ANY_USER, FIXED=c.MQVU_FIXED_USER)),
     PcfAttribute("WSCHEMA", c.MQIACF_WILDCARD_SCHEMA, words(CHAR=c.MQWS_CHAR, TOPIC=c.MQWS_TOPIC)),
 )
-# What MQIACF_SUB_SUMMARY asks for.
+# The attributes that MQIACF_SUB_SUMMARY stands for.
 SUB_SUMMARY: Final = (
     *("DEST", "DESTCORL", "DESTQMGR", "DURABLE"),
     *("SUB", "SUBID", "SUBTYPE", "SUBUSER", "TOPICSTR"),

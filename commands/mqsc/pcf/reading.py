@@ -63,7 +63,7 @@ _OPERATORS: Final = {
     c.MQCFOP_CONTAINS_GEN: "CTG",
     c.MQCFOP_EXCLUDES_GEN: "EXG",
 }
-# Parameters that choose a scope where there is only one.
+# Parameters that choose a scope; here there is only one.
 _WITHOUT_EFFECT: Final = frozenset(
     {
         c.MQCACF_COMMAND_SCOPE,
@@ -82,7 +82,7 @@ _FLAGS: Final = {c.MQIACF_REPLACE: ("DEFINE", "REPLACE"), c.MQIACF_PURGE: ("DELE
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a PCF command asks for.
+    """The request of a PCF command.
 
     commands: of MQSC, to be carried out in turn. about: what is known of the PCF command. passed_over: the numbers of
     attributes of IBM MQ that have no effect here.

@@ -1,4 +1,4 @@
-"""Who may administer what with PCF: the authorities of guide 5 and of IBM's "Authorizations for PCF commands".
+"""The authorities that PCF commands need (guide 5, and IBM's "Authorizations for PCF commands").
 
     Inquire, Ping        DSP of the object; without it an object that a generic name stands for is passed over
     Create, Copy         CRT of the new object; with Replace, of one that is there, CHG

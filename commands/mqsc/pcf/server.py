@@ -148,7 +148,7 @@ class PcfCommandServer:
     def _unreadable(
         self, broker: BrokerCore, arrival: Arrival, error: DecodeError | CommandError, ids: Ids
     ) -> Administered:
-        """Answer where that is asked for, and where the message can be told; else a dead letter."""
+        """Answer the message if it asks for an answer and can be read; otherwise make it a dead letter."""
         reason, why = error.reason, str(error)
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)

@@ -32,6 +32,12 @@ class Arrivals:
         self._time: datetime | None = None
         self._time_us = 0
 
+    def time_us(self, time: datetime) -> int:
+        """*time* in microseconds."""
+        if time is not self._time:
+            self._time, self._time_us = time, to_microseconds(time)
+        return self._time_us
+
     def row(
         self,
         queue: LocalQueue,
@@ -63,9 +69,7 @@ class Arrivals:
         if arrived.persistent and queue.definition_type == TEMPORARY:
             why = "it is a temporary dynamic queue, which takes no persistent messages"
             raise MessageRefusedError(MQRC_PERSISTENT_NOT_ALLOWED, queue.name, why)
-        if time is not self._time:
-            self._time, self._time_us = time, to_microseconds(time)
-        time_us = self._time_us
+        time_us = self.time_us(time)
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
         else:

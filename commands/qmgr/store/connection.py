@@ -1,4 +1,4 @@
-"""A program's connection to the embedded queue manager: the queues that it has open, and what goes when it ends.
+"""A program's connection to the embedded queue manager: the queues that it has open, and their end.
 
     with store.connect() as connection:
         reply = connection.open("SYSTEM.DEFAULT.MODEL.QUEUE", "MY.REPLY.*")    # reply.name: MY.REPLY.6921F3A500000007

@@ -1,4 +1,4 @@
-"""What is counted of subscriptions, topics and queues, and what one unit of work adds to it.
+"""The counts of subscriptions, topics and queues, and the counts that one unit of work adds.
 
 DISPLAY SBSTATUS, TPSTATUS and QSTATUS show it, and ``qpubsub status``. Moments are UTC; None is never.
 """

@@ -19,7 +19,7 @@ _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
 _LOG_BYTES: Final = 64 * 1024 * 1024
 
-# SQLite's words about what it cannot read may hold bytes that are no text.
+# Messages of SQLite about values that it cannot read may contain bytes that are not text.
 FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 class Durability(StrEnum):
-    """What a commit survives. FULL: loss of power. NORMAL: the end of any process; power loss may undo the last."""
+    """What a commit outlasts. FULL: loss of power. NORMAL: the end of any process; power loss may undo the last."""
 
     FULL = "FULL"
     NORMAL = "NORMAL"
@@ -125,7 +125,7 @@ class Database:
         if primary == sqlite3.SQLITE_CORRUPT:
             return StoreDamagedError(self.path, DAMAGED)
         if primary == sqlite3.SQLITE_ERROR:
-            # Our own statements are right: the schema is not what this version has made.
+            # Our own statements are correct, so the schema is not that of this version.
             return StoreDamagedError(self.path, f"{error}: {DAMAGED}")
         if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
             return StoreError(

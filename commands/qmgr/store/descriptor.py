@@ -1,4 +1,4 @@
-"""What a queue manager does to a message descriptor when a message arrives, and when it is got.
+"""The changes of a queue manager to a message descriptor when a message arrives, and when it is got.
 
 Works on the descriptor's bytes: what is not named here stays as the program wrote it, byte for byte, in its own byte
 order and character set. On arrival
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from commands.qmgr.store.errors import (
     MQRC_EXPIRY_ERROR,
@@ -39,7 +39,7 @@ from rfh2.constants import (
     MQPRI_PRIORITY_AS_Q_DEF,
 )
 from rfh2.frozen import maker
-from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, qmgr_ccsid
+from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, is_kept_body, qmgr_ccsid
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 
@@ -47,7 +47,7 @@ HIGHEST_PRIORITY: Final = 9
 MQAT_UNIX: Final = 6
 TENTH_US: Final = 100_000
 
-# Where the fields stand that change; taken from the declared layout, so that there is one truth.
+# The offsets of the fields that change, from the declared layout.
 _SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
 _NUMBERS: Final = ("Expiry", "CodedCharSetId", "Priority", "Persistence", "BackoutCount", "PutApplType")
 _CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
@@ -86,6 +86,16 @@ class Arrived:
 
 
 _arrived = maker(Arrived)
+
+
+class Accepted(NamedTuple):
+    """The columns of messages whose descriptor every queue keeps as it is. lifetime_us: None for unlimited."""
+
+    rank: int
+    persistent: bool
+    user: str | None
+    lifetime_us: int | None
+
 
 # The same descriptor arrives many times, except for MsgId, CorrelId, PutDate and PutTime. The result for a descriptor
 # that needs no edit is cached; the key is the rest of it, the user and the application.
@@ -137,6 +147,31 @@ def arrive(
         fields = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
         _ACCEPTED.keep(key, fields, _ENTRY_BYTES + len(md) + 4 * (len(user or "") + len(application)))
     return arrived
+
+
+def accepted(md: bytes, body: bytes, application: str) -> Accepted | None:
+    """The columns of messages like this one, if every queue keeps their descriptor and header as they are.
+
+    Like it are those with another MsgId, CorrelId, PutDate, PutTime, and others bytes behind the first header's fixed
+    part. application: who puts; the user is the one in *md*.
+    """
+    try:
+        arrived = arrive(
+            md,
+            queue="",
+            def_priority=0,
+            def_persistent=False,
+            qmgr="",
+            unique=0,
+            time=datetime(1970, 1, 1, tzinfo=UTC),
+            user=None,
+            application=application,
+        )
+    except MessageRefusedError:
+        return None
+    if arrived.md != md or not is_kept_body(body):
+        return None
+    return Accepted(HIGHEST_PRIORITY - arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
 
 
 def _normalised(
@@ -232,7 +267,7 @@ def _check(expiry: int, priority: int, persistence: int, queue: str) -> None:
 
 
 def _is_blank(field: bytes, blank: bytes) -> bool:
-    # Mostly the first byte tells.
+    # Usually the first byte is enough.
     return field[:1] in (blank, b"\0") and not field.split(b"\0", 1)[0].strip(blank)
 
 

@@ -138,10 +138,7 @@ class DynamicQueues:
 
     def is_gone(self, name: str) -> bool:
         """Whether *name* was made here from a ``*``, and its queue was deleted."""
-        made = _MADE_HERE.fullmatch(name)
-        if made is None or self._queues.look_up(name) is not None:
-            return False
-        return 0 < int(made[1], 16) <= reading.highest(self._database, _TABLE)
+        return self._queues.look_up(name) is None and was_made(self._database, name)
 
     def deleted(self, name: str) -> None:
         """The definition of local queue *name* is deleted by other means: delete also what depends on it."""
@@ -178,3 +175,9 @@ class DynamicQueues:
             why = "a dynamic queue's name is 1 to 48 of A-Z a-z 0-9 . _ / %, or up to 32 of them and *"
             raise QueueError(MQRC_DYNAMIC_Q_NAME_ERROR, wanted, why)
         return name
+
+
+def was_made(database: Database, name: str) -> bool:
+    """Whether *name* was made in this queue manager from a ``*``, however long ago."""
+    made = _MADE_HERE.fullmatch(name)
+    return made is not None and 0 < int(made[1], 16) <= reading.highest(database, _TABLE)

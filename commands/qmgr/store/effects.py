@@ -28,9 +28,6 @@ _GOES_WITH_QUEUE: Final = "INSERT OR REPLACE INTO temporary_subscriptions (sub_i
 _GOES_WITH_NONE: Final = "DELETE FROM temporary_subscriptions WHERE sub_id = ?"
 _SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
 _FORGET_SUBSCRIPTION: Final = "DELETE FROM subscriptions WHERE sub_id = ?"
-# Not REPLACE: with it, the table's triggers would not delete the earlier publication.
-_RETAIN: Final = """INSERT INTO retained (topic, publication) VALUES (?, ?)
-    ON CONFLICT (topic) DO UPDATE SET publication = excluded.publication"""
 _FORGET_RETAINED: Final = "DELETE FROM retained WHERE topic = ?"
 _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
     WHERE publication IN (SELECT number FROM publications WHERE NOT persistent)"""
@@ -89,7 +86,7 @@ class EffectKeeper:
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:
                         last = kept.publication, self._publish(kept.publication)
-                    pending.execute(_RETAIN, (kept.topic_string, last[1].number))
+                    pending.retain(kept.topic_string, last[1].number)
                     retained[kept.topic_string] = RetainedPublication(kept.topic_string, last[1])
                 case RetainedCleared(topic_string):
                     last = None
@@ -120,7 +117,7 @@ class EffectKeeper:
             self._number = reading.highest(self._database, "publications")
         self._number += 1
         self._pending.publish(self._number, row)
-        self.messages.keep(self._number, publication.message, len(row.md) + len(row.body))
+        self.messages.keep(self._number, row.md, row.body)
         return StoredPublication(
             self._number, publication.published_at, publication.expires_at, publication.local, self.messages
         )

@@ -10,7 +10,7 @@ from typing import Final
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import QPubSubError, StoreError
 
-# What comes of making a value of a row that holds anything at all; pydantic's ValidationError is a ValueError.
+# The errors of reading a row with any contents; pydantic's ValidationError is a ValueError.
 UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)
 
 MQRC_EXPIRY_ERROR: Final = 2013
@@ -41,14 +41,18 @@ DAMAGED: Final = (
 
 
 class QueueError(StoreError):
-    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people."""
+    """A queue refuses a put, a get or a change. reason: the MQRC_* that MQ would give. why: one clause, for people.
+
+    In the text of the error, the name of the queue stands for "it" at the beginning of *why*.
+    """
 
     def __init__(self, reason: int, queue: str, why: str) -> None:
         super().__init__(reason, queue, why)
         self.reason, self.queue, self.why = reason, queue, why
 
     def __str__(self) -> str:
-        return f"queue {self.queue}: {self.why} (reason {self.reason})"
+        of_it = self.why.removeprefix("it ")
+        return f"queue {self.queue}{' ' if of_it != self.why else ': '}{of_it} (reason {self.reason})"
 
 
 class UnknownQueueError(QueueError):

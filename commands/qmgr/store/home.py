@@ -1,4 +1,4 @@
-"""Where queue managers live: one directory each under a home, named as the queue manager is."""
+"""The directories of queue managers: one for each, under a home, with the name of the queue manager."""
 
 from __future__ import annotations
 

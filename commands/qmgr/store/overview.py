@@ -34,7 +34,7 @@ class QueueOverview:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What all subscriptions and topics that are there were counted, together.
+    """The sum of the counts of all subscriptions and topics.
 
     reached: subscriptions that were sent anything. topics: of which there are counts. published: on these.
     """

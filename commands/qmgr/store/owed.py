@@ -91,7 +91,7 @@ class OwedMessages:
         return False
 
     def paid(self, message: StoredMessage) -> None:
-        """It is owed no more."""
+        """Remove it: it is no longer owed."""
         self._pending.take(message.seq)
         self._lanes = None
 
@@ -111,7 +111,7 @@ class OwedMessages:
         return int(count), int(size_bytes)
 
     def forget(self) -> None:
-        """Anything may have changed."""
+        """Forget what is known: anything may have changed."""
         self._lanes = None
 
 

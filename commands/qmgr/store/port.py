@@ -19,6 +19,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from commands.broker.objects import Definition, LocalQueue, Objects
 from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
+from commands.qmgr.store.descriptor import Accepted
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
@@ -165,6 +166,26 @@ class PutsRemotely(Protocol):
         self, qmgr: str, queue: str, md: bytes | None, body: bytes, *, user: str | None = None, application: str = ""
     ) -> int:
         """Put a message to *queue* at *qmgr*; raises what ``put`` does."""
+
+
+@runtime_checkable
+class PutsAlike(Protocol):
+    """A unit of work that puts messages whose columns are known without looking at each."""
+
+    def put_alike(
+        self,
+        first: int,
+        queues: Sequence[str],
+        mds: Sequence[bytes],
+        bodies: Sequence[bytes],
+        accepted: Sequence[Accepted | None],
+        time: datetime,
+    ) -> int:
+        """Put the messages from number *first*; the number of the first one for which ``put`` has to be called.
+
+        That is their number where there is none. accepted: the columns of each; None where they are not known. time:
+        of arrival, UTC.
+        """
 
 
 @runtime_checkable

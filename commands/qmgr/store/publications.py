@@ -34,15 +34,18 @@ class KeptMessages:
 
     def __init__(self, database: Database, settle: Callable[[], None], room_bytes: int = CACHE_BYTES) -> None:
         self._database, self._settle, self._room = database, settle, room_bytes
-        self._cache: dict[int, tuple[Message, int]] = {}  # the one used last is the last one
+        # The one used last is the last one. What was not asked for since it was written is not decoded.
+        self._cache: dict[int, tuple[Message | tuple[bytes, bytes], int]] = {}
         self._size_bytes = 0
 
     def message(self, number: int) -> Message:
         """The message of publication *number*. Raises StoreDamagedError where it cannot be read, StoreError."""
         found = self._cache.pop(number, None)
         if found is not None:
-            self._cache[number] = found
-            return found[0]
+            held, size_bytes = found
+            message = held if isinstance(held, Message) else self._decoded(number, *held)
+            self._cache[number] = message, size_bytes
+            return message
         self._settle()
         try:
             row = self._database.connection.execute(_MESSAGE, (number,)).fetchone()
@@ -51,12 +54,15 @@ class KeptMessages:
         if row is None:
             raise StoreError(f"{self._database.path}: a retained publication was cleared meanwhile; try again")
         md, body = row
+        message = self._decoded(number, md, body)
+        self._keep(number, message, len(md) + len(body))
+        return message
+
+    def _decoded(self, number: int, md: bytes, body: bytes) -> Message:
         try:
-            message = decode(body, md)
+            return decode(body, md)
         except UNREADABLE as error:
             raise self._unreadable(number) from error
-        self.keep(number, message, len(md) + len(body))
-        return message
 
     def _unreadable(self, number: int) -> StoreDamagedError:
         topics = self._database.connection.execute(_TOPIC, (number,)).fetchall()
@@ -64,8 +70,11 @@ class KeptMessages:
             self._database.path, f"retained publication on {topics[0][0] if topics else '?'}"
         )
 
-    def keep(self, number: int, message: Message, size_bytes: int) -> None:
-        """Put *message* into the cache: it was read, or is about to be written."""
+    def keep(self, number: int, md: bytes, body: bytes) -> None:
+        """Put a message that is about to be written into the cache."""
+        self._keep(number, (md, body), len(md) + len(body))
+
+    def _keep(self, number: int, message: Message | tuple[bytes, bytes], size_bytes: int) -> None:
         size_bytes += _OVERHEAD_BYTES
         self._cache[number] = message, size_bytes
         self._size_bytes += size_bytes

@@ -132,10 +132,10 @@ class QueueDefinitions:
             self.cache.qmgr = definition
 
     def delete(self, kind: str, name: str) -> None:
-        """Forget a definition; none is no error."""
+        """Delete a definition; it is not an error if there is none."""
         self._settle()
         self._connection.execute(_FORGET, (kind, name))
-        self.cache.queues.pop(name, None)
+        self.cache.drop(name)
 
     def _made(self, name: str, refusal: QueueError) -> LocalQueue:
         if self.qmgr().strict:

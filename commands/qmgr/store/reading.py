@@ -35,7 +35,7 @@ _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
 
 
 def check(database: Database, row: MessageRow) -> None:
-    """See that *row* holds what it has to. Raises StoreDamagedError."""
+    """Check the values of *row*. Raises StoreDamagedError."""
     seq, _queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
     if (
         type(md) is bytes
@@ -56,7 +56,8 @@ def message_of(database: Database, row: MessageRow, now_us: int) -> StoredMessag
     try:
         left_us = None if expires_at is None else expires_at - now_us
         expiry = None if expires_at is None else from_microseconds(expires_at)
-        md = leave(md, left_us, backout_count)
+        if left_us is not None or backout_count:
+            md = leave(md, left_us, backout_count)
         arrival = from_microseconds(time)
     except UNREADABLE as error:
         raise StoreDamagedError.unreadable(database.path, f"message {seq}") from error

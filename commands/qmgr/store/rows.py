@@ -35,6 +35,10 @@ def _columns(**instead: str) -> str:
 _PLACES: Final = ", ".join("?" for _ in COLUMNS)
 INSERT_MESSAGE: Final = f"INSERT INTO messages ({_columns()}) VALUES ({_PLACES})"
 DELETE_MESSAGE: Final = "DELETE FROM messages WHERE seq = ?"
+MANY: Final = 50
+"""The messages of one of the next two statements: so many that the statement itself costs little."""
+INSERT_MESSAGES: Final = f"INSERT INTO messages ({_columns()}) VALUES {', '.join([f'({_PLACES})'] * MANY)}"
+DELETE_MESSAGES: Final = f"DELETE FROM messages WHERE seq IN ({', '.join('?' * MANY)})"
 MESSAGE_ON_QUEUE: Final = f"SELECT {_columns()} FROM messages WHERE seq = ? AND queue = ?"
 FIRST_MESSAGES: Final = f"SELECT {_columns()} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 _SHORT_BODY: Final = f"CASE WHEN length(body) <= {SHORT_BYTES} THEN body END"

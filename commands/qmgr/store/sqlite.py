@@ -23,7 +23,8 @@ from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
+from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, queue_manager, resolved
+from commands.qmgr.store.dynamic_queues import was_made
 from commands.qmgr.store.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
@@ -40,6 +41,7 @@ from commands.qmgr.store.publications import KeptMessages
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
+from streams.namelists import Namelist
 
 PATIENCE_S: Final = 30.0
 _LOCK_FILE: Final = "run.lock"
@@ -176,6 +178,17 @@ class QueueManagerStore:
     def find_queue(self, name: str) -> LocalQueue | None:
         """The local queue of that name or behind that alias, None where there is none."""
         return resolved(self._look_up(name), self._look_up)
+
+    @translate_sqlite_errors
+    def find_namelist(self, name: str) -> Namelist | None:
+        """The namelist of that name, None where there is none; without reading other definitions."""
+        with self.one_moment():
+            return look_up_namelist(self.database, name)
+
+    @translate_sqlite_errors
+    def is_gone(self, name: str) -> bool:
+        """Whether *name* is that of a dynamic queue that was deleted."""
+        return self._look_up(name) is None and was_made(self.database, name)
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:

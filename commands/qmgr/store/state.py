@@ -9,7 +9,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.message import decode, encode
-from streams.operations import Publication, Published
+from streams.operations import Publication, Published, UnreadPublication
 from streams.subscriptions import Subscription
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,10 +57,13 @@ def publication_row(publication: Published) -> PublicationRow:
     Persistence is the message's own, as its queue resolved it (guide 6.7.9): 2, not resolved, counts as not persistent.
     Raises EncodeError for a message that has no bytes.
     """
+    at = to_microseconds(publication.published_at)
+    if isinstance(publication, UnreadPublication):
+        local, persistent = publication.local, publication.persistent
+        return PublicationRow(at, None, local, persistent, publication.md, publication.body)
     message = publication.message
     expires_at = None if publication.expires_at is None else to_microseconds(publication.expires_at)
     persistent = message.mqmd.persistence == MQPER_PERSISTENT
-    at = to_microseconds(publication.published_at)
     return PublicationRow(at, expires_at, publication.local, persistent, message.mqmd.encode(), encode(message))
 
 

@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from commands.broker.objects import (
     DEFAULT_STREAM,
+    TEMPORARY,
     UNLIMITED_DEPTH,
     Definition,
     LocalQueue,
@@ -27,7 +28,7 @@ from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
-from commands.qmgr.store.descriptor import default_descriptor
+from commands.qmgr.store.descriptor import Accepted, default_descriptor
 from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
@@ -43,7 +44,7 @@ from commands.qmgr.store.publications import KeptMessages
 from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
 from commands.qmgr.store.rows import TIME, MessageRow
-from commands.qmgr.store.state import to_microseconds
+from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
@@ -55,7 +56,7 @@ _SAVE_VERSIONS: Final = "UPDATE state SET version = ?, definitions = ?"
 
 
 class _Part:
-    """A part of a unit of work that is backed out alone; a class because one is made for each command."""
+    """A part of a unit of work that is backed out alone, and after its end the next one."""
 
     __slots__ = ("_before", "_unit")
 
@@ -78,6 +79,7 @@ class SqliteUnitOfWork:
 
     __slots__ = (
         "_arrivals",
+        "_asked",
         "_cache",
         "_clock",
         "_connection",
@@ -86,6 +88,7 @@ class SqliteUnitOfWork:
         "_keeper",
         "_open",
         "_part",
+        "_parts",
         "_pending",
         "_queues",
         "_read_ahead",
@@ -111,6 +114,8 @@ class SqliteUnitOfWork:
         self.dynamic = DynamicQueues(database, self._queues, clock, self.settle, self._emptied)
         self._arrivals = Arrivals()
         self._clock = clock
+        # The queues of the last get_next, and the local queues that they were, until a definition changes.
+        self._asked: tuple[Sequence[str], int, list[str]] = ((), -1, [])
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
@@ -122,6 +127,7 @@ class SqliteUnitOfWork:
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the open part began
         self._savepoint = False  # whether SQLite knows of that part
+        self._parts = _Part(self)  # one after the other
         self._seq: int | None = None
         self._versions = self._versions_before = reading.versions(database)
         cache.at(self._versions[1])
@@ -144,14 +150,13 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
         self._require_open()
-        read_ahead, known = self._read_ahead, self._cache.queues
+        read_ahead = self._read_ahead
         now_us = to_microseconds(self._clock())
-        names: list[str] = []
-        for each in queues:
-            found = known.get(each)
-            queue = found if type(found) is LocalQueue else self._queues.find(each)
-            if queue is not None and queue.get_enabled:
-                names.append(queue.name)
+        asked, changes, names = self._asked
+        if asked is not queues or changes != self._cache.changes:
+            found = [self._queues.find(each) for each in queues]
+            names = [queue.name for queue in found if queue is not None and queue.get_enabled]
+            self._asked = queues, self._cache.changes, names
         while (of := read_ahead.first_of(names)) is not None:
             row = read_ahead.take(of)
             if row is not None and self._is_given(row, now_us):
@@ -187,7 +192,7 @@ class SqliteUnitOfWork:
             why = f"the message has {len(body)} bytes, MAXMSGL is {local.max_message_length}"
             raise MessageRefusedError(MQRC_MSG_TOO_BIG_FOR_Q, name, why)
         if local.max_depth < UNLIMITED_DEPTH and self._counted(name) >= local.max_depth:
-            raise QueueError(MQRC_Q_FULL, name, f"it is full: MAXDEPTH is {local.max_depth}")
+            raise QueueError(MQRC_Q_FULL, name, f"it is full (MAXDEPTH {local.max_depth})")
         if time is None:
             time = self._clock()
         seq = self._next_seq()
@@ -203,6 +208,47 @@ class SqliteUnitOfWork:
         if name in self._depths:
             self._depths[name] += 1
         return seq
+
+    @translate_sqlite_errors
+    def put_alike(
+        self,
+        first: int,
+        queues: Sequence[str],
+        mds: Sequence[bytes],
+        bodies: Sequence[bytes],
+        accepted: Sequence[Accepted | None],
+        time: datetime,
+    ) -> int:
+        self._require_open()
+        known, pending, depths, counters = self._cache.queues, self._pending, self._depths, self.counters
+        time_us = self._arrivals.time_us(time)
+        seq = self._next_seq()
+        count = len(bodies)
+        for n in range(first, count):
+            columns, local, body = accepted[n], known.get(queues[n]), bodies[n]
+            if (
+                columns is None
+                or type(local) is not LocalQueue
+                or not local.put_enabled
+                or len(body) > local.max_message_length
+                or local.max_depth < UNLIMITED_DEPTH
+            ):
+                return n
+            rank, persistent, user, lifetime_us = columns
+            if persistent and local.definition_type == TEMPORARY:
+                return n
+            name = local.name
+            end_us = None if lifetime_us is None else min(time_us + lifetime_us, LAST_US)
+            if pending.put((seq, name, rank, time_us, user, persistent, end_us, mds[n], body, 0)):
+                self.settle()
+            self._seq = seq
+            seq += 1
+            counters.put.append(name)
+            counters.put_us.append(time_us)
+            self._read_ahead.changed(name)
+            if name in depths:
+                depths[name] += 1
+        return count
 
     @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
@@ -401,7 +447,7 @@ class SqliteUnitOfWork:
         self._require_open()
         if self._part is not None:
             raise StoreError("a part of the unit of work is open; end it before the next one")
-        return _Part(self)
+        return self._parts
 
     def _begin_part(self) -> tuple[int | None, tuple[int, int], int, CountsMark]:
         self._part, self._savepoint = self._pending.mark(), False

@@ -10,17 +10,30 @@ half a character in it.
 from __future__ import annotations
 
 import sqlite3
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
-from commands.qmgr.store.rows import BODY, DELETE_MESSAGE, INSERT_MESSAGE, USER, MessageRow
+from commands.qmgr.store.rows import (
+    BODY,
+    DELETE_MESSAGE,
+    DELETE_MESSAGES,
+    INSERT_MESSAGE,
+    INSERT_MESSAGES,
+    MANY,
+    USER,
+    MessageRow,
+)
 from commands.qmgr.store.state import PublicationRow
 
 Values = tuple[str | bytes | int | None, ...]
 Mark = tuple[int, int, int, int]
 NOTHING: Final[Mark] = (0, 0, 0, 0)
 
+# Not REPLACE: with it, the table's triggers would not delete the earlier publication.
+_RETAIN: Final = """INSERT INTO retained (topic, publication) VALUES (?, ?)
+    ON CONFLICT (topic) DO UPDATE SET publication = excluded.publication"""
 _PUBLISH: Final = """INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 
@@ -66,6 +79,10 @@ class WriteBuffer:
         """Whether to flush now, for the memory that it takes."""
         return self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS
 
+    def retain(self, topic: str, number: int) -> None:
+        """*topic* retains publication *number*, and no earlier one; in the order of other statements."""
+        self.execute(_RETAIN, (topic, number))
+
     def execute(self, statement: str, values: Values) -> None:
         """Any other statement, in the order of these; for tables that hold no messages."""
         for value in values:
@@ -88,20 +105,34 @@ class WriteBuffer:
 
         Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
         """
-        if mark is None:
-            mark = self.mark()
-        put, taken, published, statements = mark
-        many = self._connection.executemany
-        if put:
-            many(INSERT_MESSAGE, self._put[:put])
+        put, taken, published, statements = self.mark() if mark is None else mark
+        # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
-            many(DELETE_MESSAGE, self._taken[:taken])
-        if published:
-            many(_PUBLISH, [(number, *row) for number, row in self._published[:published]])
-        for statement, group in groupby(self._statements[:statements], key=itemgetter(0)):
-            many(statement, [values for _, values in group])
-        self._bytes -= _size_bytes(self._put[:put], self._published[:published])
+            self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
+        if put:
+            self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
+        if statements:
+            self._write_statements(published, statements)
+        self._bytes = 0 if mark is None else self._bytes - _size_bytes(self._put[:put], self._published[:published])
         del self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
+
+    def _write_statements(self, published: int, count: int) -> None:
+        """Write the first publications and statements. What is retained only until the next one is not written."""
+        many, statements = self._connection.executemany, self._statements[:count]
+        last = {values[0]: n for n, (statement, values) in enumerate(statements) if statement is _RETAIN}
+        retained = {statements[n][1][1] for n in last.values()}
+        if published:
+            many(_PUBLISH, [(number, *row) for number, row in self._published[:published] if number in retained])
+        lasting = (each for n, each in enumerate(statements) if each[0] is not _RETAIN or last[each[1][0]] == n)
+        for statement, group in groupby(lasting, key=itemgetter(0)):
+            many(statement, [values for _, values in group])
+
+    def _write(self, many: str, one: str, rows: Sequence[Sequence[object]]) -> None:
+        """Write *rows*: as far as possible with statement *many*, which takes ``MANY`` at a time."""
+        whole = len(rows) - len(rows) % MANY
+        for start in range(0, whole, MANY):
+            self._connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
+        self._connection.executemany(one, rows[whole:])
 
     def clear(self) -> None:
         """Forget all of it."""

@@ -17,6 +17,7 @@ from commands.model import (
     DeregisterSubscriber,
     Publish,
     RegisterSubscriber,
+    RegOpt,
     RequestUpdate,
 )
 from commands.replay.analysis.tables import (
@@ -39,14 +40,14 @@ from streams.patterns import written_topic
 from streams.subscriptions import Subscription
 
 BY_SETUP = -1
-"""The seq of what the setup defined."""
+"""The seq of subscriptions that the setup defined."""
 
 _KINDS = (Publish, RegisterSubscriber, DeregisterSubscriber, RequestUpdate, DeletePublication)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One message and what came of it. deliveries, copies: those that were put."""
+    """One message and its results. deliveries, copies: those that were put."""
 
     qmgr: str
     arrival: Arrival
@@ -59,7 +60,7 @@ class _Seen:
 
     @property
     def at(self) -> datetime | None:
-        """When; None where no message has had a time yet."""
+        """The time of the message; None where no message has had a time yet."""
         return self.arrival.now if self.arrival.now > EPOCH else None
 
     def puts(self, kind: PutKind) -> list[Outgoing]:
@@ -67,15 +68,15 @@ class _Seen:
 
 
 def defined(qmgr: str, subscriptions: Iterable[Subscription]) -> Iterator[Fact]:
-    """What the setup defined."""
+    """The subscriptions that the setup defined."""
     for subscription in subscriptions:
         yield _of_subscription(qmgr, subscription, (0, 0), BY_SETUP, None)
 
 
 def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
-    """What one message leaves to count. outcome: with its trace."""
+    """The facts about one message that are counted. outcome: with its trace."""
     trace = outcome.trace
-    # What a refused command led to was never put.
+    # A refused command put nothing.
     if trace is None or outcome.completion is Completion.ERROR:
         trace = Trace()
     operations = (traced.operation for traced in trace.operations)
@@ -89,7 +90,7 @@ def facts_of(qmgr: str, arrival: Arrival, outcome: Outcome) -> Iterator[Fact]:
 
 
 def _program(arrival: Arrival) -> tuple[str, str]:
-    """Who put the message, by its descriptor: the program, and the user."""
+    """The program and the user that put the message, by its descriptor."""
     mqmd = descriptor_of(arrival)
     user = name_of(mqmd.user_identifier) if arrival.user is None else arrival.user
     return name_of(mqmd.put_appl_name), user
@@ -141,8 +142,17 @@ def _of_subscription(
     qmgr: str, subscription: Subscription, sums: tuple[int, int], seq: int, at: datetime | None
 ) -> Fact:
     s = subscription
-    words = (s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector)
+    words = (
+        *(s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector),
+        *(s.topic_string, s.wildcard.value, _options(s)),
+    )
     return Fact(SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words))
+
+
+def _options(subscription: Subscription) -> str:
+    options = subscription.options
+    words = ((RegOpt.PUB_ON_REQ_ONLY, options.pub_on_req_only), (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only))
+    return " ".join(word.value for word, is_set in words if is_set)
 
 
 def _duplicates(seen: _Seen) -> Iterator[Fact]:

@@ -51,6 +51,6 @@ def fresh_beside(directory: Path) -> Path:
 
 
 def put_in_place(partial: Path, directory: Path) -> None:
-    """Let *partial* be *directory*."""
+    """Rename *partial* to *directory*, and delete the former directory."""
     shutil.rmtree(directory, ignore_errors=True)
     partial.rename(directory)

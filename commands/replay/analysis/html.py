@@ -17,6 +17,7 @@ from commands.pages import (
     table,
     timeline,
 )
+from commands.replay.analysis.likely import LIKELY_DETAIL, LIKELY_REASON
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked
 from commands.replay.analysis.report import Section as ReportSection
 from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
@@ -39,7 +40,7 @@ _WRONG: Final[Mapping[str, tuple[Severity, str]]] = {
     ERRORS.name: (Severity.BAD, "The same, by the program and the user that sent them."),
     NEVER_MATCHED.name: (
         Severity.WARNING,
-        "These subscriptions received no publication. Compare the topic with those in Traffic by topic.",
+        "These subscriptions received no publication, for the reason that is likeliest. qpubsub why explains each.",
     ),
     NEVER_SUBSCRIBED.name: (
         Severity.WARNING,
@@ -66,11 +67,12 @@ _HEADS: Final[Mapping[str, str]] = {
     "read": "times read",
     "dead_letters": "dead letters",
     "why": "example",
+    LIKELY_REASON: "likely reason",
 }
 _MORE_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     REASONS.name: ("why",),
     ERRORS.name: ("why",),
-    NEVER_MATCHED.name: ("stream", "sub_point", "filter"),
+    NEVER_MATCHED.name: ("stream", "sub_point", "filter", LIKELY_DETAIL),
 }
 _CODE: Final = {"topic", "queue", "subscriber", "subscriptions", "filter"}
 _VARIES: Final[Mapping[str, tuple[str, ...]]] = {NEVER_MATCHED.name: ("subscriber", "sub_name", "first_seq")}
@@ -144,7 +146,7 @@ def _column(asked: Asked, name: str) -> Column:
         return Column(head, ColumnKind.BARS, (_SERIES[name],))
     if name == "completion":
         return Column(head, ColumnKind.SEVERITY)
-    if name != "reason" and asked.table.columns[name] is int:
+    if name != "reason" and asked.table.columns.get(name) is int:
         return Column(head, ColumnKind.NUMBER if name != "first_seq" else ColumnKind.TEXT)
     return Column(head, ColumnKind.CODE if name in _CODE else ColumnKind.TEXT)
 

@@ -30,10 +30,10 @@ class LocalAnalysis:
         self._last = -1
         self._counts = TableCounts()
 
-    def take(self, message: CapturedMessage) -> None:
-        """Take in one message.
+    def take(self, message: CapturedMessage, *, counted: bool = True) -> None:
+        """Analyse one message. counted: whether it is in the tables; it changes the broker in either case.
 
-        Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        Raises OutOfOrderError if it came before the last one, QPubSubError if the setup fails.
         """
         if message.seq < self._last:
             raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
@@ -43,10 +43,13 @@ class LocalAnalysis:
         if known is None:
             known = self._qmgrs[qmgr] = _QueueManager(Broker.of_capture(qmgr, self._setup, self._semantics.value))
             self._counts.add(defined(qmgr, known.broker.space.subscriptions()))
-        # A message without a time comes when the last one came.
+        # A message without a time has the time of the message before it.
         known.now = message.time if message.time is not None else known.now
         arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
-        self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
+        if counted:
+            self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
+        else:
+            known.broker.process(arrival)
 
     def rows(self, of: Table | TableView) -> list[Row]:
         """All rows of a table or a view, sorted."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from commands.replay.analysis.likely import LIKELY_REASON, MOST_TOPICS, with_likely_reasons
 from commands.replay.analysis.tables import (
     APPLICATIONS,
     DUPLICATES,
@@ -47,7 +48,7 @@ class Asked:
 
     @property
     def table(self) -> Table:
-        """Whose rows it has."""
+        """The table that its rows are from."""
         return self.of.table if isinstance(self.of, TableView) else self.of
 
 
@@ -82,7 +83,7 @@ SECTIONS: Final = (
     Asked(
         "Subscriptions never matched",
         NEVER_MATCHED,
-        ("qmgr", "subscriber", "topic", "sub_name", "user", "first_seq"),
+        ("qmgr", "subscriber", "topic", "sub_name", "user", LIKELY_REASON, "first_seq"),
         "",
         (),
         "every subscription got a publication",
@@ -131,7 +132,7 @@ SECTIONS: Final = (
         "none",
     ),
 )
-"""What is asked of a capture, in the order of the report."""
+"""The sections of a report, in order."""
 
 
 class Section(BaseModel):
@@ -190,6 +191,8 @@ def report_of(look: Look, semantics: str, most: int) -> AnalysisReport:
     sections = []
     for asked in SECTIONS:
         count, rows = look(asked.of, most)
+        if asked.of is NEVER_MATCHED and rows:
+            rows = with_likely_reasons(rows, look(TOPICS, MOST_TOPICS)[1])
         sections.append(Section(name=asked.of.name, title=asked.title, count=count, rows=tuple(rows)))
     qmgrs = look(QMGRS, None)[1]
     times = [row[name] for row in qmgrs for name in ("first_time", "last_time")]

@@ -47,7 +47,7 @@ QMGRS: Final = Table(
     ("messages", "bytes", "publications", "deliveries", "responses", "dead_letters", "errors", "passed_over"),
     ("messages",),
 )
-"""What each queue manager received."""
+"""The messages that each queue manager received."""
 
 STREAMS: Final = Table(
     "streams",
@@ -55,7 +55,7 @@ STREAMS: Final = Table(
     ("messages", "bytes", "publications", "deliveries", "errors", "passed_over"),
     ("messages",),
 )
-"""What was put to each queue: the control queue, streams, and those that no broker reads."""
+"""The messages on each queue: the control queue, stream queues, and queues that no broker reads."""
 
 TOPICS: Final = Table(
     "topics",
@@ -64,7 +64,7 @@ TOPICS: Final = Table(
     ("publications", "read"),
     ("queue",),
 )
-"""What was published on each topic, prefix included. read: how often what is retained there was given to somebody."""
+"""The publications on each topic, prefix included. read: how often a retained publication was sent to a subscriber."""
 
 APPLICATIONS: Final = Table(
     "applications",
@@ -75,16 +75,23 @@ APPLICATIONS: Final = Table(
     ),
     ("messages",),
 )
-"""What each program sent: by PutApplName of the descriptor, and user. others: what is none of these commands."""
+"""The messages of each program, by PutApplName of the descriptor, and user. others: other messages."""
 
 SUBSCRIPTIONS: Final = Table(
     "subscriptions",
     {"qmgr": str, "sub_id": str},
     ("deliveries", "read"),
     ("deliveries", "read"),
-    ("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
+    (
+        *("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
+        *("topic_string", "wildcards", "options"),
+    ),
 )
-"""Every subscription that there was; first_seq -1 for one that the setup defined."""
+"""Every subscription; first_seq is -1 if the setup defined it.
+
+topic: as the subscriber wrote it. topic_string: resolved. wildcards: the scheme. options: those that keep publications
+back, as the words of RegOpt.
+"""
 
 DUPLICATES: Final = Table(
     "duplicates",
@@ -105,7 +112,7 @@ REASONS: Final = Table(
     ("count",),
     ("why",),
 )
-"""Commands in error or with warnings. command: empty where it could not be read. why: an example, in words."""
+"""Commands with errors or warnings. command: empty if it could not be read. why: an example, in words."""
 
 ERRORS: Final = Table(
     "errors",
@@ -130,10 +137,10 @@ SECONDS: Final = Table("seconds", {"second": datetime}, MINUTES.sums, ())
 _MOST_SECONDS: Final = timedelta(minutes=90)
 
 TABLES: Final = (QMGRS, STREAMS, TOPICS, APPLICATIONS, SUBSCRIPTIONS, DUPLICATES, REASONS, ERRORS, MINUTES)
-"""What an analysis gives."""
+"""The tables of an analysis."""
 
 COUNTED: Final = (*TABLES, SECONDS)
-"""What is counted for it."""
+"""The tables that are counted while messages are read."""
 
 
 def seconds_are_kept(first: datetime, last: datetime) -> bool:
@@ -157,7 +164,7 @@ class TableView:
 
 
 NEVER_MATCHED: Final = TableView("never_matched", SUBSCRIPTIONS, (), ("deliveries", "read"))
-"""Subscriptions that nothing was ever delivered for."""
+"""Subscriptions without a delivery."""
 
 NEVER_SUBSCRIBED: Final = TableView(
     "never_subscribed", TOPICS, ("publications",), ("deliveries", "read"), ("publications",)
@@ -165,13 +172,13 @@ NEVER_SUBSCRIBED: Final = TableView(
 """Topics with publications that no subscriber got."""
 
 UNREAD: Final = TableView("unread_retained", TOPICS, ("retained", "publications"), ("read",), ("retained",))
-"""Topics on which something was retained that no new or asking subscriber was ever given."""
+"""Topics whose retained publications were never sent to a new subscriber or for a ReqUpdate."""
 
 VIEWS: Final = (NEVER_MATCHED, NEVER_SUBSCRIBED, UNREAD)
 
 
 class Fact(NamedTuple):
-    """Something to be counted. at: when, None where that does not matter. Each word is a string, empty for none."""
+    """One fact to count. at: its time; None if the time does not matter. Each word is a string, empty for none."""
 
     table: str
     key: tuple[Value, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from commands.replay.analysis.likely import LIKELY_DETAIL, LIKELY_REASON
 from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
 from commands.replay.cells import cell_text, cut
 
@@ -17,6 +18,8 @@ HEADS: Final = {
     "qmgr": "qmgr",
     "sub_name": "name",
     "sub_point": "sub. point",
+    LIKELY_REASON: "likely",
+    LIKELY_DETAIL: "why",
     "first_seq": "first",
     "last_time": "last",
     "registrations": "RegSub",
@@ -25,7 +28,7 @@ HEADS: Final = {
     "deletions": "DeletePub",
     "dead_letters": "dead",
 }
-"""What a column is called where its name says too little, or too much."""
+"""Heads of columns, if the name of the column is too short or too long."""
 
 
 def lines_of(report: AnalysisReport, columns: int | None = None) -> Iterator[str]:
@@ -55,7 +58,7 @@ def _table(asked: Asked, section: Section, several: bool, columns_there: int) ->
     names = shown_columns(asked, several)
     rows = section.rows[:_MOST_LINES]
     columns = [[HEADS.get(name, name), *(cell_text(row[name], name) for row in rows)] for name in names]
-    numeric = [asked.table.columns[name] is int and name != "reason" for name in names]
+    numeric = [asked.table.columns.get(name) is int and name != "reason" for name in names]
     widths = _fitting([max(map(len, column)) for column in columns], numeric, columns_there)
     for line in zip(*columns, strict=True):
         yield " " * _GAP + _line(line, widths, numeric)

@@ -43,9 +43,9 @@ class Causes:
         self._new = {key_of(subscription): subscription for subscription in new}
 
     def learn(self, step: ComparedMessage) -> list[tuple[Key, Cause | None]]:
-        """Take in what a command did to subscriptions; what became known by it, None for what is the same again.
+        """Note what a command did to subscriptions. Returns the new causes; None where there is no longer one.
 
-        What is the same again stays known for the command that made it so.
+        A cause without effect any more stays known while the command that ended it is explained.
         """
         for key in self._healed:
             self.known.pop(key, None)
@@ -63,7 +63,7 @@ class Causes:
         return learnt
 
     def explained(self, step: ComparedMessage) -> Cause | None:
-        """Why the versions take a command differently: by a rule of its own, or by what an earlier command left."""
+        """Why the versions process a command differently: its own rule, or the result of an earlier command."""
         found = of_command(step)
         if found is None:
             earlier = self._of_name(step)
@@ -73,7 +73,7 @@ class Causes:
         return self._of_identity(step) if found is None else Cause(*found, step.arrival.seq)
 
     def _origin(self, step: ComparedMessage, key: Key) -> Cause:
-        """The cause of a subscription that is not the same any more; by the rule of an earlier one that led to it."""
+        """The cause for a subscription that is no longer the same: the rule of the earlier cause that led to it."""
         found = of_metatopics((key[4],))
         cause = self.explained(step) if found is None else None
         if cause is not None:
@@ -81,7 +81,7 @@ class Causes:
         return Cause(*(found or NO_RULE), step.arrival.seq)
 
     def _of_name(self, step: ComparedMessage) -> Cause | None:
-        """The subscription that the command names is not the same in both."""
+        """The cause for the subscription that the command names."""
         command = step.new.outcome.command or step.old.outcome.command
         if not isinstance(command, ForSubscriber) or command.sub_name is None:
             return None
@@ -91,7 +91,7 @@ class Causes:
         return None
 
     def _of_identity(self, step: ComparedMessage) -> Cause | None:
-        """Those that it speaks of without a name are not."""
+        """The causes for subscriptions that the command means without a name."""
         for side in (step.old, step.new):
             for subscription in (*side.touched, *(delivery.subscription for copy in side.copies for delivery in copy)):
                 if (cause := self._before(step, key_of(subscription))) is not None:

@@ -29,11 +29,11 @@ _NOT_ALTERABLE: Final = (MQRC_TOPIC_NOT_ALTERABLE, MQRC_SELECTOR_NOT_ALTERABLE)
 _EVENTS: Final = "$SYS/"
 
 Explained = tuple[str, str] | None
-"""A rule, and what it is about here, in words."""
+"""A rule, and its subject in this command, in words."""
 
 
 def of_command(step: ComparedMessage) -> Explained:
-    """The rule that the command falls under by what it names; None where it is none of these."""
+    """The rule that applies to the command by the names in it; None if none of these applies."""
     command = step.new.outcome.command or step.old.outcome.command
     if command is None or isinstance(command, DeletePublication):
         return None
@@ -42,7 +42,7 @@ def of_command(step: ComparedMessage) -> Explained:
     found = _of_sub_point(command, step)
     if isinstance(command, Publish):
         return found or of_publisher(step)
-    # Of several topics one that is none of these may be why.
+    # If there are several topics, a topic that is none of these may be the reason.
     metatopics = of_metatopics(command.topics) if all(map(is_metatopic, command.topics)) else None
     return metatopics or found or _of_name(command, step)
 

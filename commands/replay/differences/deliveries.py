@@ -27,7 +27,7 @@ Mark = tuple[str, str, bytes, int]
 
 
 class Whose(IntEnum):
-    """Who put a delivery."""
+    """The party that put a delivery."""
 
     CAPTURED = 0
     OLD = 1
@@ -41,12 +41,12 @@ class Deliveries:
         self._counts: dict[tuple[str, str, bytes], list[int]] = {}
 
     def step(self, step: ComparedMessage) -> None:
-        """What was captured, or what the versions put."""
+        """Count a delivery that was captured, or that a version put."""
         for mark in marks_of(step):
             self.add(mark)
 
     def add(self, mark: Mark, count: int = 1) -> None:
-        """So many more of one delivery."""
+        """Add a number to the count of one delivery."""
         qmgr, queue, digest, whose = mark
         self._counts.setdefault((qmgr, queue, digest), [0, 0, 0])[whose] += count
 
@@ -106,7 +106,7 @@ def _captured(step: ComparedMessage) -> Mark | None:
 def _put(observed: Observed, whose: Whose) -> list[Mark]:
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple(delivered_topic(delivery) for delivery in copy)
+        topics = tuple(delivered_topic(each.subscription, each.topic_string) for each in copy)
         marks.append((put.qmgr, put.queue, _digest(topics, put.message), int(whose)))
     return marks
 

@@ -68,7 +68,7 @@ class Explainer:
         return _difference(step, cause, change, delivery.subscription, topic, counts)
 
     def _together(self, step: ComparedMessage, old: _Places, new: _Places) -> Iterator[PutDifference]:
-        """What reached a subscriber in both versions: in as many messages, and with the same content?"""
+        """Compare what reached a subscriber in both versions: the number of messages, and their content."""
         by_subscriber: dict[object, list[_Place]] = {}
         for place in new:
             if place in old:
@@ -106,7 +106,7 @@ class Explainer:
             return
         cause = self.causes.explained(step)
         if cause is None and deliveries:
-            # What is answered follows from what is delivered: ReqUpdate finds something, or nothing.
+            # The answer depends on the deliveries: ReqUpdate finds a retained publication, or none.
             first = deliveries[0]
             cause = Cause(first.rule, first.why, step.arrival.seq if first.since is None else first.since)
         if cause is None:
@@ -145,11 +145,14 @@ def _places(observed: Observed) -> _Places:
     found: _Places = {}
     for delivery in observed.deliveries:
         subscription, publication = delivery.subscription, id(delivery.publication)
-        # What is in no message was left out: the message for another subscription of the subscriber has it.
+        # A publication that is in no message was left out, because another subscription of the subscriber has the
+        # message.
         other = numbers.get((publication, subscription.traditional_identity), -1)
         own = single.get((publication, subscription.sub_id, delivery.topic_string))
         number = own.pop(0) if own else other
-        found.setdefault((key_of(subscription), delivered_topic(delivery)), []).append(_Reached(delivery, number))
+        found.setdefault((key_of(subscription), delivered_topic(subscription, delivery.topic_string)), []).append(
+            _Reached(delivery, number)
+        )
     return found
 
 

@@ -49,7 +49,7 @@ class LocalDifferences:
         return differences
 
     def report(self) -> DifferenceReport:
-        """The sum of all so far."""
+        """The report on all messages so far."""
         return self._tally.report(self._deliveries.lines())
 
     def _step(self, message: CapturedMessage) -> ComparedMessage:
@@ -58,6 +58,6 @@ class LocalDifferences:
         if known is None:
             known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup), Explainer())
             known.explainer.causes.begin(*known.pair.subscriptions())
-        # A message without a time comes when the last one came.
+        # A message without a time has the time of the message before it.
         known.now = message.time if message.time is not None else known.now
         return known.pair.step(Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user))

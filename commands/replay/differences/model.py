@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 FINDING: Final = "finding"
-"""Stands in the place of a rule where none explains a difference."""
+"""The name in place of a rule for a difference that no rule explains."""
 
 
 class Change(StrEnum):

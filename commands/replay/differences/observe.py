@@ -1,4 +1,4 @@
-"""The same message put to both versions, and what each made of it."""
+"""The same message in both versions, and the result in each."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _named(
     for each in names:
         found = space.by_name(each, stream)
         if found is not None:
-            # What has the name now had none before, or was not there.
+            # The subscription with this name had no name before, or did not exist.
             return None if found.sub_id in made | given else found
     return None
 
@@ -116,7 +116,7 @@ def _like(
 
 @dataclass(frozen=True, slots=True)
 class ComparedMessage:
-    """One message, and what version 6 (old) and version 7 (new) made of it."""
+    """One message, and its results in version 6 (old) and version 7 (new)."""
 
     arrival: Arrival
     qmgr: str
@@ -138,7 +138,7 @@ class BothVersions:
         return self._old.space.subscriptions(), self._new.space.subscriptions()
 
     def step(self, arrival: Arrival) -> ComparedMessage:
-        """Put one message to both."""
+        """Process one message in both versions."""
         old = Observed.of(arrival, self._qmgr, self._old.trace(arrival), self._old.space, Semantics.V6)
         new = Observed.of(arrival, self._qmgr, self._new.trace(arrival), self._new.space, Semantics.V7)
         return ComparedMessage(arrival, self._qmgr, old, new)

@@ -1,4 +1,4 @@
-"""All differences of a workload, summed up: by rule, by subscriber, by topic; with examples."""
+"""All differences of a workload, counted by rule, by subscriber and by topic, with examples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReportLine(BaseModel):
 
 
 class RuleLine(ReportLine):
-    """A rule, or what none explains, with examples: the first of each change, then others."""
+    """A rule, or the differences without a rule, with examples: the first of each change, then others."""
 
     title: str
     old: str
@@ -45,7 +45,7 @@ class RuleLine(ReportLine):
 
 
 class SignLine(BaseModel):
-    """A rule that the capture gives a sign of. first_seq: where it did first."""
+    """A rule for which the capture has signs. first_seq: the message with the first sign."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -113,7 +113,7 @@ class DifferenceReport(BaseModel):
 
 
 class DifferenceTally:
-    """Takes differences as they come, and sums them up."""
+    """Counts differences, one after the other."""
 
     def __init__(self) -> None:
         self._messages = self._differing = self._total = 0
@@ -137,7 +137,7 @@ class DifferenceTally:
         self._signs[rule] = (count + 1, min(first, seq))
 
     def add(self, other: DifferenceTally) -> None:
-        """Take in what another has counted; examples are the first by seq."""
+        """Add the counts of *other*; examples are the first by seq."""
         self._messages += other._messages
         self._differing += other._differing
         self._total += other._total
@@ -219,7 +219,7 @@ class DifferenceTally:
         return tuple(sorted([*firsts, *others][: max(_EXAMPLES, len(firsts))], key=_place))
 
     def _subscribers(self) -> tuple[ReportLine, ...]:
-        """Without the queue manager's name where there is but one."""
+        """The name, without that of the queue manager if there is only one."""
         several = len({name.partition(_ON)[2] for name in self._by["subscriber"]}) > 1
         return tuple(
             line.model_copy(

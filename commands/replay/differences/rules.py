@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Seen(StrEnum):
-    """Where a rule shows."""
+    """Where the effect of a rule can be seen."""
 
     PUTS = "puts"
     SIGN = "sign"

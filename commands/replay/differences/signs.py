@@ -1,4 +1,4 @@
-"""Rules that a capture gives a sign of, though no put differs in a replay: for a person to think about."""
+"""Rules for which a capture has signs, though no put differs in a replay: a person has to check them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def signs_of(step: ComparedMessage) -> list[str]:
 def _of_publication(command: Publish, step: ComparedMessage, mqmd: Mqmd) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
         yield "D05"
-    # As its queue has it is most often not, and the queue of version 6 is not known.
+    # "As its queue" most often means nonpersistent, and the queue of version 6 is not known.
     if command.has(PubOpt.RETAIN_PUB) and mqmd.persistence != MQPER_PERSISTENT:
         yield "D28"
     if any(delivery.subscription.format is not command.header for delivery in step.new.deliveries):
@@ -65,7 +65,7 @@ def _of_registration(command: Command, step: ComparedMessage, mqmd: Mqmd) -> Ite
             yield "D18"
     if isinstance(command, RegisterSubscriber):
         yield from _of_name(command, step)
-        # Both versions say ok, and what version 6 published there itself is in no replay.
+        # Both versions answer ok, and a replay has none of the publications that version 6 made there itself.
         metatopic = of_metatopics(command.topics)
         if metatopic is not None:
             yield metatopic[0]
@@ -76,7 +76,7 @@ def _of_registration(command: Command, step: ComparedMessage, mqmd: Mqmd) -> Ite
 
 
 def _of_name(command: RegisterSubscriber, step: ComparedMessage) -> Iterator[str]:
-    """A name that is registered for another queue, which MQSUB does not alter; another name for what has one."""
+    """A name registered for another queue, which MQSUB does not alter; or a second name for a subscription."""
     if command.sub_name is None:
         return
     named = step.new.named

@@ -1,4 +1,4 @@
-"""The same subscription in both versions, which may have another place in the topic space and another sub_id."""
+"""Recognizes the same subscription in both versions. Its place in the topic space and its sub_id may differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ForSubscriber: TypeAlias = RegisterSubscriber | DeregisterSubscriber | RequestUp
 """A command about subscriptions."""
 
 Key = tuple[str, str, bytes, str, str, str | None, str | None, str | None, str | None]
-"""Whose subscription it is, and to what."""
+"""What identifies a subscription in both versions."""
 
 
 def key_of(subscription: Subscription) -> Key:
@@ -27,7 +27,7 @@ def key_of(subscription: Subscription) -> Key:
 
 
 def same(one: Subscription | None, other: Subscription | None) -> bool:
-    """Whether a subscription is the same in both versions, but for where it lies and which command made it."""
+    """Whether a subscription is the same in both versions, apart from its place and the command that made it."""
     if one is None or other is None:
         return one is other
     placed = replace(other, sub_id=one.sub_id, created=one.created, topic_string=one.topic_string, prefix=one.prefix)

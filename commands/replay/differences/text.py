@@ -21,7 +21,7 @@ WORDS: Final = {
     Change.CONTENT: "different content",
     Change.ANSWER: "different answer",
 }
-"""What is said of a number of changes."""
+"""The words for a number of changes."""
 
 _HEADS: Final = {Change.CONTENT: "content", Change.ANSWER: "answer"}
 
@@ -156,7 +156,7 @@ def _wrapped(text: str, first: str, other: str) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    """To the width of a name, without the middle: what topics end in matters as much as what they begin with."""
+    """*text* cut to the width of a name, in the middle: the end of a topic matters as much as its beginning."""
     if len(text) <= _NAME:
         return f"{text:<{_NAME}}"
     return f"{text[: _NAME // 2 - 2]}...{text[-(_NAME // 2 - 1) :]}"

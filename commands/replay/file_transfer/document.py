@@ -15,7 +15,7 @@ from lxml import etree
 from rfh2.errors import QPubSubError
 
 MAX_LENGTH: Final = 16_000_000
-"""In characters. SYSTEM.FTE has MAXMSGL(4194304) as it is delivered; an administrator may raise it."""
+"""In characters. SYSTEM.FTE is delivered with MAXMSGL(4194304); an administrator can raise it."""
 
 _DECLARATION: Final = re.compile(r"<\?xml[^>]*\?>\s*")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -33,7 +33,7 @@ class Document:
         """Raises DocumentError."""
         if len(text) > MAX_LENGTH:
             raise DocumentError(f"{len(text):,} characters; at most {MAX_LENGTH:,} are read")
-        # An encoding in the declaration is that of the bytes, which are characters by now.
+        # The declaration names the encoding of the bytes, but the text is already decoded.
         body = text.strip()
         declaration = _DECLARATION.match(body)
         body = body if declaration is None else body[declaration.end() :]

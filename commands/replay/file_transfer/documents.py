@@ -18,7 +18,7 @@ from commands.replay.file_transfer.rows import AgentRow, ItemRow, Rows, Transfer
 TRANSACTION: Final = "transaction"
 PROPERTIES: Final = "properties"
 OTHER_LOGS: Final = frozenset({"monitorLog", "schedulelog"})
-"""What else is published on Log topics, and is about no transfer."""
+"""Other documents on Log topics, which are not about a transfer."""
 
 _SCHEMA: Final = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
 # IBM's examples have both spellings of the namespace.
@@ -151,7 +151,7 @@ def _item(document: Document, row: TransferRow, n: int, element: etree._Element)
 
 
 def _resource(place: etree._Element | None) -> etree._Element | None:
-    """What a source or destination is: its child ``file``, ``queue`` or another, but for the checksum."""
+    """The child of a source or destination that names it: ``file``, ``queue`` or another, not the checksum."""
     if place is None:
         return None
     return next((each for each in place if local_name(each) not in ("", "checksum")), None)

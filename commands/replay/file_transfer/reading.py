@@ -47,7 +47,7 @@ def stream_topic(topic: str, queue: str, stream: str | None = None) -> str | Non
 
 
 def rows_of(message: CapturedMessage) -> Rows:
-    """What *message* says of file transfers; nothing where it is no agent's publication. Never raises.
+    """The rows about file transfers in *message*; none if it is not an agent's publication. Never raises.
 
     What is published on a Log, Transfers or Agents topic of SYSTEM.FTE and cannot be read is a row with a problem.
     """
@@ -73,7 +73,7 @@ def rows_of(message: CapturedMessage) -> Rows:
 
 
 def may_be_of_agent(queue: str | None, body: bytes) -> bool:
-    """Whether a message is worth a closer look: cheap; false for none that ``rows_of`` has rows for."""
+    """Whether ``rows_of`` may have rows for a message. Fast; never false where it has rows."""
     if queue == STREAM:
         return True
     head = body[:_HEAD]
@@ -127,7 +127,7 @@ def _by_content(message: CapturedMessage, decoded: Message, topic: str | None) -
 
 
 def _transfer(message: CapturedMessage, topic: str | None) -> TransferRow:
-    """What is known before the document is read: of a topic ``SYSTEM.FTE/Log/agent/transfer`` the transfer."""
+    """The values known before the document is read: the transfer of ``SYSTEM.FTE/Log/agent/transfer``."""
     levels = (topic or "").split("/")
     known = levels[3].lower() if len(levels) == 4 and len(levels[3]) == 48 else None
     kind = "status" if len(levels) > 1 and levels[1] == _TRANSFERS else "log"

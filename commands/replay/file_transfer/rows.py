@@ -123,7 +123,7 @@ Row = TransferRow | ItemRow | AgentRow
 
 
 class Rows(NamedTuple):
-    """What one message gives."""
+    """The rows of one message."""
 
     transfers: tuple[TransferRow, ...] = ()
     items: tuple[ItemRow, ...] = ()

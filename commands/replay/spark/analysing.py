@@ -47,7 +47,7 @@ _ARROW_KEPT: Final = pa.schema(list(_ARROW.items()))
 
 @dataclass(frozen=True)
 class Analysed:
-    """An analysis that is yet to be run: all tables come in one go, so cache *kept*, or write it somewhere.
+    """An analysis that has not run yet. One run gives all tables, so cache *kept*, or write it to files.
 
     kept: counts of the tasks; a column for each table, and in each row one of them.
     """
@@ -86,7 +86,7 @@ def analysed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ran
 
 
 class _CountKeeper:
-    """TableCounts what one task sees."""
+    """Counts the messages of one task."""
 
     def __init__(self, setting: ReplaySetup) -> None:
         self._setting = setting
@@ -95,7 +95,7 @@ class _CountKeeper:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to take what was counted."""
+        """Whether the counts are so large that they must be taken."""
         return self._counts.size >= _MOST_ROWS
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
@@ -107,7 +107,7 @@ class _CountKeeper:
         self._counts.add(facts_of(qmgr, arrival, outcome))
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """Give what was counted since the last time."""
+        """The counts since the last call."""
         counts, self._counts = self._counts, TableCounts()
         for table in COUNTED:
             rows = [dict(zip(table.columns, values, strict=True)) for values in counts.values(table)]
@@ -119,7 +119,7 @@ class _CountKeeper:
                 yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW_KEPT)
 
     def end(self) -> Iterator[pa.RecordBatch]:
-        """Give what is left."""
+        """The last counts."""
         return self.take()
 
 

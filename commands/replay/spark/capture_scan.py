@@ -79,7 +79,7 @@ class InFiles:
 
 @dataclass(frozen=True)
 class PreparedInFiles(Prepared):
-    """The same, and every task can read it: nothing but what is asked for passes through Java."""
+    """The same. Every task can read the file, so only the rows that are needed pass through Java."""
 
     shared: Broadcast[InFiles]
 
@@ -209,7 +209,7 @@ class _Part:
             self._write()
 
     def close(self) -> None:
-        """There are no more; the file takes its place."""
+        """Close the file, and give it its name."""
         self._write()
         self._writer.close()
         self._partial.replace(self._path)
@@ -233,14 +233,14 @@ class _Surveyor:
         self._roles = Roles()
 
     def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
-        """Learn from *batch*; those of its messages that a broker reads and that are not plain, by their role."""
+        """Survey *batch*. Returns its messages that a broker reads and that are not plain, by their role."""
         read = pc.is_in(batch.column("queue"), self._queues)
         self._look_at_expiry(batch.filter(read))
         qmgrs, time = batch.column("qmgr"), batch.column("time")
         for qmgr in qmgrs.unique().to_pylist():
             self._look_at_clock(qmgr, time.filter(pc.equal(qmgrs, qmgr)))
         if self._last is not None:
-            # Only here is the message that came just before at hand.
+            # Only this loop has the message before.
             batch = batch.set_column(batch.schema.get_field_index("time"), "time", filled(batch, self._last))
         on_control = pc.equal(batch.column("queue"), CONTROL_QUEUE)
         left = batch.filter(pc.and_(read, pc.or_(on_control, pc.invert(are_plain(batch.column("body"))))))

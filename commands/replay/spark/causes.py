@@ -42,7 +42,7 @@ _BATCH_ROWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cause, and the last message that it is known to."""
+    """A cause, and the last message for which it is valid."""
 
     key: Key
     cause: Cause
@@ -123,7 +123,7 @@ class CausesInOrder:
         self._ends: list[tuple[int, int]] = []
 
     def go_to(self, seq: int) -> Causes:
-        """As they are at message *seq*, which is none before the last one asked for."""
+        """The causes at message *seq*. Ask in the order of seq."""
         end = bisect_right(self._known, seq, lo=self._next, key=lambda one: one.cause.since)
         for at in range(self._next, end):
             heappush(self._ends, (self._known[at].until, at))

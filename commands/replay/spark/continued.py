@@ -44,7 +44,7 @@ class RetainedRow(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A captured message but for its queue manager and its seq. at: when it came, in microseconds since 1970."""
+    """A captured message without its queue manager and seq. at: its time, in microseconds since 1970."""
 
     at: int | None
     queue: str
@@ -61,7 +61,7 @@ def begun(setting: ReplaySetup, qmgr: str, first: datetime) -> Broker:
 def continued(
     setting: ReplaySetup, qmgr: str, subscriptions: Iterable[str], retained: Iterable[tuple[str, RetainedRow]]
 ) -> Broker:
-    """A broker that knows what *subscriptions* and *retained*, by topic string, say."""
+    """A broker with these subscriptions and these retained publications, which are given by topic string."""
     broker = setting.broker(qmgr)
     known = [subscription_of(state) for state in subscriptions]
     published: dict[tuple[int, str], Publication] = {}
@@ -78,18 +78,18 @@ def continued(
 
 @dataclass
 class Changes:
-    """What a batch does to the rows: None for one that goes."""
+    """The changes of a batch to the rows; None for a row that is deleted."""
 
     subscriptions: dict[bytes, str | None] = field(default_factory=dict)
     retained: dict[str, RetainedRow | None] = field(default_factory=dict)
 
     @classmethod
     def first(cls, broker: Broker) -> Changes:
-        """What a broker knows before its first message."""
+        """The state of a broker before its first message."""
         return cls({each.sub_id: subscription_state(each) for each in broker.space.subscriptions()})
 
     def take(self, seq: int, effects: Iterable[Effect]) -> None:
-        """What one message did."""
+        """Note the changes of one message."""
         last: tuple[Published, RetainedRow] | None = None
         for effect in effects:
             match effect:

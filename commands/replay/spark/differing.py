@@ -54,7 +54,7 @@ _QUEUE: Final = DIFFERENCES.names.index("queue")
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison that is yet to be run: everything that it gives comes in one go, so cache it.
+    """A comparison that has not run yet. One run gives all results, so cache it.
 
     kept: differences, and what the report is made of. watched: queues on which something was captured.
     """

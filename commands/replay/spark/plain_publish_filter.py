@@ -33,7 +33,7 @@ def is_plain(column: str = "body") -> Column:
     utf8 = F.substring(body, _CCSID_AT + 1, 4).isin(*_UTF8)
     plain = F.substring(body, _FOLDER_AT + 1, len(_PLAIN)) == F.lit(_PLAIN)
     one, other = (F.contains(body, F.lit(special)) for special in _SPECIAL)
-    # Decoding the body is dear, and most have no option.
+    # Decoding the body takes long, and most bodies have no option.
     maybe_sum = F.contains(body, F.lit(_OPTION.encode())) & F.decode(body, "ISO-8859-1").rlike(_MAYBE_SUM)
     return header & utf8 & plain & ~(one | other | maybe_sum)
 

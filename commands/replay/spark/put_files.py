@@ -21,7 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from commands.broker.core import Arrival
 from commands.broker.puts import PutKind
 from commands.headers.response import Completion
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
 from commands.replay.spark.capture_scan import PreparedInFiles
@@ -111,7 +111,7 @@ class _FileKeeper(PutsKeeper):
         self._written.messages += 1
         if again.mds:
             sink.add_again(arrival.seq, again)
-            self._kinds[PutKind.PUBLICATION.value] += len(again.mds)
+            self._kinds.update(kind.value for kind in again.kept.kinds)
 
     def _opened(self) -> PutLines | PutsParquet:
         self._file = self._partial.open("wb")
@@ -119,7 +119,7 @@ class _FileKeeper(PutsKeeper):
         return self._sink
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """Nothing before the end."""
+        """Nothing: the report comes at the end."""
         return iter(())
 
     def end(self) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""What a replay is given beside the messages, in a form that travels to the workers."""
+"""The setup of a replay, in a form that can be sent to the workers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReplaySetup:
     def broker(self, qmgr: str) -> Broker:
         """A broker just before its first message. Raises QPubSubError where the setup fails."""
         broker = Broker.of_capture(qmgr, self.setup, self.semantics)
-        # What the setup defines begins to run out with the first message; here is one that is passed over.
+        # The expiry of what the setup defines starts with the first message, so process one that is passed over.
         broker.process(Arrival(0, self.begins.get(qmgr, EPOCH), "", None, b""))
         return broker
 

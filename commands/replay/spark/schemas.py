@@ -23,7 +23,7 @@ from rfh2.errors import QPubSubError
 
 
 class SchemaError(QPubSubError):
-    """A DataFrame that lacks a column, or has one of another type, than it has to have."""
+    """A DataFrame without a column that it must have, or with another type in it."""
 
 
 def _schema(columns: dict[str, DataType]) -> StructType:

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.spark.journal import Replica, SubscriptionJournal, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -38,11 +38,11 @@ WORK: Final = ("at", *COLUMNS, "topic", "lane", "range")
 
 
 class RepeatedSeqError(QPubSubError):
-    """Two messages of a queue manager have the same ``seq``: their order is not known."""
+    """Two messages of a queue manager have the same ``seq``, so their order is not known."""
 
 
 Result = tuple[Outcome, TopicSpace]
-"""What one lane made of a message, and its topic space just after that."""
+"""The result of a message in one lane, and the topic space just after it."""
 
 
 class Keeper(Protocol):
@@ -63,7 +63,7 @@ class Keeper(Protocol):
 
 
 class PutsKeeper(ABC):
-    """A Keeper, for one lane, that is content with the puts of publications like one before."""
+    """A Keeper for one lane that needs only the puts of a publication like an earlier one."""
 
     @property
     @abstractmethod
@@ -215,7 +215,7 @@ class _Local:
         return self._replica.process(arrival, found)
 
     def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
-        """What a message left retained, by topic: it is published again, without subscribers."""
+        """The publications that a message left retained, by topic: it is published again, without subscribers."""
         if self._scratch is None:
             self._scratch = self._setting.broker(self._qmgr)
             self._scratch.space.restore((), ())

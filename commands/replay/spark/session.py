@@ -1,4 +1,4 @@
-"""A Spark session for a program that has none: local by default, small, quiet."""
+"""A Spark session for a program that has none: local by default, with little memory and few messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
     local = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", master)
     if local is not None:
         cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-        # A laptop's name need not resolve; and Spark's own number of partitions is one for clusters.
+        # The name of a laptop may not resolve, and Spark's default number of partitions is for clusters.
         here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         chosen = {**here, "spark.sql.shuffle.partitions": str(2 * cores), **chosen}
     conf = SparkConf().setAppName(_APP).setMaster(master).setAll(list(chosen.items()))

@@ -44,7 +44,7 @@ class CaptureDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` takes."""
+        """The name for ``format``."""
         return FORMAT
 
     def schema(self) -> StructType:
@@ -136,7 +136,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: frozenset[str] | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """What comes from now on is for the next run."""
+        """Leave files that appear from now on to the next run."""
         self._until = frozenset(map(str, files_of(self._options.paths)))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -180,7 +180,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._options.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to do: files stay where they are."""
+        """Do nothing: files stay where they are."""
 
 
 __all__ = ["FORMAT", "CaptureDataSource", "Piece"]

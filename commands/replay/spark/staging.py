@@ -1,4 +1,4 @@
-"""A capture of any format as Parquet in the order of ``seq``: what is read several times, and in parts, should be.
+"""A capture of any format as Parquet in the order of ``seq``, because it is read several times, and in parts.
 
 Parquet files that are in order already (``in_order``) are taken as they are. Anything else is written out once; where
 files overlap, in order.

@@ -63,7 +63,7 @@ _NOTHING: Final = (None,) * 4  # topic, sub_name, completion, reason
 
 
 class SettingChangedError(QPubSubError):
-    """A query that was begun with another setup, or under other semantics, than it is started with now."""
+    """A query was started earlier with another setup or other semantics."""
 
 
 def replay_stream(
@@ -94,7 +94,7 @@ def replay_stream(
         statefulProcessor=processor,
         outputStructType=STREAMED,
         outputMode="Append",
-        # A query with timers runs batches though nothing comes.
+        # A query with timers runs batches even if no message arrives.
         timeMode="None" if idle_s is None or not hold else "ProcessingTime",
     )
 
@@ -174,7 +174,7 @@ class _Replay(StatefulProcessor):
         yield from self._process(qmgr, found.due, place._replace(highest=found.highest))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Nothing has come for a while: whatever waits is due."""
+        """No message has arrived for a while: process all messages that wait."""
         due = sorted(self._all_waiting().items())
         self._waiting.clear()
         yield from self._process(key[0], due, self._where())
@@ -237,7 +237,7 @@ class _Replay(StatefulProcessor):
         _KNOWN[self._query, qmgr] = _Known(broker, reached)
 
     def _broker(self, qmgr: str, place: _Place, first: Waiting, changes: Changes) -> Broker:
-        """The broker of *qmgr*, at its place: as this worker knows it, or made of the state."""
+        """The broker of *qmgr*, at its place: the one that this worker has, or one made from the state."""
         known = _KNOWN.pop((self._query, qmgr), None)
         if known is not None and known.place[:3] == place[:3]:
             return known.broker

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.broker.core import Arrival
-from commands.qmgr.publication_cache import CachedPuts
+from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared

@@ -68,7 +68,7 @@ class FilesWriter(DataSourceArrowWriter):
         return CommittedFiles(name, rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """All partitions are there: let them be seen."""
+        """All partitions are written: give the files their names."""
         self._directory.mkdir(parents=True, exist_ok=True)
         old = [path for path in self._directory.iterdir() if path.name[0] not in "._"] if self._overwrite else []
         for message in messages:
@@ -80,7 +80,7 @@ class FilesWriter(DataSourceArrowWriter):
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing is to be seen."""
+        """Delete what was written."""
         shutil.rmtree(self._staging, ignore_errors=True)
 
 

@@ -52,7 +52,7 @@ _LEAVING: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A message without what belongs to one put alone. data: whether the publication's data follow."""
+    """The parts of a message that are the same in each put. data: whether the data of the publication follow."""
 
     queue: str
     md: bytes

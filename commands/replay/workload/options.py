@@ -1,4 +1,4 @@
-"""What a generated workload is like: how many of what, and how often which."""
+"""The options of a generated workload: numbers of messages, topics and subscribers, and shares of each kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _START: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
 
 class WorkloadError(QPubSubError):
-    """WorkloadOptions that contradict each other."""
+    """Options that contradict each other."""
 
 
 class WorkloadOptions(BaseModel):

@@ -1,4 +1,4 @@
-"""Who takes part in a generated workload: topics, and the subscribers to them.
+"""The topics of a generated workload, and the subscribers to them.
 
 Each is a function of the seed and its number alone.
 """
@@ -32,7 +32,7 @@ _EXPIRY_TENTHS: Final = 600
 
 
 class SubscriberKind(IntEnum):
-    """What a draw is for."""
+    """The purpose of a random number."""
 
     TOPIC = 1
     SUBSCRIBER = 2
@@ -83,7 +83,7 @@ class Population:
         return Topic(text, options.stream(number), retained, expiry)
 
     def popular(self, draw: float) -> int:
-        """The number of a topic, as likely as it is popular."""
+        """The number of a random topic; popular topics are more likely."""
         return self._popularity(draw)
 
     def subscriber(self, number: int) -> Subscriber:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commands import Broker, CapturedMessage
+from commands.broker import authority as authority_module
 from commands.broker.authority import Action, RecordedAuthority
+from commands.broker.objects import AuthorityRecord
 from rfh2 import Folder, Mqmd, Rfh2
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -86,6 +90,44 @@ GRANTS = [
     pytest.param(["*A*", "-*B*"], "AB", False, id="of-equals-what-all-grant"),
     pytest.param(["*A*", "*B*"], "AB", True, id="equals-that-agree"),
 ]
+
+
+RECORDS = st.builds(
+    AuthorityRecord,
+    st.sampled_from(["TOPIC", "QUEUE"]),
+    st.sampled_from(["FRUIT", "F*", "**", "SYSTEM.BASE.TOPIC", "S.A"]),
+    st.sampled_from(["PRINCIPAL", "GROUP"]),
+    st.sampled_from(["kim", "lee", "nobody"]),
+    st.sampled_from([(), ("PUB",), ("PUB", "SUB"), ("PUT",)]),
+)
+
+
+@given(
+    steps=st.lists(st.tuples(RECORDS, st.booleans(), st.sampled_from([(), ("lee",), ("kim", "mqm")])), max_size=12),
+    most=st.sampled_from([2, 4_096]),
+)
+def test_what_is_known_of_records_is_what_they_grant(
+    steps: list[tuple[AuthorityRecord, bool, tuple[str, ...]]], most: int
+) -> None:
+    """One that is asked between all changes answers as a new one does; groups change as well."""
+    objects = Broker("QM1", "DEFINE TOPIC(FRUIT) TOPICSTR('Price/Fruit')").objects
+    groups: tuple[str, ...] = ()
+    asked = RecordedAuthority(objects, lambda _user: groups)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(authority_module, "_MOST_KNOWN", most)
+        for record, is_kept, groups in steps:
+            if is_kept:
+                objects.put(record)
+            elif record.name in objects.authorities:
+                objects.delete("authrec", record.name)
+            fresh = RecordedAuthority(objects, lambda _user, now=groups: now)  # type: ignore[misc]
+            for user in ("kim", "lee", "sam"):
+                for topic in ("Price/Fruit", "Other"):
+                    for action in Action:
+                        wanted = fresh.may_use_topic(user, action, topic)
+                        assert asked.may_use_topic(user, action, topic) is wanted
+                for queue in ("S.A", "FRUIT"):
+                    assert asked.may_put(user, queue) is fresh.may_put(user, queue)
 
 
 @pytest.mark.parametrize(("profiles", "queue", "granted"), GRANTS)

@@ -15,7 +15,7 @@ CAPTURES = sorted(
     path
     for folder in ("scenarios", "guide", "explain", "results-service", "results-service-rfh1", "legacy")
     for path in (FIXTURES / folder).rglob("*.jsonl")
-    if not path.name.endswith(("puts.jsonl", "decoded.jsonl", "puts-v6.jsonl"))
+    if not path.name.endswith(("puts.jsonl", "decoded.jsonl", "puts-v6.jsonl", "planned.jsonl"))
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -80,6 +81,31 @@ def test_a_subscription_says_what_is_retained_and_not_sent(option: str, rule: st
     world.do(_wanted("Publish", "a", "RetainPub"))
     _, trace = world.do(_wanted("RegSub", "a", option))
     assert _passed(trace) == {"SUB": rule}
+
+
+REFUSED = [
+    ("disabled", "DEFINE TOPIC(A) TOPICSTR('a') PUB(DISABLED)", ("a/b",), ["a/b"]),
+    ("nobody-may", "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) PRINCIPAL('u') AUTHADD(PUT)", ("a", "b"), ["a", "b"]),
+    ("one-of-two", "DEFINE TOPIC(A) TOPICSTR('a') PUB(DISABLED)", ("b", "a"), ["b", "a"]),
+    ("none", "", ("a",), []),
+    ("wildcard", "", ("a/#",), ["a/#"]),
+]
+
+
+@pytest.mark.parametrize(("setup", "topics", "expected"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED])
+def test_a_publish_that_is_refused_says_what_it_would_have_done(
+    setup: str, topics: tuple[str, ...], expected: list[str]
+) -> None:
+    outcome, trace = World(setup).do(replace(_wanted("Publish", "a"), topics=topics))
+    assert [operation.topic_string for operation in trace.refused] == expected
+    assert outcome.copies == ()
+
+
+def test_version_6_says_scope_before_other_rules() -> None:
+    world = World(semantics="v6")
+    world.do(_wanted("RegSub", "a", "Local", "PubOnReqOnly"))
+    _, trace = world.do(_wanted("Publish", "a"))
+    assert _passed(trace) == {"SUB": "scope"}
 
 
 def test_version_6_keeps_scopes_apart() -> None:

@@ -32,6 +32,7 @@ def test_a_message_is_explained_and_the_results_service_replayed() -> None:
     shown = run("demo")
     assert shown.code == 0
     assert "RegSub: PUBOUT on DebugQM subscribes to $topictree/topiccat/topic; options PersAsPub\n" in shown.out
+    assert "late: DeregSub [DeregAll]\n" in shown.out
     assert "SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in shown.out
     assert "26 messages (2 in error): 16 publications, 12 responses, 0 dead letters written to puts.jsonl" in shown.talk
 

@@ -6,8 +6,10 @@ What a verb does is tested with the verb. Here are tables over all of them: what
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -23,8 +25,9 @@ CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
 
 READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
 PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
-PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse"]
-LOOKS = ["browse", "status", "topics"]
+PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse", "extract", "apply", "verify"]
+PRINTS += ["why"]
+LOOKS = ["browse", "status", "topics", "why"]
 
 
 def verb(name: str) -> Verb:
@@ -226,7 +229,57 @@ def test_messages_that_were_got_are_not_lost_with_their_file(home: Path) -> None
     assert len((home / "out.jsonl").read_text().splitlines()) == 26
 
 
+WRITERS = [("decode",), ("convert", "--to", "hex"), ("generate", "--messages", "10", "--to", "jsonl")]
+
+
+@pytest.mark.parametrize("words", WRITERS, ids=" ".join)
+def test_a_device_is_written_and_not_replaced(home: Path, words: tuple[str, ...]) -> None:
+    os.mkfifo(home / "pipe")
+    capture = () if words[0] == "generate" else (str(CAPTURE),)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((home / "pipe").read_bytes)
+        assert run(*words, *capture, "-o", "pipe").code == 0
+        assert read.result(timeout=60).count(b"\n") > 9
+    assert (home / "pipe").is_fifo()
+    assert [path.name for path in home.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("words", [*WRITERS, ("replay",), ("differences",)], ids=" ".join)
+def test_a_link_stays_and_its_file_is_written(home: Path, words: tuple[str, ...]) -> None:
+    (home / "there").mkdir()
+    (home / "there" / "file.jsonl").write_text("before")
+    (home / "link.jsonl").symlink_to(home / "there" / "file.jsonl")
+    capture = () if words[0] == "generate" else (str(CAPTURE),)
+    assert run(*words, *capture, "-o", "link.jsonl").code in (0, 1)
+    assert (home / "link.jsonl").is_symlink()
+    assert (home / "there" / "file.jsonl").read_text() != "before"
+    assert [path.name for path in (home / "there").iterdir()] == ["file.jsonl"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [*WRITERS, ("analyse", "--html")], ids=" ".join)
+def test_a_full_disk_is_one_line(words: tuple[str, ...]) -> None:
+    capture = () if words[0] == "generate" else (str(CAPTURE),)
+    ran = run("-q", words[0], *capture, *words[1:], *(() if "--html" in words else ("-o",)), "/dev/full")
+    assert ran.code == ExitCode.USAGE
+    assert ran.talk.splitlines()[-1].endswith("No space left on device")
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize("words", [*WRITERS, ("replay",), ("differences",)], ids=" ".join)
+def test_a_missing_directory_is_named_as_it_was_given(words: tuple[str, ...]) -> None:
+    capture = () if words[0] == "generate" else (str(CAPTURE),)
+    ran = run("-q", *words, *capture, "-o", "nodir/x.jsonl")
+    assert (ran.code, ran.talk) == (ExitCode.USAGE, "qpubsub: nodir/x.jsonl: No such file or directory\n")
+
+
 # Input
+
+
+@pytest.mark.parametrize("verb", ["decode", "replay", "analyse", "translate", "differences"])
+def test_a_directory_without_captures_is_named(home: Path, verb: str) -> None:
+    (home / "empty").mkdir()
+    assert "qpubsub: empty: there is no capture in this directory" in run(verb, "empty").talk
 
 
 @pytest.mark.parametrize("words", [("replay",), ("analyse", "--json"), ("differences", "--json")], ids=" ".join)

@@ -159,24 +159,58 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
     assert len(qpubsub("browse", "-m", "QM1", "Q", home=tmp_path).stdout.splitlines()) == 1
 
 
-def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path) -> None:
+VERBS_THAT_WAIT = [
+    ("put", "-m", "QM1", "Q"),
+    *[
+        pytest.param((verb,), marks=pytest.mark.slow)
+        for verb in ("decode", "replay", "analyse", "differences", "encode")
+    ],
+    pytest.param(("convert", "--to", "hex"), marks=pytest.mark.slow),
+    pytest.param(("strmqbrk", "-m", "QM1", "--rehearse", "-"), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("words", VERBS_THAT_WAIT, ids=lambda words: words[0])
+def test_ctrl_c_ends_with_130_and_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
     assert qpubsub("create", "QM1", home=tmp_path).returncode == 0
     # As on a terminal, also where what runs the tests ignores the signal.
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program += "from commands.cli import main; print('r', file=sys.stderr, flush=True); main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "put", "-m", "QM1", "--home", str(tmp_path), "Q"],
+        [sys.executable, "-c", program, *words],
         stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "QPUBSUB_HOME": str(tmp_path)},
     )
     assert process.stderr is not None
     process.stderr.readline()
-    time.sleep(0.5)  # it waits for stdin by now
+    time.sleep(0.5)  # it loads, or waits for stdin by now
     process.send_signal(signal.SIGINT)
     code = process.wait(60)
 
     assert (code, process.stderr.read()) == (130, "qpubsub: interrupted\n")
+
+
+def test_ctrl_c_that_a_library_turned_into_its_own_error_is_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def library(_message: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as error:
+            raise ValueError("Error serializing to JSON: KeyboardInterrupt") from error
+
+    monkeypatch.setattr("commands.cli.decode.explained", library)
+    (tmp_path / "a.jsonl").write_text('{"seq":1,"queue":"Q","body_hex":"00"}\n')
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ran = run("decode", str(tmp_path / "a.jsonl"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ran.code, ran.talk) == (ExitCode.INTERRUPTED, "qpubsub: interrupted\n")
 
 
 NO_TEXT = "a\udcff"

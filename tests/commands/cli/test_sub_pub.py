@@ -140,6 +140,31 @@ def test_without_a_processor_both_say_so(home: Path) -> None:
     assert dynamic_queues(home) == []
 
 
+def test_wait_ends_it_without_a_processor_and_leaves_nothing(home: Path) -> None:
+    ran = run("sub", "a", "--wait", "0.2")
+    assert (ran.code, ran.out) == (ExitCode.PROBLEMS, "")
+    assert "queue manager QM1 did not answer the subscription in 0.2 s" in ran.talk
+    assert dynamic_queues(home) == []
+    assert run("browse", "SYSTEM.BROKER.CONTROL.QUEUE").out == ""
+
+
+def test_a_subscriber_that_no_processor_served_leaves_no_dead_letter(home: Path) -> None:
+    subscriber = started("sub", "a")
+    line_of(subscriber, "no processor is running")
+    subscriber.send_signal(signal.SIGINT)
+    subscriber.communicate(timeout=WAIT_S)
+    assert subscriber.returncode == 0
+    assert run("run", "--once").talk.startswith("0 commands")
+    assert run("browse", "SYSTEM.DEAD.LETTER.QUEUE").out == ""
+
+
+@pytest.mark.parametrize("topic", ["", "Sport/#", "+/Soccer"])
+def test_a_topic_that_cannot_be_published_on_is_refused(home: Path, topic: str) -> None:
+    ran = run("pub", topic, "x")
+    assert (ran.code, f"TOPIC {topic!r}: " in ran.talk) == (ExitCode.USAGE, True)
+    assert run("browse", "SYSTEM.BROKER.DEFAULT.STREAM").out == ""
+
+
 def test_lines_are_a_publication_each(home: Path) -> None:
     ran = run("pub", "--lines", "Log", "--json", stdin="one\ntwo\r\n\n")
     assert json.loads(ran.out)["put"] == 3

@@ -308,7 +308,7 @@ def owed_is_inhibited(world: World) -> None:
 @pytest.mark.parametrize(
     ("how", "kept", "why"),
     [
-        (owed_is_full, 2, f"queue {OWED}: it is full"),
+        (owed_is_full, 2, f"queue {OWED} is full"),
         (owed_is_missing, 0, f"queue {OWED}: there is no such queue"),
         (owed_is_inhibited, 0, f"queue {OWED}: putting is inhibited"),
     ],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import subprocess
 import threading
 import time
@@ -30,6 +29,7 @@ from commands.links.mqtt.snapshots import Snapshots
 from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic
+from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquitto, needs_mosquitto, until
 from tests.commands.links.test_mqtt import STREAM, Bridge
 from tests.commands.scenario import KICK_OFF, rfh2_message
@@ -38,8 +38,6 @@ pytestmark = pytest.mark.faults
 
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
 OUTGOING = "SYSTEM.QPUBSUB.OUTGOING"
-OPENSSL = shutil.which("openssl")
-needs_openssl = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 
 
 @pytest.fixture
@@ -104,21 +102,7 @@ def test_what_is_no_mqtt_broker_is_told(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An authority of our own, a server's certificate for localhost, and a client's."""
-    there = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*words: str) -> None:
-        assert OPENSSL is not None
-        subprocess.run([OPENSSL, *words], cwd=there, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout")
-    openssl("req", "-x509", *key, "ca.key", "-days", "2", "-subj", "/CN=ca", "-out", "ca.pem")
-    signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "san")
-    for name in ("localhost", "bridge"):
-        (there / "san").write_text(f"subjectAltName=DNS:{name}\n")
-        openssl("req", *key, f"{name}.key", "-subj", f"/CN={name}", "-out", f"{name}.csr")
-        openssl("x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
-    return there
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import pytest
 from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.mqsc import run_setup
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.processor import Processor
-from commands.qmgr.publication_cache import CachedPuts, PublicationCache
+from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.reading import definitions_in

@@ -240,6 +240,8 @@ class Server:
     def define(self, qmgr: str, definitions: dict[str, Any]) -> None:
         """Be this queue manager, and empty."""
         self.qmgr, self.definitions = qmgr, definitions
+        # Without it, a test gets the commands from their queue and answers them.
+        self.has_command_server = definitions.get("command_server", True)
         self.queues: dict[str, Queue] = {MODEL_QUEUE: Queue(MODEL_QUEUE, "model"), COMMAND_QUEUE: Queue(COMMAND_QUEUE)}
         for name, attributes in definitions.get("queues", {}).items():
             self.queues[name] = Queue(name, attributes.get("kind", "local"), attributes)
@@ -553,7 +555,7 @@ class Server:
         if options & 2:
             self.require_room(conn)
             conn.puts.append((queue, message))
-        elif queue.name == COMMAND_QUEUE:
+        elif queue.name == COMMAND_QUEUE and self.has_command_server:
             self.command(message)
         else:
             self.commit_parts([], [(queue, message)])
@@ -650,7 +652,7 @@ class Server:
         if rows or gets:
             self.note(got=[m.number for _, m in gets], put=rows)
         for queue, message in puts:
-            if queue.name == COMMAND_QUEUE:
+            if queue.name == COMMAND_QUEUE and self.has_command_server:
                 self.command(message)
             else:
                 queue.add(message)

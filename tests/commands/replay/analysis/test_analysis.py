@@ -217,7 +217,7 @@ def test_the_terminal(report: Any) -> None:
     text = "\n".join(lines)
     assert max(map(len, lines)) <= 100
     assert "Subscriptions never matched: 2" in text
-    assert re.search(r"AUDIT +Old/# +AUDITOR +setup", text)
+    assert re.search(r"AUDIT +Old/# +AUDITOR +no-match +setup", text)
     assert re.search(r"3073 MQRCCF_NOT_REGISTERED +late.exe +lat +ReqUpdate +1", text)
 
 
@@ -275,6 +275,32 @@ def test_the_verb_has_json(tmp_path: Path) -> None:
     (unread,) = (section for section in found["sections"] if section["name"] == "unread_retained")
     row: Row = unread["rows"][0]
     assert (unread["count"], row["topic"], row["first_time"]) == (1, "b", "2026-01-01T09:01:20Z")
+
+
+def test_the_verb_has_every_row_as_json_and_as_a_page(tmp_path: Path) -> None:
+    capture, topics = tmp_path / "many.jsonl", 1_500
+    with capture.open("wb") as file:
+        made = (_command("Publish", f"a/{at}", program="feed").model_copy(update={"seq": at}) for at in range(topics))
+        write_captures(made, file, "jsonl")
+    result = CliRunner().invoke(main, ["-q", "analyse", str(capture), "--json", "--html", str(tmp_path / "page.html")])
+
+    found = {section["name"]: section for section in json.loads(result.output)["sections"]}
+    assert [(found[name]["count"], len(found[name]["rows"])) for name in ("topics", "never_subscribed")] == [
+        (topics, topics),
+        (topics, topics),
+    ]
+    tables = check_page((tmp_path / "page.html").read_text()).tables
+    assert [table["rows"] for table in tables].count(topics) == 2
+
+
+@pytest.mark.parametrize("verb", ["analyse", "differences"])
+def test_a_page_on_stdout_is_alone_there(verb: str, tmp_path: Path) -> None:
+    with (tmp_path / "capture.jsonl").open("wb") as file:
+        write_captures(CAPTURE, file, "jsonl")
+    result = CliRunner().invoke(main, ["-q", verb, str(tmp_path / "capture.jsonl"), "--html", "-", "--json"])
+
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert result.stdout.rstrip().endswith("</html>")
 
 
 def test_the_verb_writes_every_table(tmp_path: Path) -> None:

@@ -1,0 +1,223 @@
+"""``qpubsub why``: for each publication and each subscriber, delivered or the rule that kept it back."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import click
+
+from commands.broker.objects import DEFAULT_STREAM
+from commands.cli.options.captures import format_option
+from commands.cli.options.properties import typed_property
+from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
+from commands.cli.options.replays import CaptureReader, ReplayOptions
+from commands.cli.options.verb import given_on_the_line, verb
+from commands.explain.why import Asked, Verdict
+from commands.qmgr.store import QueueManagerStore
+from commands.replay.why import LocalWhy, Summary, lines_of
+from commands.running.subscriber import Received, Subscriber
+from commands.running.why import LiveWhy, MadeUp
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.stopping import stopping
+from commands.terminal.users import current_user, groups_of
+from rfh2.captured import CapturedMessage
+
+_IN_MEMORY: Final = 8 * 1024 * 1024
+_FAREWELL_S: Final = 5
+
+
+@verb(
+    "qpubsub why --input captures/ --setup streams.mqsc",
+    "qpubsub why --input capture.jsonl BOARD --topic Sport/Soccer",
+    "qpubsub why --input capture.jsonl --seq 12 --json",
+    "qpubsub why -m QM1 BOARD --publish Sport/Soccer --property Colour=red",
+    prints=True,
+    exit_codes={0: "everything is delivered or explained", 1: "some records could not be read"},
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE|-",
+    help="A capture, or a directory of captures; - is standard input.",
+)
+@format_option
+@click.option(
+    "--semantics",
+    type=click.Choice(["v7", "v6"]),
+    default="v7",
+    show_default=True,
+    help="The version whose behaviour to use where versions 6 and 7 differ.",
+)
+@click.option(
+    "--setup",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCRIPT",
+    help="Run this MQSC first on every queue manager.",
+)
+@queue_manager_for_script
+@click.option("--publish", metavar="TOPIC", help="With -m: explain a publication on TOPIC that nobody makes.")
+@click.option("--data", metavar="TEXT", help="The data of this publication.")
+@click.option("--property", "properties", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property of it.")
+@click.option("--stream", metavar="QUEUE", help=f"Its stream queue. The default is {DEFAULT_STREAM}.")
+@click.option("--follow", is_flag=True, help="With -m: explain each publication as it is made, until Ctrl-C.")
+@click.option("--count", "-C", type=click.IntRange(min=1), metavar="N", help="With --follow: end after N publications.")
+@click.option("--topic", metavar="TOPIC", help="Only publications on TOPIC, which may have the wildcards # and +.")
+@click.option("--seq", type=int, metavar="N", help="Only the message with this seq.")
+@click.option("--sub", metavar="NAME", help="Only the subscription with this name.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each answer.")
+@click.argument("queue", required=False)
+@click.pass_obj
+def command(
+    console: Console,
+    inputs: tuple[Path, ...],
+    form: str,
+    semantics: str,
+    setup: Path | None,
+    qmgr: str | None,
+    home: Path,
+    publish: str | None,
+    data: str | None,
+    properties: tuple[str, ...],
+    stream: str | None,
+    follow: bool,
+    count: int | None,
+    topic: str | None,
+    seq: int | None,
+    sub: str | None,
+    as_json: bool,
+    queue: str | None,
+) -> ExitCode:
+    """Explain for each subscriber QUEUE, or for this one, which publications it got, and which rule kept others back.
+
+    With --input, why replays the capture. It prints an answer for each publication that a subscriber got or might have
+    expected, also if the topics differ in spelling, wildcard scheme or stream only, or if the subscription had ended or
+    was refused. Without --json it adds the answers up by queue and reason.
+
+    With -m, it explains what the present state of the queue manager keeps from each subscription; with --publish, who
+    would get a publication. Neither changes the queue manager. With --follow it subscribes to all topics on a temporary
+    dynamic queue, as qpubsub sub does.
+    """
+    asked = Asked(queue, topic, sub, seq)
+    about = (publish, data, stream, count)
+    if inputs:
+        if follow or properties or about != (None, None, None, None):
+            raise click.UsageError("--publish and --follow, and their options, need -m QMGR")
+        if qmgr is not None and given_on_the_line("qmgr"):
+            raise click.UsageError("give --input or -m QMGR, not both")
+        script = setup.read_text(encoding="utf-8") if setup is not None else ""
+        return _of_capture(console, ReplayOptions(inputs, form, "local", None, semantics, script), asked, as_json)
+    if setup is not None or semantics != "v7" or seq is not None:
+        raise click.UsageError("--setup, --semantics and --seq need --input FILE")
+    if publish is not None and follow:
+        raise click.UsageError("give --publish or --follow, not both")
+    if publish is None and (data is not None or stream is not None or properties):
+        raise click.UsageError("--data, --property and --stream need --publish TOPIC")
+    if count is not None and not follow:
+        raise click.UsageError("--count needs --follow")
+    if qmgr is None:
+        qmgr = only_queue_manager(click.get_current_context(), home)
+    with QueueManagerStore.open(home, qmgr) as store:
+        why = LiveWhy(store, groups_of, asked)
+        if follow:
+            return _follow(console, store, why, count, as_json)
+        if publish is not None:
+            usr = dict(typed_property("--property", text) for text in properties)
+            made_up = MadeUp(publish, data or "", stream or DEFAULT_STREAM, usr, current_user())
+            found: Iterable[Verdict] = why.publication(made_up)
+        else:
+            found = why.present()
+        _show(console, found, as_json)
+    return ExitCode.DONE
+
+
+def _of_capture(console: Console, options: ReplayOptions, asked: Asked, as_json: bool) -> ExitCode:
+    reader = CaptureReader(console, options)
+
+    def explained(messages: Iterable[CapturedMessage]) -> None:
+        why = LocalWhy(options.setup, options.semantics, asked)
+        answers = _Lines() if as_json else _Sums()
+        with reader.progress("messages explained") as advance:
+            for message in messages:
+                for verdict in why.take(message):
+                    answers.add(verdict)
+                advance(1)
+        for verdict in why.end():
+            answers.add(verdict)
+        answers.show(console)
+
+    reader.in_order(explained)
+    return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
+
+
+def _show(console: Console, found: Iterable[Verdict], as_json: bool) -> None:
+    answers = _Lines() if as_json else _Sums()
+    for verdict in found:
+        answers.add(verdict)
+    answers.show(console)
+
+
+def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int | None, as_json: bool) -> ExitCode:
+    """Explain publications until Ctrl-C, or until *count* of them."""
+    stop, done = threading.Event(), 0
+    with store.connect() as connection, stopping(stop):
+        if not store.has_processor():
+            console.warn(f"no processor is running: nothing is published until qpubsub run -m {store.name} is started")
+        subscriber = Subscriber(
+            store, connection, why.all_topics(), user=current_user(), application="qpubsub why", retained=False
+        )
+
+        def explain(publication: Received) -> None:
+            nonlocal done
+            for topic in publication.topics:
+                for verdict in why.received(topic, publication.text or "", publication.properties):
+                    if verdict.queue != subscriber.queue:
+                        console.data(verdict.json_line() if as_json else _line(verdict))
+            done += 1
+
+        subscriber.register(None, stop)
+        if not stop.is_set():
+            console.say("explaining each publication; Ctrl-C ends it")
+        while not stop.is_set() and done != count:
+            if not subscriber.take(explain, console.flush, None if count is None else count - done):
+                subscriber.wait()
+        subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
+    return ExitCode.DONE
+
+
+def _line(verdict: Verdict) -> str:
+    queue = verdict.queue or "(no subscriber)"
+    return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, verdict.detail)))
+
+
+class _Sums:
+    def __init__(self) -> None:
+        self._summary = Summary()
+
+    def add(self, verdict: Verdict) -> None:
+        self._summary.add(verdict)
+
+    def show(self, console: Console) -> None:
+        for line in lines_of(self._summary):
+            console.data(line)
+
+
+class _Lines:
+    """Answers as JSON Lines. They wait until the whole capture has proved to be in order, on disk if they are many."""
+
+    def __init__(self) -> None:
+        self._file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed when shown
+
+    def add(self, verdict: Verdict) -> None:
+        self._file.write(verdict.json_line().encode("utf-8", "surrogatepass") + b"\n")
+
+    def show(self, console: Console) -> None:
+        with self._file as file:
+            file.seek(0)
+            for line in file:
+                console.line(line.rstrip(b"\n"))

@@ -1,0 +1,74 @@
+"""The answers about one message after another, as far as they are asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from commands.explain.why.question import Asked
+from commands.explain.why.verdict import Detail, Reason, Verdict
+from streams.subscriptions import Subscription
+
+MOST_LINES: Final = 100
+"""So many near misses of one subscription are answers for each reason, and as many of a former subscription.
+
+There is no limit for a subscription that the question names, by its queue or by its own name.
+"""
+
+
+class Answers:
+    """Collects answers. qmgr: the queue manager; subscribers elsewhere are shown with theirs.
+
+    mentioned: the sub_ids that an answer was about, asked for or not.
+    """
+
+    def __init__(self, asked: Asked, qmgr: str) -> None:
+        self.asked, self._qmgr = asked, qmgr
+        self.mentioned: set[bytes] = set()
+        self._limits: Counter[tuple[bytes, Reason]] = Counter()
+        self._taken: list[Verdict] = []
+
+    def take(self) -> list[Verdict]:
+        """The answers since the last time."""
+        taken, self._taken = self._taken, []
+        return taken
+
+    def about(self, topic: str) -> set[tuple[str, str | None]]:
+        """The queue and the name of each subscription that an answer about *topic* was about since ``take``."""
+        return {(verdict.queue, verdict.sub_name) for verdict in self._taken if verdict.topic == topic}
+
+    def add(
+        self,
+        seq: int | None,
+        topic: str,
+        subscription: Subscription,
+        reason: Reason,
+        say: Detail = "",
+        *,
+        delivered: bool = False,
+        amends: bool = False,
+    ) -> bool:
+        """An answer about *subscription*, if it is asked for; whether it is."""
+        self.mentioned.add(subscription.sub_id)
+        asked, queue, name = self.asked, subscription.dest_queue, subscription.name
+        if not asked.is_all and not (asked.is_about(queue, name) and asked.is_about_publication(seq, topic)):
+            return False
+        qmgr = "" if subscription.dest_qmgr == self._qmgr else subscription.dest_qmgr
+        self._taken.append(Verdict(seq, topic, queue, name, delivered, reason, say, qmgr, amends))
+        return True
+
+    def add_unknown(self, seq: int, reason: Reason, say: Detail) -> None:
+        """An answer about a publication whose subscribers cannot be known."""
+        if not self.asked.names_subscriber and self.asked.is_about_publication(seq, None):
+            self._taken.append(Verdict(seq, None, "", None, False, reason, say))
+
+    def is_last(self, subscription: Subscription, reason: Reason) -> bool:
+        """Whether no more than this answer is to be given about *subscription* for this reason."""
+        if self.asked.names_subscriber:
+            return False
+        key = (subscription.sub_id, reason)
+        self._limits[key] += 1
+        if self._limits[key] < MOST_LINES:
+            return False
+        del self._limits[key]
+        return True

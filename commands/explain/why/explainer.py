@@ -1,0 +1,290 @@
+"""Answers, message after message, for one queue manager: who got each publication, who did not, and by which rule.
+
+The broker processes each message with a trace (``BrokerCore.trace``), which says whom a publication reached and whom it
+passed over, by which rule. What the trace cannot say is looked up in indexes beside it: near misses (``near``),
+subscriptions that are not there (``former``), retained publications that expired (``lapsed``). Whether the publication
+would have reached them otherwise is again the topic space's decision (``TopicSpace.rule_for``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final, TypeGuard
+
+from commands.broker.authority import Action
+from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.trace import Trace, TracedOperation
+from commands.explain.why.answers import Answers
+from commands.explain.why.former import Former
+from commands.explain.why.near import Publishing
+from commands.explain.why.question import Asked
+from commands.explain.why.queues import QueueState, by_definition
+from commands.explain.why.refusals import Refusals
+from commands.explain.why.roster import Roster
+from commands.explain.why.rules import rule_sentence
+from commands.explain.why.seen import SeenTopics
+from commands.explain.why.spelling import selects
+from commands.explain.why.verdict import OF_RULE, PLACES, Reason, Verdict
+from commands.headers.response import Completion
+from commands.model import Publish, RegisterSubscriber
+from rfh2.captured import iso
+from rfh2.constants import MQRCCF_NO_RETAINED_MSG
+from streams.operations import (
+    AlterSubscription,
+    Delivery,
+    Operation,
+    PublishToTopic,
+    RequestRetained,
+    Rule,
+    Subscribe,
+)
+from streams.patterns import parse_pattern, written_topic
+from streams.subscriptions import Subscription
+from streams.topic_strings import SEPARATOR
+
+_MOST_RETAINED: Final = 100
+"""So many retained publications that one command passed over are answers."""
+
+
+class Explainer:
+    """Explains the messages of one queue manager. broker: processes them, and is used by nobody else.
+
+    asked: which answers are wanted. queue_state: what keeps publications from a queue; by default its definition.
+    """
+
+    def __init__(self, broker: BrokerCore, asked: Asked | None = None, queue_state: QueueState | None = None) -> None:
+        self._broker, self._space = broker, broker.space
+        self._asked = Asked() if asked is None else asked
+        self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
+        self._answers = Answers(self._asked, broker.qmgr)
+        self._roster = Roster(self._space, self._asked)
+        self._refusals = Refusals(broker, self._roster, self._answers)
+        self._seen = SeenTopics()
+        # The sub_ids that anything was delivered for.
+        self._served: set[bytes] = set()
+        self._published = False
+        self.refusal = ""
+        """Why the last message was refused; empty if it was not."""
+
+    @property
+    def queues(self) -> Iterator[str]:
+        """The queues that somebody subscribed for, or wanted to."""
+        return iter(self._roster.queues)
+
+    @property
+    def published(self) -> bool:
+        """Whether anything was published that the question is about."""
+        return self._published or self._refusals.published
+
+    def take(self, arrival: Arrival) -> list[Verdict]:
+        """Process one message; the answers about it."""
+        outcome = self._broker.trace(arrival, explains=True)
+        trace = outcome.trace
+        assert trace is not None
+        self.refusal = outcome.why
+        if trace.expired:
+            self._roster.expired(trace.expired, arrival)
+        if outcome.undecodable:
+            self._refusals.undecodable(arrival, outcome)
+        elif outcome.completion is None:
+            self._refusals.not_read(arrival)
+        else:
+            self._roster.apply(outcome.effects[len(trace.expired) :], arrival)
+            if outcome.completion is Completion.ERROR and outcome.reason != MQRCCF_NO_RETAINED_MSG:
+                self._refusals.refused(arrival, outcome, trace)
+            else:
+                self._carried_out(arrival, outcome, trace)
+        for former in self._roster.given_up:
+            self._unanswered(former)
+            self._answers.mentioned.discard(former.subscription.sub_id)
+        self._roster.given_up.clear()
+        return self._answers.take()
+
+    def end(self) -> list[Verdict]:
+        """The answers about subscriptions that no answer was about: nothing was published for them."""
+        for subscription in self._space.subscriptions():
+            if subscription.sub_id not in self._answers.mentioned:
+                why = self._seen.no_match_sentence(subscription, self._roster.since.get(subscription.sub_id))
+                self._answers.add(None, subscription.topic_string, subscription, Reason.NO_MATCH, why)
+        for former in self._roster.former:
+            self._unanswered(former)
+        return self._answers.take()
+
+    def _unanswered(self, former: Former) -> None:
+        """A line about a former subscription, unless there was one."""
+        subscription = former.subscription
+        if subscription.sub_id in self._answers.mentioned:
+            return
+        topic = subscription.topic_string
+        if former.reason in (Reason.REFUSED, Reason.AUTHORITY):
+            self._answers.add(former.seq, topic, subscription, former.reason, former.why)
+        else:
+            why = f"{self._seen.no_match_sentence(subscription, None)}; {former.why}"
+            self._answers.add(None, topic, subscription, Reason.NO_MATCH, why)
+
+    # Commands that were carried out
+
+    def _carried_out(self, arrival: Arrival, outcome: Outcome, trace: Trace) -> None:
+        publications = [put for put in outcome.puts if put.kind is PutKind.PUBLICATION]
+        for copies, put in zip(outcome.copies, publications, strict=True):
+            self._put(arrival, put, copies)
+        for traced in trace.operations:
+            for delivery in traced.deliveries:
+                self._served.add(delivery.subscription.sub_id)
+                self._answers.mentioned.add(delivery.subscription.sub_id)
+            if isinstance(traced.operation, PublishToTopic):
+                self._passed_over(arrival, traced, None)
+            elif isinstance(traced.operation, Subscribe | RequestRetained) or _sends_retained(traced.operation):
+                self._passed_over(arrival, traced, _MOST_RETAINED)
+                self._lapsed(arrival, traced.operation)
+        if isinstance(outcome.command, Publish):
+            self._missed(arrival, outcome.command, trace)
+            self._refusals.topics_refused(arrival, outcome, trace)
+        elif isinstance(outcome.command, RegisterSubscriber) and outcome.completion is Completion.WARNING:
+            self._refusals.registrations_refused(arrival, outcome, outcome.command, trace)
+
+    def _put(self, arrival: Arrival, put: Outgoing, copies: Sequence[Delivery]) -> None:
+        first, asked = copies[0], self._asked
+        topic = first.topic_string
+        if asked.topic is not None:
+            topic = next((copy.topic_string for copy in copies if asked.is_about_topic(copy.topic_string)), topic)
+        state = self._queue_state(put.qmgr, put.queue)
+        if state is not None:
+            reason, why = state
+            delivered = reason in (Reason.DELIVERED, Reason.TRANSMISSION)
+            self._answers.add(arrival.seq, topic, first.subscription, reason, why, delivered=delivered)
+        else:
+            say = "" if len(copies) == 1 and not first.from_retained else partial(_delivery_sentence, copies)
+            self._answers.add(arrival.seq, topic, first.subscription, Reason.DELIVERED, say, delivered=True)
+
+    def _passed_over(self, arrival: Arrival, traced: TracedOperation, most: int | None) -> None:
+        for passed in traced.passed_over[:most]:
+            reason, subscription = OF_RULE[passed.rule], passed.subscription
+            if reason in PLACES and subscription.sub_id in self._served:
+                continue
+            say = partial(rule_sentence, passed, self._space.topic_objects)
+            self._answers.add(arrival.seq, passed.topic_string, subscription, reason, say)
+
+    def _lapsed(self, arrival: Arrival, operation: Operation) -> None:
+        """Retained publications that expired before a subscriber came who would have got them."""
+        asks = isinstance(operation, RequestRetained)
+        if not isinstance(operation, RequestRetained) and not _sends_retained(operation):
+            return
+        subscription = operation.subscription
+        for lapsed in self._roster.lapsed.match(subscription, arrival.now)[:_MOST_RETAINED]:
+            again = PublishToTopic(lapsed.topic_string, lapsed.publication)
+            rule = self._space.rule_for(subscription, again, arrival.now)
+            if rule is None or (asks and rule is Rule.REQUEST_ONLY):
+                why = f"the retained publication on this topic expired at {iso(lapsed.expired_at)}"
+                topic = lapsed.topic_string
+                self._answers.add(arrival.seq, topic, subscription, Reason.EXPIRED_PUBLICATION, why)
+
+    # Publications that missed somebody
+
+    def _missed(self, arrival: Arrival, command: Publish, trace: Trace) -> None:
+        asked = self._asked
+        operations = [t.operation for t in trace.operations if isinstance(t.operation, PublishToTopic)]
+        prefix = prefix_of(command.topics, operations)
+        for operation in operations:
+            topic = operation.topic_string
+            self._seen.add(topic, arrival.seq)
+            if not asked.is_about_publication(arrival.seq, topic):
+                continue
+            self._published = True
+            self._near_misses(arrival, operation, prefix, trace)
+            self._former_ones(arrival, operation, trace)
+            if asked.names_publication and asked.names_subscriber:
+                self._no_matches(arrival, topic)
+
+    def _near_misses(self, arrival: Arrival, operation: PublishToTopic, prefix: str, trace: Trace) -> None:
+        topic, publication = operation.topic_string, operation.publication
+        written = topic[len(prefix) + 1 :] if prefix else topic
+        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
+        served: set[tuple[str, str, bytes]] | None = None
+        done = []
+        for miss in self._roster.near.find(publishing, self._space.match(topic, arrival.now)):
+            subscription = miss.subscription
+            if miss.reason in PLACES and subscription.sub_id in self._served:
+                continue
+            if served is None:
+                served = {delivery.subscription.traditional_identity for delivery in trace.deliveries}
+            if subscription.traditional_identity in served or not self._would_reach(miss.corrected, operation, arrival):
+                continue
+            if self._answers.add(arrival.seq, topic, subscription, miss.reason, miss.why) and self._answers.is_last(
+                subscription, miss.reason
+            ):
+                done.append(subscription.sub_id)
+        for sub_id in done:
+            self._roster.near.remove(sub_id)
+
+    def _would_reach(self, corrected: Subscription, operation: PublishToTopic, arrival: Arrival) -> bool:
+        """Whether the publication would reach a subscription with its topic corrected, which could be registered."""
+        if self._space.rule_for(corrected, operation, arrival.now) is not None:
+            return False
+        if corrected.admin:
+            return True
+        literal = parse_pattern(corrected.topic_string, corrected.wildcard).literal_topic
+        attributes = self._space.topic_objects.resolve(literal)
+        if not (attributes.sub and attributes.durable_subs):
+            return False
+        return self._broker.authority.may_use_topic(corrected.user, Action.SUBSCRIBE, literal)
+
+    def _former_ones(self, arrival: Arrival, operation: PublishToTopic, trace: Trace) -> None:
+        topic = operation.topic_string
+        found = self._roster.former.match(topic)
+        if not found:
+            return
+        served = {(d.subscription.dest_qmgr, d.subscription.dest_queue) for d in trace.deliveries}
+        for former in found:
+            subscription = former.subscription
+            if (subscription.dest_qmgr, subscription.dest_queue) in served:
+                continue
+            if former.has_ended(arrival.now) or self._space.rule_for(subscription, operation, arrival.now) is not None:
+                continue
+            if self._answers.add(arrival.seq, topic, subscription, former.reason, former.why) and self._answers.is_last(
+                subscription, former.reason
+            ):
+                self._roster.former.remove(subscription.sub_id)
+                self._answers.mentioned.discard(subscription.sub_id)
+
+    def _no_matches(self, arrival: Arrival, topic: str) -> None:
+        """A line for each subscription that is asked for, and that no answer about this publication was about."""
+        said = self._answers.about(topic)
+        for subscription in self._roster.near:
+            is_selected = selects(subscription.topic_string, subscription.wildcard, topic)
+            if (subscription.dest_queue, subscription.name) not in said and not is_selected:
+                why = f"the subscription to {written_topic(subscription)!r} does not select {topic!r}"
+                self._answers.add(arrival.seq, topic, subscription, Reason.NO_MATCH, why)
+
+
+def _sends_retained(operation: Operation) -> TypeGuard[Subscribe | AlterSubscription]:
+    """Whether a new or changed subscription gets what is retained; a change seldom does."""
+    return isinstance(operation, Subscribe | AlterSubscription) and operation.send_retained
+
+
+def prefix_of(topics: Sequence[str], operations: Sequence[PublishToTopic]) -> str:
+    """What a Publish to *topics* was published below: the prefix of its stream and its subscription point."""
+    if not operations:
+        return ""
+    ends = {f"{SEPARATOR}{topic}" for topic in topics}
+    first = operations[0].topic_string
+    found = [""] if first in topics else []
+    found += [first[: -len(end)] for end in ends if first.endswith(end)]
+    fitting = (
+        prefix
+        for prefix in sorted(found, key=len)
+        if all((op.topic_string if not prefix else op.topic_string[len(prefix) + 1 :]) in topics for op in operations)
+    )
+    return next(fitting, "")
+
+
+def _delivery_sentence(copies: Sequence[Delivery]) -> str:
+    first = copies[0]
+    said = []
+    if first.from_retained:
+        said.append(f"retained since {iso(first.publication.published_at)}")
+    if len(copies) > 1:
+        said.append(f"one message for {len(copies)} topics")
+    return "; ".join(said)

@@ -1,0 +1,73 @@
+"""From the PCF responses of a queue manager to rows as DISPLAY shows them: the inverse of ``writing``.
+
+A parameter that the bridge has no keyword for is passed over. A number that stands for no known word stays a number, as
+text in a list: a queue manager of a later release knows more words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from commands.mqsc.pcf.commands import COMMANDS
+from commands.mqsc.pcf.forms import Integer, IntegerList
+from commands.mqsc.values import Shown
+from rfh2.constants import MQRCCF_COMMAND_FAILED
+from rfh2.pcf import Pcf
+from rfh2.pcf_names import MQIACF_PARAMETER_ID
+from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """The result of one PCF command. reason: MQRC_NONE, or why it failed. parameter: the one in error, 0 for none."""
+
+    rows: tuple[dict[str, Shown], ...] = ()
+    reason: int = 0
+    parameter: int = 0
+
+
+def replies(responses: Iterable[Pcf]) -> Replies:
+    """What *responses*, all those to one command, say. Raises DecodeError."""
+    rows: list[dict[str, Shown]] = []
+    reason = parameter = 0
+    for response in responses:
+        if response.comp_code:
+            if not reason or reason == MQRCCF_COMMAND_FAILED:
+                reason = response.reason
+                about = response.first(MQIACF_PARAMETER_ID)
+                parameter = about.value if isinstance(about, Cfin) else 0
+        elif response.parameters:
+            rows.append(_row(response))
+    return Replies(tuple(rows), reason, parameter)
+
+
+def _row(response: Pcf) -> dict[str, Shown]:
+    about = COMMANDS.get(response.command)
+    attributes = {} if about is None else {attribute.number: attribute for attribute in about.shown}
+    row: dict[str, Shown] = {}
+    for parameter in response.parameters:
+        attribute = attributes.get(parameter.parameter)
+        if attribute is None:
+            continue
+        value = _value(parameter, attribute.form if isinstance(attribute.form, Integer | IntegerList) else None)
+        if value is not None:
+            row[attribute.keyword] = value
+    return row
+
+
+def _value(parameter: Parameter, form: Integer | IntegerList | None) -> Shown | None:
+    words = {} if form is None else {number: word for word, number in form.words.items()}
+    match parameter:
+        case Cfin(value=number):
+            return words.get(number, number)
+        case Cfil(values=numbers):
+            return tuple(words.get(number, str(number)) for number in numbers)
+        case Cfst():
+            return parameter.text.rstrip(" \0")
+        case Cfsl():
+            return parameter.texts
+        case Cfbs(data=data):
+            return data.hex().upper()
+        case _:
+            return None

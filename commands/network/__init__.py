@@ -1,0 +1,1 @@
+"""Several queue managers that make up an estate."""

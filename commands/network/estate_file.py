@@ -1,0 +1,197 @@
+"""``estate.toml``: the queue managers of an estate, for its migration and for a replay over its network.
+
+    [migration]
+    prefixes = { Sport = "Games/Sport" }
+
+    [[queue_manager]]
+    name = "HUB"
+    source = ["sources/HUB"]
+
+    [[queue_manager]]
+    name = "EDGE1"
+    parent = "HUB"
+    clusters = ["SALES"]
+    semantics = "v6"
+    setup = "setup/EDGE1.mqsc"
+    source = ["sources/EDGE1/capture.jsonl", "amqspsd=sources/EDGE1/listing.txt"]
+    wave = 2
+
+Paths are relative to the directory of the file. docs/estate.md explains every key. An unknown key is an error, and so
+is a parent that is not in the file: the message has the line and a suggestion.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from commands.broker.objects import is_object_name
+from commands.broker.stream_names import NAME_SEPARATOR
+from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+
+ESTATE_FILE: Final = "estate.toml"
+_TABLE: Final = "queue_manager"
+_KINDS: Final = re.compile(r"[a-z.]+=")
+
+
+class EstateQueueManager(Table):
+    """One ``[[queue_manager]]``.
+
+    parent: its parent in the hierarchy, "" for none. clusters: publish/subscribe clusters. semantics: the version whose
+    rules its programs know. setup: MQSC for a queue manager that is made. source: its broker's state, each path with
+    ``KIND=`` before it where the content does not show what it is. wave: migrated after all brokers of lower waves.
+    broker: the name of an Event Broker or Message Broker; "" for WebSphere MQ's own. accept_unread, accept_changed,
+    from_qmgr: as the options of the migration verbs.
+    """
+
+    name: str
+    parent: str = ""
+    clusters: tuple[str, ...] = ()
+    semantics: Literal["v7", "v6"] = "v7"
+    setup: Path | None = None
+    source: tuple[str, ...] = ()
+    wave: Annotated[int, Field(ge=1, le=999, strict=True)] = 1
+    broker: str = ""
+    accept_unread: Annotated[bool, Field(strict=True)] = False
+    accept_changed: Annotated[bool, Field(strict=True)] = False
+    from_qmgr: str | None = None
+
+
+class EstateMigration(Table):
+    """Table ``[migration]``. prefixes: topic strings for streams instead of their names, the same on every broker.
+
+    name_separator: between a subscription's name and the name of its stream.
+    """
+
+    prefixes: dict[str, str] = {}
+    name_separator: str = NAME_SEPARATOR
+
+
+class Estate(Table):
+    """The whole file. directory: where it is, which its paths are relative to."""
+
+    directory: Path
+    queue_managers: tuple[EstateQueueManager, ...]
+    migration: EstateMigration = EstateMigration()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The queue managers' names, in the order of the file."""
+        return tuple(each.name for each in self.queue_managers)
+
+    @property
+    def waves(self) -> tuple[int, ...]:
+        """The numbers of the waves, in order."""
+        return tuple(sorted({each.wave for each in self.queue_managers}))
+
+    def named(self, name: str) -> EstateQueueManager:
+        """The queue manager *name*. Raises TableFileError with a suggestion."""
+        for each in self.queue_managers:
+            if each.name == name:
+                return each
+        raise TableFileError(str(self.directory / ESTATE_FILE), f"no queue manager {name}{hint(name, self.names)}")
+
+    def sources_of(self, of: EstateQueueManager) -> tuple[str, ...]:
+        """Its sources with their places, each with its kind before it where it was given."""
+        return tuple(_placed(self.directory, each) for each in of.source)
+
+    def setup_of(self, of: EstateQueueManager) -> str:
+        """The text of its setup script; "" without one. Raises TableFileError where it cannot be read."""
+        if of.setup is None:
+            return ""
+        path = self.directory / of.setup
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise TableFileError(str(path), f"setup of queue manager {of.name}: {why}") from error
+
+    def networks(self) -> tuple[tuple[str, ...], ...]:
+        """Queue managers whose publications reach each other, by hierarchy or cluster, in the file's order."""
+        group = {name: name for name in self.names}
+
+        def root(name: str) -> str:
+            while group[name] != name:
+                group[name] = group[group[name]]
+                name = group[name]
+            return name
+
+        first_of: dict[str, str] = {}
+        for each in self.queue_managers:
+            if each.parent:
+                group[root(each.name)] = root(each.parent)
+            for cluster in each.clusters:
+                group[root(each.name)] = root(first_of.setdefault(cluster, each.name))
+        found: dict[str, list[str]] = {}
+        for name in self.names:
+            found.setdefault(root(name), []).append(name)
+        return tuple(map(tuple, found.values()))
+
+
+def read_estate(path: Path) -> Estate:
+    """The estate in *path*: the file, or the directory that has it. Raises TableFileError."""
+    file = path / ESTATE_FILE if path.is_dir() else path
+    return parse_estate(read_text(file, "docs/estate.md shows one"), file.parent, str(file))
+
+
+def parse_estate(text: str, directory: Path, file: str = ESTATE_FILE) -> Estate:
+    """The estate that *text* describes. file: its name in messages. Raises TableFileError."""
+    values = parsed(text, file)
+    lines = TomlLines(text, file)
+    top = (_TABLE, "migration")
+    for key in values:
+        if key not in top:
+            raise TableFileError(lines.of_key(key), f"there is no key {key}{hint(key, top)}")
+    tables = values.get(_TABLE, [])
+    if not isinstance(tables, list) or not tables or not all(isinstance(each, dict) for each in tables):
+        raise TableFileError(file, "it has no [[queue_manager]]: one for each queue manager of the estate")
+    migration = made(EstateMigration, values.get("migration", {}), partial(lines.of_key, table="migration"))
+    found = []
+    for number, table in enumerate(tables):
+        given = dict(table)
+        if isinstance(given.get("source"), str):
+            given["source"] = [given["source"]]
+        found.append(made(EstateQueueManager, given, partial(lines.of_key, table=_TABLE, number=number)))
+    _check(found, lines)
+    return Estate(directory=directory, queue_managers=tuple(found), migration=migration)
+
+
+def _check(found: list[EstateQueueManager], lines: TomlLines) -> None:
+    """Names, parents and loops. Raises TableFileError."""
+    first: dict[str, int] = {}
+    for number, each in enumerate(found):
+        if not is_object_name(each.name):
+            why = f"{each.name!r} cannot name a queue manager: 1 to 48 of A-Z a-z 0-9 . _ / %"
+            raise TableFileError(lines.of_key("name", _TABLE, number), why)
+        if each.name in first:
+            before = lines.of_key("name", _TABLE, first[each.name])
+            raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
+        first[each.name] = number
+    parents = {each.name: each.parent for each in found}
+    for number, each in enumerate(found):
+        if each.parent and each.parent not in parents:
+            why = f"parent of {each.name}: there is no queue manager {each.parent}{hint(each.parent, parents)}"
+            raise TableFileError(lines.of_key("parent", _TABLE, number), why)
+        if each.name in _ancestors(each.name, parents):
+            why = f"{each.name} would be its own ancestor: {' < '.join(_ancestors(each.name, parents))}"
+            raise TableFileError(lines.of_key("parent", _TABLE, number), why)
+
+
+def _ancestors(name: str, parents: dict[str, str]) -> tuple[str, ...]:
+    """Its parent, that one's parent and so on; a loop once."""
+    found: list[str] = []
+    at = parents.get(name, "")
+    while at and at not in found:
+        found.append(at)
+        at = parents.get(at, "")
+    return tuple(found)
+
+
+def _placed(directory: Path, source: str) -> str:
+    kind = _KINDS.match(source)
+    before = kind[0] if kind else ""
+    return f"{before}{directory / source[len(before) :]}"

@@ -1,0 +1,351 @@
+"""Templates of forwarded publications: what a program publishes again and again, with other topics, numbers and data.
+
+Programs publish messages that differ in few places. This module divides a publication with one MQRFH2 into
+
+    fixed    queue, user, the descriptor without MsgId, PutDate and PutTime, the fixed part of the MQRFH2, and the psc
+             folder without the texts below: all publications with the same have one ``_Shape``
+    texts    those of Topic, PubTime and SeqNum in the psc folder
+    rest     the other folders, such as mcd, jms and usr, and the data: passed on as they are
+
+The put for a subscriber that wants an MQRFH2 and has no filter has the same parts: a descriptor and a psc folder made
+of the fixed part and the texts, then the rest. So what the broker put for one publication of a shape shows what it puts
+for each other. A template is learned from such a put, and kept only if it gives that put again, byte for byte. On
+another topic the templates of the subscriptions that match there are put together (``_Plan``).
+
+No template is used for anything else: more than one topic or header, a text that needs an escape, OtherSubsOnly, the
+semantics of version 6, and subscriptions with a filter, a level, a group or another format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from commands.broker.authority import Action
+from commands.broker.context import Semantics
+from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.forward import delivered_topic
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.register import full_topic
+from commands.headers.response import Completion
+from commands.qmgr.cached_puts import (
+    BEFORE_ID,
+    BEHIND,
+    BETWEEN,
+    ID,
+    STAMP,
+    CachedPuts,
+    CacheEntry,
+    Descriptors,
+    ResponseCut,
+    RetainedForm,
+    accepted_of,
+    stamp_of,
+)
+from commands.qmgr.publication_parts import (
+    Form,
+    Parts,
+    Pieces,
+    ShapeKey,
+    bodies_of,
+    form_of,
+    is_changed,
+    on_topic,
+    psc_folder,
+)
+from commands.qmgr.store.descriptor import Accepted
+from rfh2.chain import decoder_of
+from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
+from rfh2.errors import CommandError
+from rfh2.message import encode
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.pcf import FORMATS
+from rfh2.rfh2 import Rfh2
+from streams.operations import Delivery, PublishToTopic, RetainedStored
+from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription
+from streams.topic_wildcards import check_publication_topic
+
+_MOST_SUBSCRIBERS: Final = 4_096
+_WILD: Final = re.compile("[*?#+]")
+_UNKNOWN: Final = True
+
+_ROOM: Final = 65_536
+"""In puts, of some 400 bytes each."""
+
+_Answers = tuple[str, ResponseCut, Accepted | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """The put for one subscription. cut: its descriptor, as in CacheEntry."""
+
+    subscription: Subscription
+    sub_name: str | None
+    cut: tuple[bytes, bytes, bytes]
+    form: Form
+    accepted: Accepted | None
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The puts of publications of one shape on one topic.
+
+    forms: the different beginnings: the fixed part, and the psc folder; as bytes, with length and padding, where
+    nothing in it varies but the topic. form_of: which of these each put has. as_of: the changes of subscriptions after
+    which the topic was last seen to match these.
+    """
+
+    topic: str
+    matched: tuple[Subscription, ...]
+    entry: CacheEntry
+    forms: tuple[tuple[bytes, bytes | Pieces], ...]
+    form_of: tuple[int, ...]
+    as_of: int
+
+
+@dataclass(slots=True)
+class _Shape:
+    """What publications have in common that differ in their texts and in the rest.
+
+    prefix: of the topics. templates: by sub_id; None for a subscription to which none applies. answers: the queue for
+    responses, the response, and the columns in which a queue keeps it.
+    """
+
+    user: str
+    prefix: str
+    retained: RetainedForm | None
+    answers: _Answers | None
+    templates: dict[bytes, tuple[Subscription, _Template | None]] = field(default_factory=dict)
+    plans: dict[bytes, _Plan] = field(default_factory=dict)
+
+    def template_of(self, subscription: Subscription) -> _Template | bool | None:
+        """That of a subscription; None where none applies; ``_UNKNOWN`` where it is new, or was altered."""
+        known = self.templates.get(subscription.sub_id)
+        if known is None or (known[0] is not subscription and known[0] != subscription):
+            return _UNKNOWN
+        return known[1]
+
+
+class PublicationTemplates:
+    """The templates of one broker. effects: whether the broker's changes count, and not only its puts."""
+
+    def __init__(self, broker: BrokerCore, effects: bool) -> None:
+        self._broker, self._space, self._effects = broker, broker.space, effects
+        self._qmgr, self._authority = broker.qmgr, broker.authority
+        self._descriptors = Descriptors(broker.qmgr)
+        self._shapes: dict[ShapeKey, _Shape | None] = {}  # None: no template applies
+        self._room = _ROOM
+        self._is_off = broker.semantics is Semantics.V6
+
+    @property
+    def room(self) -> int:
+        """How much more can be kept before all is forgotten."""
+        return self._room
+
+    def knows(self, parts: Parts) -> bool:
+        """Whether such a publication was learned from, or needs not be."""
+        return self._is_off or parts.key in self._shapes
+
+    def answer(self, arrival: Arrival, parts: Parts) -> CachedPuts | bool:
+        """The puts of *arrival*; False where no template applies; True where ``learn`` may help."""
+        shape = self._shapes.get(parts.key)
+        if shape is None:
+            return False
+        plan = shape.plans.get(parts.topic)
+        if plan is None or not self._is_good(plan, arrival):
+            made = self._plan(shape, parts, arrival)
+            if not isinstance(made, _Plan):
+                return made
+            plan = made
+        if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
+            return False
+        begun = [(fixed, psc if isinstance(psc, bytes) else psc_folder(psc, parts)) for fixed, psc in plan.forms]
+        made_bodies = bodies_of(arrival.body, parts, begun)
+        bodies = [made_bodies[n] for n in plan.form_of]
+        if (response := plan.entry.response) is not None:
+            bodies.append(response.body)
+        return CachedPuts(plan.entry, self._descriptors.of(plan.entry, arrival), bodies)
+
+    def _is_good(self, plan: _Plan, arrival: Arrival) -> bool:
+        """Whether its topic matches the same subscriptions as before; nothing has expired since then."""
+        changes = self._space.subscription_changes
+        if plan.as_of == changes:
+            return True
+        if self._space.match(plan.topic, arrival.now) != plan.matched:
+            return False
+        plan.as_of = changes
+        return True
+
+    def learn(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> None:
+        """Learn from what the broker made of a publication; nothing where it was in error."""
+        if outcome.completion is not Completion.OK or self._is_off or len(outcome.copies) > _MOST_SUBSCRIBERS:
+            return
+        shape = self._shapes.get(parts.key)
+        if shape is None:
+            if parts.key in self._shapes:
+                return
+            shape = self._shape(arrival, parts, outcome)
+            self._take(1 + sum(map(len, parts.key[-1])) // 400)
+            self._shapes[parts.key] = shape
+        if shape is None:
+            return
+        (operation,) = outcome.operations
+        assert isinstance(operation, PublishToTopic)
+        for n, (copies, put) in enumerate(zip(outcome.copies, outcome.puts, strict=False), 1):
+            subscription = copies[0].subscription
+            if shape.template_of(subscription) is _UNKNOWN:
+                self._take(1)
+                template = self._template(arrival, parts, copies, put, n)
+                shape.templates[subscription.sub_id] = (subscription, template)
+        for subscription in self._space.match(operation.topic_string, arrival.now):
+            if shape.template_of(subscription) is _UNKNOWN:
+                self._take(1)
+                shape.templates[subscription.sub_id] = (subscription, None)
+
+    def _take(self, cost: int) -> None:
+        """Use room; where there is no more, what is in use is learned again."""
+        if self._room < cost:
+            self._shapes.clear()
+            self._room = _ROOM
+        self._room -= min(cost, self._room)
+
+    def _shape(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> _Shape | None:
+        """The shape of a publication that was processed; None where templates would not be enough."""
+        if outcome.lost or len(outcome.operations) != 1:
+            return None
+        (operation,) = outcome.operations
+        if not isinstance(operation, PublishToTopic) or operation.not_to is not None:
+            return None
+        publication, message = operation.publication, operation.publication.message
+        if len(message.headers) != 1 or message.body_format in FORMATS:
+            return None
+        (header,) = message.headers
+        if not isinstance(header, Rfh2) or header.length != parts.length or decoder_of(header.format) is not None:
+            return None
+        topic, full = parts.topic.decode(), operation.topic_string
+        prefix = "" if full == topic else full.removesuffix(f"/{topic}")
+        if full_topic(prefix, topic, check_publication_topic) != full:
+            return None
+        retained = None
+        if self._effects and outcome.effects:
+            if not all(isinstance(effect, RetainedStored) for effect in outcome.effects) or publication.expires_at:
+                return None
+            as_it_came = (message.mqmd.encode(), encode(message)) == (arrival.md, arrival.body)
+            persistent = message.mqmd.persistence == MQPER_PERSISTENT if as_it_came else None
+            retained = RetainedForm(publication.local, publication.stream, publication.sub_point, persistent)
+        user = name_of(message.mqmd.user_identifier) if arrival.user is None else arrival.user
+        answers = None
+        if len(outcome.puts) > len(outcome.copies):
+            answers = self._answers(arrival, message.mqmd, outcome)
+            if answers is None:
+                return None
+        return _Shape(user, prefix, retained, answers)
+
+    def _answers(
+        self, arrival: Arrival, mqmd: Mqmd, outcome: Outcome
+    ) -> tuple[str, ResponseCut, Accepted | None] | None:
+        """The response among the puts; None where it is not as expected."""
+        count = len(outcome.copies)
+        put = outcome.puts[-1]
+        if len(outcome.puts) != count + 1 or put.kind is not PutKind.RESPONSE or put.qmgr != self._qmgr:
+            return None
+        assert arrival.md is not None
+        md, own_id = put.message.mqmd.encode(), not mqmd.report & MQRO_PASS_MSG_ID
+        correl_id = mqmd.correl_id if mqmd.report & MQRO_PASS_CORREL_ID else None
+        cut = ResponseCut.of(md, put.body, own_id, correl_id)
+        if cut.md(arrival.md[ID], self._descriptors.ident(arrival, count + 1), stamp_of(arrival.now)) != md:
+            return None
+        return put.queue, cut, accepted_of(md, put.body)
+
+    def _template(
+        self, arrival: Arrival, parts: Parts, copies: Sequence[Delivery], put: Outgoing, n: int
+    ) -> _Template | None:
+        """The template that put *n* shows; None where it does not make that put again."""
+        subscription = copies[0].subscription
+        if len(copies) > 1 or not _is_fit(subscription) or put.qmgr != self._qmgr:
+            return None
+        md = put.message.mqmd.encode()
+        if md[ID] != self._descriptors.ident(arrival, n) or md[STAMP] != stamp_of(arrival.now):
+            return None
+        shown = delivered_topic(subscription, copies[0].topic_string)
+        form = None if is_changed(shown) else form_of(put.body, arrival.body, parts, shown)
+        if form is None:
+            return None
+        begun = (form.fixed, psc_folder(on_topic(shown, form.psc), parts))
+        if bodies_of(arrival.body, parts, [begun]) != [put.body]:
+            return None
+        return _Template(
+            subscription, put.sub_name, (md[BEFORE_ID], md[BETWEEN], md[BEHIND]), form, accepted_of(md, put.body)
+        )
+
+    def _plan(self, shape: _Shape, parts: Parts, arrival: Arrival) -> _Plan | bool:
+        """The plan for the topic of *parts*, which is kept; False for none; True where ``learn`` may help."""
+        try:
+            topic = parts.topic.decode()
+            full = full_topic(shape.prefix, topic, check_publication_topic)
+        except (UnicodeDecodeError, CommandError):
+            return False
+        if _WILD.search(topic) or not self._broker.objects.topics.resolve(full).pub:
+            return False
+        matched = self._space.match(full, arrival.now)
+        templates: list[_Template] = []
+        if len(matched) > _MOST_SUBSCRIBERS:
+            return False
+        for subscription in matched:
+            template = shape.template_of(subscription)
+            if not isinstance(template, _Template):
+                return template is _UNKNOWN
+            templates.append(template)
+        forms: dict[tuple[bytes, Pieces], int] = {}
+        numbers: list[int] = []
+        for template in templates:
+            shown = delivered_topic(template.subscription, full)
+            if is_changed(shown):
+                return False
+            fixed, psc = template.form
+            numbers.append(forms.setdefault((fixed, on_topic(shown, psc)), len(forms)))
+        begun = tuple((fixed, psc_folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
+        entry = self._entry(shape, full, matched, templates)
+        plan = _Plan(full, matched, entry, begun, tuple(numbers), self._space.subscription_changes)
+        self._take(2 + len(templates) + len(parts.topic) // 100)
+        shape.plans[parts.topic] = plan
+        return plan
+
+    def _entry(
+        self, shape: _Shape, full: str, matched: tuple[Subscription, ...], templates: Sequence[_Template]
+    ) -> CacheEntry:
+        count = len(templates)
+        answer, response = ((), None) if shape.answers is None else ((shape.answers[0],), shape.answers[1])
+        return CacheEntry(
+            shape.user,
+            (full,),
+            (matched,),
+            (PutKind.PUBLICATION,) * count + (PutKind.RESPONSE,) * len(answer),
+            (self._qmgr,) * (count + len(answer)),
+            (*(template.subscription.dest_queue for template in templates), *answer),
+            (full,) * count + (None,) * len(answer),
+            (*(template.sub_name for template in templates), *(None,) * len(answer)),
+            tuple(template.cut for template in templates),
+            tuple(subscription.sub_id for subscription in matched),
+            frozenset(subscription.sub_id for subscription in matched if subscription.temporary),
+            (),
+            response,
+            shape.retained,
+            (*(template.accepted for template in templates), *(shape.answers[2:] if shape.answers else ())),
+        )
+
+
+def _is_fit(subscription: Subscription) -> bool:
+    """Whether a subscription gets each publication that it matches, in an MQRFH2."""
+    return (
+        subscription.format is PublicationFormat.RFH2
+        and subscription.selector is None
+        and subscription.sub_level == 1
+        and not subscription.grouped
+        and not subscription.options.pub_on_req_only
+        # The definition of a dynamic queue can change while the broker stays.
+        and subscription.options.persistence is not DeliveryPersistence.AS_QUEUE
+        and subscription.pub_priority != MQPRI_PRIORITY_AS_Q_DEF
+    )

@@ -1,0 +1,146 @@
+"""Any message of a capture, in any order: from the checkpoint before it, the messages between are replayed.
+
+The steps of the blocks visited last are kept. Going back within them undoes changes, and replays nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import Final
+
+from commands.explain.selection import Where
+from commands.replay.step.breakpoints import StepFacts, needs_message, stops_at
+from commands.replay.step.checkpoints import BlockStore
+from commands.replay.step.state import StepState
+from commands.replay.step.stepper import Step, Stepper
+from rfh2.captured import CapturedMessage
+
+_BLOCKS_KEPT: Final = 3
+
+
+class _Visited:
+    """One block: steps as far as they were made, and a state that moves among them."""
+
+    def __init__(self, first: int, messages: list[CapturedMessage], stepper: Stepper) -> None:
+        self.first, self.messages = first, messages
+        self._stepper = stepper
+        self._steps: list[Step] = []
+        # The state after as many of the steps as this says.
+        self._done = 0
+        self._state = stepper.state.copy()
+
+    def step(self, at: int) -> Step:
+        while len(self._steps) <= at:
+            self._steps.append(self._stepper.step(self.messages[len(self._steps)]))
+        return self._steps[at]
+
+    def state(self, done: int) -> StepState:
+        """The state after the first *done* messages of the block."""
+        if done:
+            self.step(done - 1)
+        while self._done < done:
+            self._state.apply(self._steps[self._done].changes)
+            self._done += 1
+        while self._done > done:
+            self._done -= 1
+            self._state.undo(self._steps[self._done].changes)
+        return self._state
+
+
+class Timeline:
+    """The messages of a capture by position, from 0. setup, semantics: those that the blocks were made with."""
+
+    def __init__(self, store: BlockStore, setup: str, semantics: str) -> None:
+        self._store, self._setup, self._semantics = store, setup, semantics
+        self._heads = store.heads()
+        self._firsts = [head.first for head in self._heads]
+        self._visited: OrderedDict[int, _Visited] = OrderedDict()
+        self._last_facts: tuple[int, list[StepFacts]] | None = None
+
+    @property
+    def seqs(self) -> tuple[int, int] | None:
+        """The numbers of the first and the last message; None of an empty capture."""
+        return (self._heads[0].first_seq, self._heads[-1].last_seq) if self._heads else None
+
+    def __len__(self) -> int:
+        return self._heads[-1].first + self._heads[-1].count if self._heads else 0
+
+    def step(self, at: int) -> Step:
+        """The step at a position. Raises IndexError, SnapshotError."""
+        block, inside = self._place(at)
+        return self._block(block).step(inside)
+
+    def before(self, at: int) -> StepState:
+        """The state before the message at a position; valid until the next call. Raises IndexError, SnapshotError."""
+        block, inside = self._place(at)
+        return self._block(block).state(inside)
+
+    def after(self, at: int) -> StepState:
+        """The state after it; valid until the next call. Raises IndexError, SnapshotError."""
+        block, inside = self._place(at)
+        return self._block(block).state(inside + 1)
+
+    def message(self, at: int) -> CapturedMessage:
+        """The message at a position. Raises IndexError, SnapshotError."""
+        block, inside = self._place(at)
+        return self._block(block).messages[inside]
+
+    def facts(self, at: int) -> StepFacts:
+        """The facts of the step at a position, without replaying. Raises IndexError, SnapshotError."""
+        block, inside = self._place(at)
+        return self._facts(block)[inside]
+
+    def _facts(self, number: int) -> list[StepFacts]:
+        if self._last_facts is None or self._last_facts[0] != number:
+            self._last_facts = number, self._store.facts(number)
+        return self._last_facts[1]
+
+    def position_of(self, seq: int) -> int | None:
+        """The position of the first message with that number; None where there is none. Raises SnapshotError."""
+        for number, head in enumerate(self._heads):
+            if head.first_seq <= seq <= head.last_seq:
+                for inside, facts in enumerate(self._facts(number)):
+                    if facts.seq == seq:
+                        return head.first + inside
+        return None
+
+    def next_stop(self, at: int, breakpoints: list[Where]) -> int | None:
+        """The first position after *at* (-1: of all) at which a breakpoint stops. Raises SnapshotError."""
+        return self._stop(at + 1, len(self), 1, breakpoints)
+
+    def previous_stop(self, at: int, breakpoints: list[Where]) -> int | None:
+        """The last position before *at* at which a breakpoint stops. Raises SnapshotError."""
+        return self._stop(at - 1, -1, -1, breakpoints)
+
+    def _stop(self, begin: int, end: int, direction: int, breakpoints: list[Where]) -> int | None:
+        decodes = any(needs_message(where) for where in breakpoints)
+        at = begin
+        while at != end and 0 <= at < len(self):
+            number, inside = self._place(at)
+            head, facts = self._heads[number], self._facts(number)
+            messages = self._store.block(number).messages() if decodes else None
+            while 0 <= inside < head.count:
+                message = None if messages is None else messages[inside]
+                if any(stops_at(where, facts[inside], message) for where in breakpoints):
+                    return head.first + inside
+                inside += direction
+            at = head.first + inside
+        return None
+
+    def _place(self, at: int) -> tuple[int, int]:
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        number = bisect_right(self._firsts, at) - 1
+        return number, at - self._firsts[number]
+
+    def _block(self, number: int) -> _Visited:
+        found = self._visited.get(number)
+        if found is None:
+            block = self._store.block(number)
+            stepper = Stepper.of_snapshot(block.snapshot, self._setup, self._semantics)
+            found = self._visited[number] = _Visited(block.head.first, block.messages(), stepper)
+            while len(self._visited) > _BLOCKS_KEPT:
+                self._visited.popitem(last=False)
+        self._visited.move_to_end(number)
+        return found

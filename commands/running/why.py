@@ -1,0 +1,131 @@
+"""``why`` on a queue manager: a copy of its state in memory explains publications without delivering them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from commands.broker.authority import ADMINISTRATOR, GroupsOf, RecordedAuthority
+from commands.broker.core import Arrival, BrokerCore
+from commands.broker.objects import DEFAULT_STREAM, UNLIMITED_DEPTH, Objects
+from commands.broker.selection import Selection
+from commands.explain.build import CommandSpec, command_message
+from commands.explain.why import Asked, Explainer, Reason, Verdict
+from commands.explain.why.present import Traffic, present_answers
+from commands.explain.why.queues import QueueState, by_definition
+from commands.qmgr.store import Overview, QueueManagerStore
+from rfh2.mqmd import Mqmd
+from streams.mapping import stream_topic
+from streams.namelists import QUEUE_NAMELIST
+from streams.topic_space import TopicSpace
+from streams.topic_strings import is_within
+
+_THE_ONE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """A publication that nobody put. stream: the queue. properties: of folder usr. user: who would publish it."""
+
+    topic: str
+    data: str = ""
+    stream: str = DEFAULT_STREAM
+    properties: dict[str, Any] = field(default_factory=dict)
+    user: str = ""
+
+    @classmethod
+    def at(cls, topic_string: str, objects: Objects, data: str, properties: dict[str, Any], user: str) -> MadeUp:
+        """One whose resolved topic string is *topic_string*: on the stream whose prefix it has."""
+        namelist = objects.namelists.get(QUEUE_NAMELIST)
+        for stream in () if namelist is None else namelist.names:
+            prefix = stream_topic(stream, objects.topics).prefix
+            if prefix and is_within(prefix, topic_string) and topic_string != prefix:
+                return cls(topic_string[len(prefix) + 1 :], data, stream, properties, user)
+        return cls(topic_string, data, DEFAULT_STREAM, properties, user)
+
+
+class LiveWhy:
+    """The state of a queue manager as of one moment. Nothing that is asked of it changes the queue manager."""
+
+    def __init__(self, store: QueueManagerStore, groups_of: GroupsOf, asked: Asked) -> None:
+        self._store, self._groups_of, self._asked = store, groups_of, asked
+
+    def present(self) -> Iterator[Verdict]:
+        """What the state says about each subscription."""
+        broker = self._broker()
+        subscriptions, topics = self._store.counts()
+        traffic = Traffic(
+            tuple(topics),
+            {sub_id: counts.delivered for sub_id, counts in subscriptions.items()},
+            {sub_id: counts.filtered for sub_id, counts in subscriptions.items()},
+        )
+        yield from present_answers(broker, self._asked, self._queue_state(broker.objects), traffic)
+
+    def publication(self, made_up: MadeUp) -> list[Verdict]:
+        """Who would get a publication, and who would not. Its seq is None, as there is none."""
+        broker = self._broker()
+        asked = replace(self._asked, seq=_THE_ONE, topic=None)
+        explainer = Explainer(broker, asked, self._queue_state(broker.objects))
+        mqmd = Mqmd(coded_char_set_id=1208, user_identifier=made_up.user)
+        message = command_message(
+            CommandSpec("Publish", (made_up.topic,), usr=made_up.properties, data=made_up.data, mqmd=mqmd)
+        )
+        arrival = Arrival(_THE_ONE, datetime.now(UTC), made_up.stream, message.md, message.body, made_up.user or None)
+        verdicts = [replace(verdict, seq=None) for verdict in explainer.take(arrival)]
+        if verdicts:
+            return verdicts
+        why = explainer.refusal or "no subscription selects the topic"
+        return [Verdict(None, made_up.topic, self._asked.queue or "", self._asked.sub, False, Reason.NO_MATCH, why)]
+
+    def all_topics(self) -> tuple[str, ...]:
+        """Topics to subscribe to for every publication, once: the root, and what WILDCARD(BLOCK) keeps from it."""
+        objects = self._store.load_state()[0]
+        return ("#", *(f"{blocked}/#" for blocked in sorted(objects.topics.blocks().topic_strings)))
+
+    def received(self, topic_string: str, data: str, properties: dict[str, Any]) -> list[Verdict]:
+        """Who else got a publication that arrived on *topic_string*, as the state is now."""
+        if not self._asked.is_about_topic(topic_string):
+            return []
+        objects = self._store.load_state()[0]
+        # Its publisher is not known, and had the authority.
+        return self.publication(MadeUp.at(topic_string, objects, data, properties, ADMINISTRATOR))
+
+    def _broker(self) -> BrokerCore:
+        objects, subscriptions, retained = self._store.load_state()
+        objects.is_gone = self._store.is_gone
+        space = TopicSpace(objects.topics, Selection())
+        space.restore(subscriptions, retained)
+        return BrokerCore(objects, space, authority=RecordedAuthority(objects, self._groups_of))
+
+    def _queue_state(self, objects: Objects) -> QueueState:
+        return by_depth(objects, self._store.overview())
+
+
+def by_depth(objects: Objects, overview: Overview) -> QueueState:
+    """What definitions and present depths say about a queue."""
+    defined = by_definition(objects)
+    depths = {queue.definition.name: queue for queue in overview.queues}
+    has_gone = objects.is_gone
+
+    def state(qmgr: str, name: str) -> tuple[Reason, str] | None:
+        found = defined(qmgr, name)
+        if found is not None:
+            return found
+        alias = objects.aliases.get(name)
+        queue = depths.get(name if alias is None else alias.target)
+        if queue is None:
+            if has_gone is not None and has_gone(name):
+                return Reason.QUEUE_GONE, f"queue {name} was a dynamic queue, and was deleted"
+            return None
+        definition, depth = queue.definition, queue.depth
+        if definition.max_depth < UNLIMITED_DEPTH and depth >= definition.max_depth:
+            why = f"queue {definition.name} is full: {depth:,} messages, MAXDEPTH({definition.max_depth})"
+            return Reason.QUEUE_FULL, f"{why}; get messages, or ALTER QLOCAL({definition.name}) MAXDEPTH(...)"
+        if not definition.get_enabled:
+            why = f"queue {definition.name} has GET(DISABLED): the publication arrives, but no program can get it"
+            return Reason.DELIVERED, why
+        return None
+
+    return state

@@ -1,0 +1,59 @@
+"""The file that a verb writes: under another name until it is complete, then under its own."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+
+class OutputFile:
+    """A file to be written, or written anew. working: where it is while it is written.
+
+    That is ``.NAME.partial`` beside the file; of a symbolic link, beside its target. What is no regular file, such as
+    ``/dev/null`` or a named pipe, is written as it is: a rename would put a file in its place. apart: take another name
+    if ``.NAME.partial`` is there, because a command that failed may have left it.
+    """
+
+    def __init__(self, path: Path, *, apart: bool = False) -> None:
+        self._path = path
+        self._target: Path | None = None
+        self.working = path
+        if _is_special(path):
+            return
+        self._target = Path(os.path.realpath(path))
+        names = (f".{self._target.name}.partial{number or ''}" for number in count())
+        self.working = next(free for name in names if not ((free := self._target.with_name(name)).exists() and apart))
+
+    def open(self) -> BinaryIO:
+        """The file to write to, empty. Raises OSError with the name that the user gave."""
+        try:
+            return self.working.open("wb")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+    def finish(self) -> None:
+        """Give the closed file its own name. Raises OSError."""
+        if self._target is not None:
+            self.working.replace(self._target)
+
+    def discard(self) -> None:
+        """Delete what was written; do nothing if there is nothing."""
+        if self._target is not None:
+            self.working.unlink(missing_ok=True)
+
+
+def to_disk(file: BinaryIO) -> None:
+    """Flush *file*; if it is a regular file, have it on the disk. Raises OSError."""
+    file.flush()
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fsync(file.fileno())
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False

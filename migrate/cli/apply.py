@@ -1,0 +1,176 @@
+"""``qpubsub apply``: send a plan to a live queue manager, one checkpoint at a time."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commands.cli.options.verb import verb
+from commands.terminal.console import Console, ExitCode
+from migrate.cli import live_options
+from migrate.live.applying import Applier, StoppedError
+from migrate.live.checkpoints import Checkpoint
+from migrate.live.journal import Journal
+from migrate.live.undoing import Undoing
+from migrate.planned_state import read_planned
+from rfh2.errors import MigrationError, StoreError
+
+
+@verb(
+    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'ibmmq://mq/QM1?channel=A' --rehearse",
+    "qpubsub apply -m QM1 migration --config live.toml",
+    "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
+    "qpubsub apply -m QM1 migration --config live.toml --undo",
+    prints=True,
+    exit_codes={
+        0: "done",
+        1: "stopped in the middle, or something could not be taken back; each is named",
+        2: "nothing was changed",
+    },
+)
+@live_options.live_queue_manager
+@click.option("--all", "every", is_flag=True, help="All checkpoints that are left, not only the next one.")
+@click.option("--until", metavar="CHECKPOINT", help="All checkpoints up to this one.")
+@click.option(
+    "--confirm",
+    multiple=True,
+    metavar="CHECKPOINT",
+    help="What a person has to do at this checkpoint is done; may be given several times.",
+)
+@click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
+@click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")
+@click.option(
+    "--journal",
+    "journal_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to note what was confirmed. Default: apply.journal in DIRECTORY.",
+)
+@live_options.wait
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@live_options.directory_of_plan
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    admin: str | None,
+    queues: str | None,
+    config: Path | None,
+    every: bool,
+    until: str | None,
+    confirm: tuple[str, ...],
+    rehearse: bool,
+    undo: bool,
+    journal_file: Path | None,
+    wait_s: float,
+    as_json: bool,
+    directory: Path,
+) -> ExitCode:
+    """Send the plan in DIRECTORY to queue manager QMGR, one checkpoint at a time.
+
+    DIRECTORY is what --out of strmqbrk or migmbbrk wrote. Each run carries out the next checkpoint, and says which one
+    follows. What the queue manager has already is left as it is. After an interruption at any moment, run the same
+    command again: it goes on, and does nothing twice. A refusal stops the run and names the line.
+    """
+    heading, planned = read_planned(live_options.planned_file(directory))
+    if heading.qmgr != qmgr:
+        raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
+    path = journal_file or directory / "apply.journal"
+    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+        administrator = live.administrator
+        applier = Applier(administrator, live.messages, directory, heading, planned, wait_s, frozenset(confirm))
+        known = [each.name for each in applier.checkpoints]
+        for name in (*confirm, *([until] if until is not None else [])):
+            if name not in known:
+                raise click.UsageError(f"there is no checkpoint {name}; there are {', '.join(known)}")
+        if rehearse and not path.exists():
+            if undo:
+                raise click.UsageError(f"{path}: there is no journal, so nothing was applied")
+            return _rehearse(console, applier, None, as_json)
+        if undo and not path.exists():
+            raise click.UsageError(f"{path}: there is no journal, so nothing was applied")
+        with closing(Journal.open(path, heading, administrator.where)) as journal:
+            if undo:
+                return _undo(console, Undoing(administrator, heading, planned), journal, rehearse=rehearse)
+            if rehearse:
+                return _rehearse(console, applier, journal, as_json)
+            wanted = _wanted(applier.remaining(journal), every=every, until=until)
+            return _apply(console, applier, journal, wanted, as_json)
+
+
+def _wanted(remaining: list[Checkpoint], *, every: bool, until: str | None) -> list[Checkpoint]:
+    if until is not None:
+        names = [each.name for each in remaining]
+        return remaining[: names.index(until) + 1] if until in names else []
+    return remaining if every else remaining[:1]
+
+
+def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Checkpoint], as_json: bool) -> ExitCode:
+    done: list[str] = []
+    stopped: StoppedError | None = None
+    for checkpoint in wanted:
+        try:
+            with console.progress(f"{checkpoint.name}: sent") as advance:
+                applier.progress = advance
+                applier.carry_out(checkpoint, journal)
+        except StoppedError as error:
+            stopped = error
+            break
+        except (MigrationError, StoreError) as error:
+            # The connection broke, or the disk is full: what was confirmed is in the journal.
+            stopped = StoppedError(checkpoint.name, f"{error}. Run the same command again: it goes on from here")
+            break
+        done.append(checkpoint.name)
+        console.say(f"checkpoint {checkpoint.name}: done")
+    remaining = applier.remaining(journal)
+    following = remaining[0].name if remaining else None
+    if as_json:
+        found: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": done}
+        found |= {"sent": applier.sent, "next": following, "remaining": [each.name for each in remaining]}
+        found["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
+        console.data(json.dumps(found, ensure_ascii=False))
+    if stopped is not None:
+        console.warn(str(stopped))
+        return ExitCode.PROBLEMS if applier.sent or done else ExitCode.USAGE
+    if following is None:
+        console.say("all checkpoints are done; qpubsub verify compares the queue manager with the plan")
+    else:
+        asks = remaining[0].asks
+        console.say(f"next: checkpoint {following}" + (f", where a person has to act: {asks}" if asks else ""))
+    return ExitCode.DONE
+
+
+def _rehearse(console: Console, applier: Applier, journal: Journal | None, as_json: bool) -> ExitCode:
+    stops = 0
+    listed: list[dict[str, Any]] = []
+    for checkpoint in applier.remaining(journal):
+        lines = list(applier.rehearsal(checkpoint, journal))
+        stops += any(would_stop for _, would_stop in lines)
+        listed.append({"checkpoint": checkpoint.name, "lines": [line for line, _ in lines]})
+        if not as_json:
+            for line, _ in lines:
+                console.data(f"{checkpoint.name}: {line}")
+    if as_json:
+        console.data(json.dumps({"qmgr": applier.heading.qmgr, "rehearsal": listed}, ensure_ascii=False))
+    said = f"{stops} of them would stop" if stops else "none of them would stop"
+    console.say(f"rehearsal: {len(listed)} checkpoints are left, {said}; nothing was changed")
+    return ExitCode.DONE
+
+
+def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: bool) -> ExitCode:
+    if rehearse:
+        for line in undoing.rehearsal(journal):
+            console.data(line)
+        console.say("rehearsal: nothing was changed")
+    else:
+        undoing.carry_out(journal)
+        journal.set_aside()
+        console.say(f"{len(undoing.done)} commands took back what was applied")
+    for left in undoing.left:
+        console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
+    return ExitCode.PROBLEMS if undoing.left else ExitCode.DONE

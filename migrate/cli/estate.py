@@ -1,0 +1,353 @@
+"""``qpubsub estate``: plan, rehearse, apply, verify and undo the migration of many brokers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.options.queue_manager import HOME
+from commands.cli.options.verb import given_on_the_line, verb
+from commands.network.estate_file import Estate, EstateQueueManager, read_estate
+from commands.qmgr.store.errors import QueueManagerInUseError
+from commands.qmgr.store.lock import exclusive, require_locks
+from commands.qmgr.store.permissions import make_directory
+from commands.terminal.console import Console, ExitCode
+from migrate.cli import choices
+from migrate.estate import text
+from migrate.estate.acting import apply_broker, rehearse_broker, undo_broker, verify_broker
+from migrate.estate.item_rows import unpacked
+from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
+from migrate.estate.overview import EstateOverview, as_json, overview
+from migrate.estate.pack import Applications, read_applications, write_pack
+from migrate.estate.plan_differences import plan_differences
+from migrate.estate.planning import plan_broker
+from migrate.estate.records import DONE, FATES, WORK, Record
+from migrate.estate.workers import Action, default_processes, results
+from migrate.log import one_line
+from rfh2.errors import MigrationError
+
+_LOCK: Final = "estate.lock"
+_ACTS: Final[dict[str, Action]] = {
+    "plan": plan_broker,
+    "rehearse": rehearse_broker,
+    "apply": apply_broker,
+    "verify": verify_broker,
+    "undo": undo_broker,
+}
+_ACTIONS: Final = (*_ACTS, "status", "diff", "pack")
+_DONE: Final = {
+    "plan": "planned",
+    "rehearse": "rehearsed",
+    "apply": "applied",
+    "verify": "compared",
+    "undo": "undone",
+}
+_OWN_OPTIONS: Final = {
+    "again": ("plan",),
+    "scripts": ("plan",),
+    "create": ("apply",),
+    "initial": ("apply",),
+    "before": ("diff",),
+    "out": ("pack",),
+    "applications": ("pack",),
+    "jobs": tuple(_ACTS),
+}
+EXIT_CODES: Final = {
+    0: "done; diff: the plans are the same",
+    1: "done, and a person must look: something is lost, means something else, collides, differs or was refused",
+    2: "nothing was changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one call is to do."""
+
+    console: Console
+    action: str
+    estate: Estate
+    home: Path
+    chosen: tuple[EstateQueueManager, ...]
+    jobs: int
+    as_json: bool
+    flags: dict[str, bool]
+
+    def job(self, of: EstateQueueManager) -> BrokerJob:
+        """The job for one queue manager."""
+        return job_of(self.estate, of, self.home, choices.utc_now(), **self.flags)
+
+
+@verb(
+    "qpubsub estate plan bank/",
+    "qpubsub estate rehearse bank/",
+    "qpubsub estate status bank/ --json",
+    "qpubsub estate apply bank/ --wave 1",
+    "qpubsub estate verify bank/ --wave 1",
+    "qpubsub estate undo bank/ --only BANKFX",
+    "qpubsub estate pack bank/ --out board --applications applications.toml",
+    prints=True,
+    exit_codes=EXIT_CODES,
+)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="|".join(_ACTIONS))
+@click.argument("directory", type=click.Path(path_type=Path, exists=True), default=".", metavar="[DIRECTORY]")
+@HOME
+@click.option("--only", multiple=True, metavar="QMGR", help="Only this queue manager; may be repeated.")
+@click.option("--wave", multiple=True, type=int, metavar="N", help="Only the brokers of this wave; may be repeated.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="How many brokers at once; the default is the number of processors. Each needs memory for one broker.",
+)
+@click.option("--again", is_flag=True, help="plan: also the brokers whose sources have not changed.")
+@click.option(
+    "--scripts", is_flag=True, help="plan: write the files for IBM MQ too, into migration/QMGR/plans/N/scripts."
+)
+@click.option("--create", is_flag=True, help="apply: make the queue managers that do not exist, with their setup.")
+@click.option("--initial", is_flag=True, help="apply: only the initial phase of Event Brokers and Message Brokers.")
+@click.option(
+    "--before", type=click.IntRange(1), metavar="N", help="diff: compare with plan N, not with the one before."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="pack: write it here.",
+)
+@click.option(
+    "--applications",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="pack: names of applications by queue, user and program; without it, applications are found.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@click.pass_obj
+def command(
+    console: Console,
+    action: str,
+    directory: Path,
+    home: Path,
+    only: tuple[str, ...],
+    wave: tuple[int, ...],
+    jobs: int | None,
+    again: bool,
+    scripts: bool,
+    create: bool,
+    initial: bool,
+    before: int | None,
+    out: Path | None,
+    applications: Path | None,
+    as_json: bool,
+) -> ExitCode:
+    """Migrate all the brokers that estate.toml in DIRECTORY lists.
+
+    plan reads the sources of each broker and plans it; nothing is changed. rehearse carries each plan out on a copy and
+    takes it back. apply does it, wave after wave; a wave begins when all brokers of the wave before are done. verify
+    compares the queue managers with their plans. undo takes the migrations back, the last wave first. status shows how
+    far each broker is, the sums, and what collides across brokers; diff shows what differs from the plan before. pack
+    writes a report for a change board, by application, with runbook, rollback criteria and sign-off.
+
+    Each broker is done as a whole or not at all. After an interruption, run the same command again: what is done stays
+    done. The work is kept in DIRECTORY/migration.
+    """
+    _check_options(action)
+    estate = read_estate(directory)
+    chosen = tuple(_chosen(estate, only, wave))
+    if action in _ACTS and not only:
+        chosen = tuple(each for each in chosen if each.source)
+    if not chosen:
+        raise click.UsageError("no queue manager of estate.toml that is chosen has a source: there is nothing to do")
+    flags = {"again": again, "scripts": scripts, "create": create, "initial": initial}
+    asked = _Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, flags)
+    if action == "status":
+        return _status(asked)
+    if action == "diff":
+        return _diff(asked, before)
+    if action == "pack":
+        return _pack(asked, out, applications)
+    with _alone(estate):
+        if action == "apply" and not only:
+            _check_earlier_waves(asked)
+        return _act(asked)
+
+
+def _check_options(action: str) -> None:
+    for name, actions in _OWN_OPTIONS.items():
+        if given_on_the_line(name) and action not in actions:
+            raise click.UsageError(f"--{name} goes with {', '.join(actions)}, not with {action}")
+
+
+def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> Iterator[EstateQueueManager]:
+    named = {estate.named(name).name for name in only}
+    for number in waves:
+        if number not in estate.waves:
+            there = ", ".join(map(str, estate.waves))
+            raise click.UsageError(f"--wave {number}: estate.toml has no such wave; it has {there}")
+    for each in estate.queue_managers:
+        if (not named or each.name in named) and (not waves or each.wave in waves):
+            yield each
+
+
+def _check_earlier_waves(asked: _Asked) -> None:
+    """Raises MigrationError if a broker of a wave before the first chosen one is not applied."""
+    first = min(each.wave for each in asked.chosen)
+    earlier = [each for each in asked.estate.queue_managers if each.wave < first and each.source]
+    waiting = [each.name for each in earlier if current(asked.job(each)).state not in DONE]
+    if waiting:
+        raise MigrationError(
+            f"wave {first} does not begin before the waves before it are done: {text.some(waiting)} "
+            f"{'is' if len(waiting) == 1 else 'are'} not applied. --only takes brokers out of their turn"
+        )
+
+
+@contextmanager
+def _alone(estate: Estate) -> Iterator[None]:
+    """No other process works on this estate. Raises MigrationError."""
+    work = estate.directory / WORK
+    try:
+        require_locks("an estate")
+        make_directory(work)
+        with exclusive(work / _LOCK, "") as held:
+            yield held
+    except QueueManagerInUseError as error:
+        by = f" by process {error.holder}" if error.holder else ""
+        raise MigrationError(f"{work} is being worked on{by}; wait for its end. Nothing was changed") from error
+
+
+@dataclass(slots=True)
+class _Tally:
+    """How an action went."""
+
+    acted: list[BrokerResult] = field(default_factory=list)
+    already: list[BrokerResult] = field(default_factory=list)
+    refused: list[BrokerResult] = field(default_factory=list)
+
+    def add(self, result: BrokerResult) -> None:
+        """Count one broker."""
+        (self.refused if result.refused else self.acted if result.acted else self.already).append(result)
+
+    def exit_code(self, needs_a_person: bool) -> ExitCode:
+        """Of the verb."""
+        if self.refused and not self.acted and not self.already:
+            return ExitCode.USAGE
+        return ExitCode.PROBLEMS if self.refused or needs_a_person else ExitCode.DONE
+
+
+def _act(asked: _Asked) -> ExitCode:
+    """Do the action for all chosen brokers; for apply and undo wave by wave."""
+    tally = _Tally()
+    not_begun: list[str] = []
+    waves = sorted({each.wave for each in asked.chosen}, reverse=asked.action == "undo")
+    in_order = asked.action in ("apply", "undo")
+    with asked.console.progress(f"brokers {_DONE[asked.action]}", len(asked.chosen)) as advance:
+        for number in waves if in_order else (0,):
+            of_wave = [each for each in asked.chosen if each.wave == number or not in_order]
+            if asked.action == "apply" and tally.refused:
+                not_begun += (each.name for each in of_wave)
+                continue
+            for result in results(_ACTS[asked.action], [asked.job(each) for each in of_wave], asked.jobs):
+                tally.add(result)
+                advance(1)
+                for line in text.of_result(result):
+                    asked.console.warn(line)
+    found = _overview(asked)
+    _show(asked, found, tally, not_begun)
+    if asked.action == "verify":
+        differing = any(result.said for result in tally.acted)
+        return tally.exit_code(differing)
+    concerned = any(result.needs_a_person for result in (*tally.acted, *tally.already))
+    collides = asked.action == "plan" and found.needs_a_person
+    return tally.exit_code((asked.action != "undo" and (concerned or collides)) or any(r.said for r in tally.acted))
+
+
+def _show(asked: _Asked, found: EstateOverview, tally: _Tally, not_begun: list[str]) -> None:
+    if asked.as_json:
+        said: dict[str, object] = {"action": asked.action, "not_begun": not_begun}
+        said |= {
+            word: [{"qmgr": each.qmgr, "why": each.refused, "said": list(each.said)} for each in getattr(tally, word)]
+            for word in ("acted", "already", "refused")
+        }
+        asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
+    else:
+        for line in text.of_overview(found, asked.chosen, asked.action == "plan"):
+            asked.console.data(line)
+    differing = sum(bool(each.said) for each in tally.acted) if asked.action == "verify" else 0
+    done = f"{len(tally.acted)} brokers {_DONE[asked.action]}" + (f", {differing} differ" if differing else "")
+    already = f", {len(tally.already)} left as they were" if tally.already else ""
+    refused = f", {len(tally.refused)} refused" if tally.refused else ""
+    asked.console.say(f"{done}{already}{refused}")
+    if not_begun:
+        asked.console.warn(f"a wave before has brokers that were refused: {text.some(not_begun)} were not begun")
+
+
+def _records(asked: _Asked) -> list[Record]:
+    return [current(asked.job(each)) for each in asked.estate.queue_managers]
+
+
+def _overview(asked: _Asked) -> EstateOverview:
+    return overview(asked.estate, _records(asked))
+
+
+def _status(asked: _Asked) -> ExitCode:
+    found = _overview(asked)
+    if asked.as_json:
+        asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
+        return ExitCode.DONE
+    for line in text.of_overview(found, asked.chosen, with_collisions=True):
+        asked.console.data(line)
+    return ExitCode.DONE
+
+
+def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
+    if out is None:
+        raise click.UsageError("pack needs --out: where is it to go?")
+    applications = Applications() if mapping is None else read_applications(mapping)
+    found = _overview(asked)
+    if not any(record.plan for record in found.records):
+        raise MigrationError("no broker has a plan: run estate plan first")
+    with asked.console.progress("items packed", found.sums.items) as advance:
+        impact = write_pack(out, found, asked.estate.directory, asked.home, applications, choices.utc_now(), advance)
+    if asked.as_json:
+        each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
+        asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
+    asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
+    without = [name for name in impact.without_plan if asked.estate.named(name).source]
+    if without:
+        asked.console.warn(f"without a plan, and not in the pack: {text.some(without)}")
+    return ExitCode.PROBLEMS if without else ExitCode.DONE
+
+
+def _diff(asked: _Asked, before: int | None) -> ExitCode:
+    """The latest plan of each broker with the one before it, or with plan *before*."""
+    is_different = False
+    for each in asked.chosen:
+        files = asked.job(each).files
+        record, plans = files.record(), files.plans()
+        if record is None or not record.plan:
+            asked.console.say(f"{each.name}: it has no plan")
+            continue
+        earlier = [number for number in plans if number < record.plan and (before is None or number == before)]
+        if not earlier:
+            asked.console.say(
+                f"{each.name}: plan {record.plan} is the only one"
+                if before is None
+                else f"{each.name}: there is no plan {before} before plan {record.plan}"
+            )
+            continue
+        found = plan_differences(unpacked(files.plan(earlier[-1]) / FATES), unpacked(files.plan(record.plan) / FATES))
+        is_different = is_different or bool(found)
+        if asked.as_json:
+            for one in found:
+                asked.console.data(json.dumps(one.as_json(each.name), ensure_ascii=False))
+            continue
+        asked.console.data(f"{each.name}: plan {earlier[-1]} to plan {record.plan}: {len(found)} differences")
+        for one in found:
+            asked.console.data(f"  {one_line(one.line())}")
+    return ExitCode.PROBLEMS if is_different else ExitCode.DONE

@@ -1,0 +1,153 @@
+"""``qpubsub verify``: compare what was planned with what is live."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from commands.cli.options.verb import verb
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
+from migrate.cli import live_options
+from migrate.live.administrator import AdministrationError
+from migrate.live.differences import Comparison, compare
+from migrate.live.separator import NameProbe, planned_separator, probe_names
+from migrate.live.snapshot import read_live
+from migrate.planned_state import Kind, PlannedHeading, by_kind, read_planned
+
+_OBJECTS: Final[dict[Kind, str]] = {
+    "QMGR": "queue manager",
+    "QUEUE": "queue",
+    "TOPIC": "topic object",
+    "NAMELIST": "namelist",
+    "AUTHREC": "authority record",
+    "SUB": "subscription",
+    "RETAINED": "retained publication",
+}
+
+
+@verb(
+    "qpubsub verify -m QM1 migration",
+    "qpubsub verify -m QM1 migration --admin https://mq.example.com:9443 --config admin.toml --json",
+    "qpubsub verify -m QM1 migration --queues 'ibmmq://mq/QM1?channel=ADMIN' --probe-names",
+    prints=True,
+    exit_codes={
+        0: "what is planned is live",
+        1: "there are differences; each one is named",
+        2: "they could not be compared",
+    },
+)
+@live_options.live_queue_manager
+@click.option(
+    "--probe-names",
+    is_flag=True,
+    help="Register subscriptions on a stream, see how the queue manager names them, and remove them.",
+)
+@click.option("--stream", metavar="NAME", help="With --probe-names: the stream. Default: the first that there is.")
+@live_options.wait
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@live_options.directory_of_plan
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    admin: str | None,
+    queues: str | None,
+    config: Path | None,
+    probe_names: bool,
+    stream: str | None,
+    wait_s: float,
+    as_json: bool,
+    directory: Path,
+) -> ExitCode:
+    """Compare the plan in DIRECTORY with what queue manager QMGR has now.
+
+    DIRECTORY is what --out of strmqbrk or migmbbrk wrote. verify looks at the attributes of the queue manager, queues,
+    topic objects, namelists, authority records, subscriptions and retained publications, and prints each difference. It
+    changes nothing, except with --probe-names, which removes what it made.
+    """
+    heading, planned = read_planned(live_options.planned_file(directory))
+    if heading.qmgr != qmgr:
+        raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
+    if stream is not None and not probe_names:
+        raise click.UsageError("--stream goes with --probe-names")
+    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+        state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
+        if not state.qmgr:
+            raise AdministrationError(f"{live.administrator.where}: DISPLAY QMGR shows nothing")
+        found = compare(heading, planned, state, datetime.now(UTC))
+        probe = None
+        if probe_names:
+            if live.messages is None:
+                raise click.UsageError("--probe-names puts commands on queues: give --queues ibmmq://... too")
+            separator = planned_separator(planned)
+            probe = _probe(live.administrator, live.messages, stream, separator, wait_s)
+        where = live.administrator.where
+    if as_json:
+        console.data(json.dumps(_as_json(heading, where, found, probe), ensure_ascii=False))
+    else:
+        _print(console, found, probe)
+    is_same = not found.differences and (probe is None or probe.is_found)
+    console.say(f"{where}: {_summary(found)}")
+    return ExitCode.DONE if is_same else ExitCode.PROBLEMS
+
+
+_probe = probe_names
+
+
+def _print(console: Console, found: Comparison, probe: NameProbe | None) -> None:
+    for difference in found.differences:
+        console.data(f"{difference.how:8}{difference}")
+    if probe is not None:
+        for line in probe.lines:
+            console.data(line)
+
+
+def _summary(found: Comparison) -> str:
+    total = sum(found.compared.values())
+    said = [counted(count, _OBJECTS[kind]) for kind, count in found.compared.items() if kind != "QMGR"]
+    compared = f"{counted(total, 'object')} compared" + (f" ({', '.join(said)})" if said else "")
+    more = [f"{found.others:,} other subscriptions are live, which the plan is not about"] * bool(found.others)
+    more += [f"{found.expired:,} planned subscriptions have expired"] * bool(found.expired)
+    count = len(found.differences)
+    differ = counted(count, "difference") if count else "no difference"
+    return "; ".join([f"{differ}, {compared}", *more])
+
+
+def _as_json(heading: PlannedHeading, where: str, found: Comparison, probe: NameProbe | None) -> dict[str, Any]:
+    return {
+        "qmgr": heading.qmgr,
+        "where": where,
+        "plan": {"tool": heading.tool, "broker": heading.broker, "fingerprint": heading.fingerprint},
+        "same": not found.differences,
+        "compared": found.compared,
+        "differences": [
+            {
+                "how": each.how,
+                "kind": each.kind,
+                "what": each.what,
+                "attribute": each.attribute,
+                "planned": each.planned,
+                "live": each.live,
+                "todo": each.todo,
+            }
+            for each in found.differences
+        ],
+        "other_subscriptions": found.others,
+        "expired": found.expired,
+        "names": None
+        if probe is None
+        else {
+            "stream": probe.stream,
+            "planned_separator": probe.planned,
+            "live_separator": probe.live,
+            "found": probe.is_found,
+            "shown": probe.shown,
+            "reason": probe.reason,
+        },
+    }

@@ -1,0 +1,203 @@
+"""Rehearsing, applying, verifying and undoing the plan of one broker.
+
+Each function replaces the broker's record at the end. A process that is killed leaves the queue manager before the
+action or after it, and the record as it was: the next call finds out which.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.permissions import make_directory
+from migrate.contents import encoded_lines
+from migrate.estate import item_rows, wanted
+from migrate.estate.jobs import (
+    BrokerJob,
+    BrokerResult,
+    create,
+    current,
+    digest_of_sources,
+    inputs_of,
+    kept_state,
+    measured,
+    plan_of,
+    recorded,
+)
+from migrate.estate.planning import plan_broker
+from migrate.estate.records import DONE, WANTED, BrokerState, Record
+from migrate.marker import marker_of
+from migrate.outcome import Outcome
+from migrate.plan import MigrationPlan, Phase, Tool
+from migrate.report import facts
+from migrate.report.json_text import json_lines
+from migrate.target import Target
+from migrate.targets import embedded
+from rfh2.captured import iso
+
+
+def rehearse_broker(job: BrokerJob) -> BrokerResult:
+    """Carry the plan out on a copy of the queue manager, compare, take it back, compare again; discard the copy."""
+    with measured() as with_figures:
+        record = current(job)
+        if record.state in DONE:
+            return BrokerResult(job.qmgr, record)
+        refused = _why_not(job, record)
+        if refused:
+            return BrokerResult(job.qmgr, record, refused=refused)
+        make_directory(job.files.directory)
+        with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
+            said = tuple(_tried(job, record, Path(place)))
+        state = BrokerState.PLANNED if said else BrokerState.REHEARSED
+        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
+    job.files.write_record(made)
+    return BrokerResult(job.qmgr, made, acted=True, said=said)
+
+
+def apply_broker(job: BrokerJob) -> BrokerResult:
+    """Carry the plan out on the queue manager, in one transaction; nothing if it has been done."""
+    with measured() as with_figures:
+        record = current(job)
+        if record.state in DONE:
+            _remember(job, record)
+            return BrokerResult(job.qmgr, record)
+        refused = _why_not(job, record)
+        if not refused and not job.exists and job.create:
+            create(job, job.home)
+        if not refused and not job.exists:
+            refused = f"there is no queue manager {job.qmgr} in {job.home}: qpubsub create makes it, or --create"
+        if refused:
+            return BrokerResult(job.qmgr, record, refused=refused)
+        refused = _carried_out(job, record)
+        if refused:
+            return BrokerResult(job.qmgr, record, refused=refused)
+        if job.initial:
+            # The topic objects are there now: what was planned without them is planned again.
+            again = plan_broker(replace(job, again=True))
+            return replace(again, acted=True)
+        update = {"state": BrokerState.APPLIED, "at": iso(job.now), "said": ()}
+        made = with_figures(record.model_copy(update=update))
+    job.files.write_record(made)
+    return BrokerResult(job.qmgr, made, acted=True)
+
+
+def verify_broker(job: BrokerJob) -> BrokerResult:
+    """Compare the queue manager with what was planned; every difference has a line."""
+    with measured() as with_figures:
+        record = current(job)
+        if record.state not in DONE:
+            return BrokerResult(job.qmgr, record, refused=f"it is {record.state}: there is nothing to compare")
+        with QueueManagerStore.open(job.home, job.qmgr) as store:
+            live = embedded.load(store)
+            said = tuple(wanted.differences(wanted.unpacked(job.files.plan(record.plan) / WANTED), live))
+        state = BrokerState.APPLIED if said else BrokerState.VERIFIED
+        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
+    job.files.write_record(made)
+    return BrokerResult(job.qmgr, made, acted=True, said=said)
+
+
+def undo_broker(job: BrokerJob) -> BrokerResult:
+    """Restore what the migration changed, every phase of it; nothing if there was none."""
+    left: list[str] = []
+    with measured() as with_figures:
+        record = current(job)
+        if not job.exists or job.files.record() is None:
+            return BrokerResult(job.qmgr, record)
+        with QueueManagerStore.open(job.home, job.qmgr) as store:
+            marker = recorded(store, job.tool)
+            if marker is None:
+                _remember(job, record)
+                return BrokerResult(job.qmgr, record)
+            if record.fingerprint != marker.fingerprint:
+                why = "it was migrated from another state than was planned here: undo it with its own verb"
+                return BrokerResult(job.qmgr, record, refused=why)
+            while recorded(store, job.tool) is not None:
+                left += embedded.undo(store, job.tool).left
+        update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
+        made = with_figures(record.model_copy(update=update))
+    job.files.write_record(made)
+    return BrokerResult(job.qmgr, made, acted=True, said=tuple(left))
+
+
+def _carried_out(job: BrokerJob, record: Record) -> str:
+    """Apply the plan of *record*, or its initial phase; why it was refused, "" if it is done."""
+    with QueueManagerStore.open(job.home, job.qmgr) as store:
+        target = embedded.load(store)
+        if not job.initial and (refused := _why_not_complete(job, target)):
+            return refused
+        phase = Phase.INITIAL if job.initial else Phase.COMPLETE
+        plan = plan_of(job, kept_state(job, record), target, phase)
+        if not job.initial and (refused := _why_another(job, record, plan)):
+            return refused
+        # The report in its other forms is beside the plan.
+        found = facts(plan, target)
+        embedded.apply(store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found))})
+    return ""
+
+
+def _tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
+    """What is otherwise than planned when the plan is carried out on a copy and taken back."""
+    if job.exists:
+        with QueueManagerStore.open(job.home, job.qmgr) as store:
+            embedded.back_up(store, place)
+    else:
+        create(job, place)
+    with QueueManagerStore.open(place, job.qmgr) as copy:
+        target = embedded.load(copy)
+        before = list(wanted.rows_of(target))
+        state = kept_state(job, record)
+        is_initial_done = marker_of(target.objects, job.tool) is not None
+        if job.tool is Tool.MIGMBBRK and not is_initial_done:
+            embedded.apply(copy, plan_of(job, state, target, Phase.INITIAL))
+            target = embedded.load(copy)
+        plan = plan_of(job, state, target, Phase.COMPLETE)
+        if (job.tool is Tool.STRMQBRK or is_initial_done) and (why := _why_another(job, record, plan)):
+            yield why
+        embedded.apply(copy, plan)
+        del plan, state, target
+        rows = wanted.unpacked(job.files.plan(record.plan) / WANTED)
+        yield from (f"applied to a copy: {said}" for said in wanted.differences(rows, embedded.load(copy)))
+        while recorded(copy, job.tool) is not None:
+            yield from (f"undone on a copy: {said}" for said in embedded.undo(copy, job.tool).left)
+        yield from (f"undone on a copy: {said}" for said in wanted.differences(before, embedded.load(copy)))
+
+
+def _remember(job: BrokerJob, record: Record) -> None:
+    """Write a record that was corrected, so that it says when."""
+    if job.files.record() != record:
+        job.files.write_record(record)
+
+
+def _why_not(job: BrokerJob, record: Record) -> str:
+    """Why the plan of *record* cannot be carried out; "" if it can."""
+    if not record.plan:
+        return "it has no plan: run estate plan first"
+    if record.state is BrokerState.UNDONE:
+        return "it was undone: run estate plan again"
+    if record.outcome is Outcome.REFUSED:
+        return "; ".join(record.said) or "its plan is refused: see its report"
+    if record.inputs != inputs_of(job, digest_of_sources(job), record.survey.named):
+        return "its sources or its part of estate.toml have changed since the plan: run estate plan again"
+    return ""
+
+
+def _why_not_complete(job: BrokerJob, target: Target) -> str:
+    marker = marker_of(target.objects, job.tool)
+    if job.tool is Tool.STRMQBRK:
+        return "" if marker is None else f"it was migrated at {marker.at} from another state"
+    if marker is None:
+        return "its initial phase comes first: run estate apply --initial, and review the security commands"
+    return ""
+
+
+def _why_another(job: BrokerJob, record: Record, plan: MigrationPlan) -> str:
+    """Why *plan* is not the one that was planned, and perhaps approved; "" if it is."""
+    if job.definition.accept_changed or item_rows.decided(item_rows.rows_of(plan)) == record.decided:
+        return ""
+    return (
+        f"plan {record.plan} of {record.planned_at} does not hold any more: the queue manager has changed since, or a "
+        "subscription has expired. Run estate plan --again, and see estate diff"
+    )

@@ -1,0 +1,154 @@
+"""The items of a plan as rows: what became of each, why, and to which application it belongs.
+
+One JSON object a line, compressed: what a comparison of two plans and the pack of a change board are made from. They
+are read one by one, so that memory does not grow with the estate.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from migrate.estate.totals import Result, result_of
+from migrate.fingerprint import digest
+from migrate.ledger import Reason, Severity
+from migrate.legacy_state import (
+    AclEntry,
+    FlowInput,
+    Item,
+    LegacyAuthority,
+    LegacyRetained,
+    LegacySubscription,
+    Principal,
+    Publisher,
+)
+from migrate.plan import MigrationPlan
+from rfh2.errors import DecodeError, MigrationError
+from rfh2.mqmd import Mqmd
+
+_LEVEL: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose an item is, as far as it says: the queue of the program, its user, its name (PutApplName)."""
+
+    queue: str = ""
+    user: str = ""
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item with what became of it. digest: of its contents, the same wherever it was found."""
+
+    kind: str
+    number: int
+    label: str
+    digest: str
+    source: str
+    result: Result
+    becomes: str
+    reasons: tuple[Reason, ...]
+    owner: Owner
+
+    @property
+    def severity(self) -> Severity:
+        """The worst of its reasons."""
+        found = {reason.severity for reason in self.reasons}
+        return next((each for each in (Severity.ERROR, Severity.WARNING) if each in found), Severity.INFO)
+
+    @property
+    def decision(self) -> tuple[object, ...]:
+        """What was decided about it: two plans that say the same have equal decisions."""
+        return self.result, self.becomes, self.reasons
+
+
+def rows_of(plan: MigrationPlan) -> Iterator[ItemRow]:
+    """The rows of *plan*, one for each item, in its order."""
+    for fate, (_, item) in zip(plan.fates, plan.state.items(), strict=True):
+        kind, number = fate.key
+        yield ItemRow(
+            kind,
+            number,
+            fate.label,
+            digest(item),
+            fate.source,
+            result_of(fate, plan.state),
+            fate.becomes,
+            fate.reasons,
+            owner_of(item),
+        )
+
+
+def owner_of(item: Item) -> Owner:
+    """Whose *item* is. Items of the broker itself, such as streams and neighbours, are nobody's."""
+    if isinstance(item, LegacySubscription):
+        return Owner(item.queue, item.user)
+    if isinstance(item, Publisher):
+        return Owner(item.queue, item.user)
+    if isinstance(item, LegacyRetained):
+        try:
+            mqmd = Mqmd.decode(bytes.fromhex(item.md_hex or ""))
+        except DecodeError:
+            return Owner()
+        return Owner("", mqmd.user_identifier.rstrip(), mqmd.put_appl_name.rstrip())
+    if isinstance(item, AclEntry):
+        return Owner("", "" if item.principal_type == "group" else item.principal)
+    if isinstance(item, LegacyAuthority):
+        queue = item.profile if item.object_type == "QUEUE" else ""
+        return Owner(queue, item.entity if item.entity_type == "PRINCIPAL" else "")
+    if isinstance(item, Principal):
+        return Owner("", item.name if item.type == "user" else "")
+    return Owner(item.queue) if isinstance(item, FlowInput) else Owner()
+
+
+def decided(rows: Iterable[ItemRow]) -> str:
+    """40 hexadecimal digits for what was decided about every item, in whatever order."""
+    each = sorted(
+        sha256(f"{row.kind} {row.digest} {row.result} {row.becomes} {_reasons(row)}".encode()).hexdigest()
+        for row in rows
+    )
+    return sha256("".join(each).encode()).hexdigest()[:40]
+
+
+def packed(rows: Iterable[ItemRow]) -> bytes:
+    """*rows* as they are kept in a file."""
+    lines = (json.dumps(_as_list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
+
+
+def unpacked(path: Path) -> Iterator[ItemRow]:
+    """The rows in the file at *path*, one by one. Raises MigrationError if it is missing or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
+            for line in file:
+                kind, number, label, own, source, result, becomes, reasons, owner = json.loads(line)
+                yield ItemRow(
+                    kind,
+                    number,
+                    label,
+                    own,
+                    source,
+                    Result(result),
+                    becomes,
+                    tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons),
+                    Owner(*owner),
+                )
+    except (OSError, EOFError, ValueError) as error:
+        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
+
+
+def _as_list(row: ItemRow) -> list[object]:
+    owner = [row.owner.queue, row.owner.user, row.owner.program]
+    own = [row.kind, row.number, row.label, row.digest, row.source, str(row.result), row.becomes]
+    return [*own, _reasons(row), owner]
+
+
+def _reasons(row: ItemRow) -> list[list[object]]:
+    return [[str(reason.severity), reason.text, list(reason.ids)] for reason in row.reasons]

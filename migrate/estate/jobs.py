@@ -1,0 +1,246 @@
+"""One broker of an estate: what a process must know to act on it, its plan, and its queue manager.
+
+Sources, options and the estate's file together are the *inputs* of a plan. Their digest tells whether it still holds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from commands.broker.objects import QueueManager
+from commands.network.estate_file import Estate, EstateQueueManager
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.permissions import make_directory
+from commands.qmgr.store.reading import definitions_in
+from migrate import migmbbrk, strmqbrk
+from migrate.estate.records import STATE, BrokerFiles, BrokerState, Record, settled
+from migrate.existing import existing_target
+from migrate.legacy_state import LegacyState
+from migrate.marker import Marker, name_of, read_marker
+from migrate.outcome import Outcome
+from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.readers import files_of, state_json
+from migrate.target import Target
+from migrate.targets import embedded
+from rfh2.distribution import VERSION
+from rfh2.errors import MigrationError, StoreError
+from streams.operations import RetainedStored, SubscriptionAdded
+
+try:
+    import resource
+except ImportError:  # Windows has no queue managers either.
+    _HAS_USAGE = False
+else:
+    _HAS_USAGE = True
+
+_HASHED_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerJob:
+    """What a process must know to act on one broker.
+
+    estate: the directory of estate.toml. home: of the queue managers. sources: paths. now: UTC. again: plan although
+    nothing has changed. create: make the queue manager if it does not exist. scripts: write the files for IBM MQ too.
+    initial: the initial phase of an Event Broker or Message Broker.
+    """
+
+    definition: EstateQueueManager
+    estate: Path
+    home: Path
+    sources: tuple[str, ...]
+    setup: str
+    prefixes: dict[str, str]
+    separator: str
+    now: datetime
+    again: bool = False
+    create: bool = False
+    scripts: bool = False
+    initial: bool = False
+
+    @property
+    def qmgr(self) -> str:
+        """The queue manager's name."""
+        return self.definition.name
+
+    @property
+    def tool(self) -> Tool:
+        """Which migration."""
+        return Tool.MIGMBBRK if self.definition.broker else Tool.STRMQBRK
+
+    @property
+    def files(self) -> BrokerFiles:
+        """Where its record and plans are."""
+        return BrokerFiles(self.estate, self.qmgr)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the queue manager is in the home."""
+        return (directory_of(self.home, self.qmgr) / DATABASE).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerResult:
+    """What an action did. acted: whether anything was done. refused: why nothing was. said: differences, remarks."""
+
+    qmgr: str
+    record: Record | None
+    acted: bool = False
+    refused: str = ""
+    said: tuple[str, ...] = ()
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether items were lost or have another meaning, or there are remarks."""
+        return bool(self.said) or (
+            self.record is not None and self.record.outcome in (Outcome.LOST, Outcome.CHANGED, Outcome.REFUSED)
+        )
+
+
+def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: datetime, **options: bool) -> BrokerJob:
+    """The job for one queue manager of *estate*. Raises TableFileError if its setup cannot be read."""
+    return BrokerJob(
+        definition,
+        estate.directory,
+        home,
+        estate.sources_of(definition),
+        estate.setup_of(definition),
+        estate.migration.prefixes,
+        estate.migration.name_separator,
+        now,
+        **options,
+    )
+
+
+def current(job: BrokerJob) -> Record:
+    """The record, corrected by what the queue manager itself records; one of a new broker if there is none."""
+    record = job.files.record()
+    if record is None:
+        state = BrokerState.EXTRACTED if _has_sources(job) else BrokerState.MISSING
+        record = Record(qmgr=job.qmgr, state=state, at="", tool=job.tool)
+    if not job.exists:
+        return settled(record, None)
+    with QueueManagerStore.open(job.home, job.qmgr) as store:
+        return settled(record, recorded(store, job.tool))
+
+
+def _has_sources(job: BrokerJob) -> bool:
+    try:
+        return bool(job.sources) and all(files_of(source) for source in job.sources)
+    except MigrationError:
+        return False
+
+
+def inputs_of(job: BrokerJob, sources: str, streams: Collection[str]) -> str:
+    """A digest of all that a plan is made from: sources, what estate.toml says of them, and this program's version.
+
+    sources: of ``digest_of_sources``. streams: of the broker; topic strings of other streams do not matter to it.
+    """
+    prefixes = sorted((stream, prefix) for stream, prefix in job.prefixes.items() if stream in streams)
+    told = (VERSION, sources, job.definition.model_dump_json(exclude={"wave"}), job.setup, prefixes, job.separator)
+    return sha256(repr(told).encode()).hexdigest()[:40]
+
+
+def digest_of_sources(job: BrokerJob) -> str:
+    """Of the names and contents of all files. Raises MigrationError if one cannot be read."""
+    whole = sha256()
+    for source in job.sources:
+        for file in files_of(source):
+            whole.update(f"{file.relative_to(job.estate) if file.is_relative_to(job.estate) else file}\0".encode())
+            try:
+                with file.open("rb") as stream:
+                    while data := stream.read(_HASHED_BYTES):
+                        whole.update(data)
+            except OSError as error:
+                raise MigrationError(f"{file}: {error.strerror or error}") from error
+    return whole.hexdigest()
+
+
+def target_of(job: BrokerJob) -> Target:
+    """The queue manager as it is; if there is none, as ``create`` makes it."""
+    if not job.exists:
+        return _new_target(job)
+    with QueueManagerStore.open(job.home, job.qmgr) as store:
+        return embedded.load(store)
+
+
+def kept_state(job: BrokerJob, record: Record) -> LegacyState:
+    """The state that the plan of *record* was made from. Raises MigrationError if it is not there any more."""
+    path = job.files.plan(record.plan) / STATE
+    try:
+        states, problems = state_json.read(path.read_text(encoding="utf-8", errors="surrogatepass"), str(path))
+    except OSError as error:
+        raise MigrationError(f"{path}: {error.strerror or error}; plan the broker again") from error
+    if problems or len(states) != 1:
+        raise MigrationError(f"{path}: it is damaged; plan the broker again")
+    return states[0]
+
+
+def plan_of(job: BrokerJob, state: LegacyState, target: Target, phase: Phase) -> MigrationPlan:
+    """The plan of the broker's own tool. Raises MigrationError where a run is refused."""
+    named = {stream.name for stream in state.streams}
+    own = job.definition
+    options = PlanOptions(
+        separator=job.separator,
+        prefixes={stream: prefix for stream, prefix in job.prefixes.items() if stream in named},
+        shown=("estate",),
+        accept_unread=own.accept_unread,
+        from_qmgr=own.from_qmgr,
+        accept_changed=own.accept_changed,
+    )
+    if job.tool is Tool.STRMQBRK:
+        return strmqbrk.plan(state, target, options, job.now, rehearse=phase is Phase.REHEARSE)
+    return migmbbrk.plan(state, target, options, job.now, phase)
+
+
+def create(job: BrokerJob, home: Path) -> None:
+    """Make the queue manager with its setup, whole or not at all: it gets its name when it is complete."""
+    target = _new_target(job)
+    try:
+        make_directory(home)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as place:
+            made = QueueManagerStore.create(Path(place), QueueManager(job.qmgr, psmode="COMPAT"))
+            with made as store, store.unit_of_work() as unit:
+                for definition in definitions_in(target.objects):
+                    unit.save_definition(definition)
+                unit.save_effects([SubscriptionAdded(each) for each in target.subscriptions])
+                unit.save_effects([RetainedStored(each) for each in target.retained.values()])
+            directory_of(Path(place), job.qmgr).rename(directory_of(home, job.qmgr))
+    except OSError as error:
+        raise StoreError(f"{directory_of(home, job.qmgr)}: {error.strerror or error}") from error
+
+
+def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:
+    """What the queue manager records of its migration; nothing else is read."""
+    return read_marker(store.find_namelist(name_of(tool)), tool)
+
+
+@contextmanager
+def measured() -> Iterator[Callable[[Record], Record]]:
+    """Gives the function that adds to a record how long the block has taken, and the memory of this process."""
+    began = time.monotonic()
+
+    def add(record: Record) -> Record:
+        # In KiB on Linux, in bytes on macOS; there a record shows a thousand times as much.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 if _HAS_USAGE else 0
+        return record.model_copy(update={"seconds": round(time.monotonic() - began, 3), "peak_mib": peak})
+
+    yield add
+
+
+def _new_target(job: BrokerJob) -> Target:
+    if not job.setup:
+        return Target.fresh(job.qmgr)
+    try:
+        return existing_target(job.qmgr, job.setup, job.now)
+    except MigrationError as error:
+        raise MigrationError(f"setup {job.definition.setup}: {error}".replace("--existing, ", "")) from error

@@ -1,0 +1,155 @@
+"""The items of all brokers by application, with identical reasons folded; the rows go to files as they are read.
+
+Memory grows with the number of applications and of different reasons, not with the number of items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from migrate.estate.item_rows import ItemRow, unpacked
+from migrate.estate.overview import EstateOverview
+from migrate.estate.pack.applications import Applications
+from migrate.estate.records import FATES, BrokerFiles, Record
+from migrate.estate.totals import Result, Sums
+from migrate.ledger import Severity
+from migrate.report.folding import folded, sentence
+from rfh2.errors import MigrationError
+
+_RESULTS: Final = tuple(Result)
+_SEVERITIES: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+Sink = Callable[[str, Record, ItemRow], None]
+"""Takes the application, the broker and the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonKey:
+    """Items that are alike: the same result for the same reason, names apart."""
+
+    result: Result
+    severity: Severity
+    kind: str
+    why: str
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Losses first, errors first."""
+        return _RESULTS.index(self.result), _SEVERITIES.index(self.severity)
+
+
+@dataclass(slots=True)
+class ReasonCount:
+    """How many items are alike. first: the label of one. qmgrs: on how many items of each queue manager."""
+
+    first: str
+    count: int = 0
+    qmgrs: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class ApplicationImpact:
+    """What the migration means for one application. items: its items by result; qmgrs: by queue manager."""
+
+    name: str
+    results: Counter[Result] = field(default_factory=Counter)
+    qmgrs: Counter[str] = field(default_factory=Counter)
+    reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
+
+    def add(self, qmgr: str, row: ItemRow) -> None:
+        """Count one item."""
+        self.results[row.result] += 1
+        self.qmgrs[qmgr] += 1
+        key = ReasonKey(row.result, row.severity, row.kind, _why(row))
+        counted = self.reasons.get(key)
+        if counted is None:
+            counted = self.reasons[key] = ReasonCount(row.label)
+        counted.count += 1
+        counted.qmgrs[qmgr] += 1
+
+    @property
+    def sums(self) -> Sums:
+        """Its items by what becomes of them."""
+        return Sums(items=self.results.total(), **{str(result): number for result, number in self.results.items()})
+
+    @property
+    def ranked(self) -> list[tuple[ReasonKey, ReasonCount]]:
+        """Its reasons: losses first, then errors, then the most frequent."""
+        return sorted(self.reasons.items(), key=lambda each: (*each[0].rank, -each[1].count, each[0].why))
+
+    @property
+    def losses(self) -> list[tuple[ReasonKey, ReasonCount]]:
+        """The reasons that a person must accept: items that are not there, and warnings and errors of others."""
+        return [
+            (key, counted)
+            for key, counted in self.ranked
+            if key.result is Result.REFUSED or (key.result is not Result.LEFT and key.severity is not Severity.INFO)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """The whole estate. applications: worst first. without_plan: queue managers that are not in it."""
+
+    overview: EstateOverview
+    applications: tuple[ApplicationImpact, ...]
+    without_plan: tuple[str, ...]
+
+    @property
+    def sums(self) -> Sums:
+        """Of all applications: those of the estate."""
+        return self.overview.sums
+
+
+def collect(
+    found: EstateOverview, files: Callable[[str], BrokerFiles], applications: Applications, sink: Sink
+) -> Impact:
+    """Read the items of all planned brokers, give each to *sink* with its application, and count.
+
+    Raises MigrationError if a plan's items cannot be read, or if the sums do not agree.
+    """
+    planned = [record for record in found.records if record.plan]
+    for record in planned:
+        applications.learn((row.owner for row in _rows(files, record)), record.survey.streams)
+    impacts: dict[str, ApplicationImpact] = {}
+    for record in planned:
+        counted: Counter[Result] = Counter()
+        for row in _rows(files, record):
+            name = applications.name_of(row.owner, record.survey.streams)
+            impacts.setdefault(name, ApplicationImpact(name)).add(record.qmgr, row)
+            counted[row.result] += 1
+            sink(name, record, row)
+        _check(record.qmgr, counted, record.sums)
+    total: Counter[Result] = Counter()
+    for impact in impacts.values():
+        total += impact.results
+    _check("the estate", total, found.sums)
+    without = tuple(record.qmgr for record in found.records if not record.plan)
+    return Impact(found, tuple(sorted(impacts.values(), key=_worst_first)), without)
+
+
+def _rows(files: Callable[[str], BrokerFiles], record: Record) -> Iterator[ItemRow]:
+    return unpacked(files(record.qmgr).plan(record.plan) / FATES)
+
+
+def _check(whose: str, counted: Counter[Result], sums: Sums) -> None:
+    if any(counted[result] != number for result, number in sums.each()):
+        raise MigrationError(f"{whose}: the items of the plan are not those of its sums; plan the broker again")
+
+
+def _worst_first(impact: ApplicationImpact) -> tuple[object, ...]:
+    return *(-impact.results[result] for result in (Result.REFUSED, Result.CHANGED)), impact.name
+
+
+def _why(row: ItemRow) -> str:
+    own = f"{row.label} {row.becomes} {row.owner.queue} {row.owner.user}"
+    return " ".join(sentence(f"{reason.severity}: {folded(reason.text, reason.ids, own)}") for reason in row.reasons)
+
+
+def ranked_over_all(impacts: Iterable[ApplicationImpact]) -> Sequence[tuple[str, ReasonKey, ReasonCount]]:
+    """The reasons of all applications in one order: losses first."""
+    every = [(impact.name, key, counted) for impact in impacts for key, counted in impact.ranked]
+    return sorted(every, key=lambda each: (*each[1].rank, -each[2].count, each[0], each[1].why))

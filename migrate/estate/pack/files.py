@@ -1,0 +1,143 @@
+"""The files of a pack: written beside their places, row by row, and moved there when all are complete.
+
+pack.html                   for the board: applications, losses first, brokers, collisions, runbook
+runbook.md                  what is run in which order, rollback criteria, sign-off
+applications/NAME.md        one page for the owner of an application
+applications/NAME.csv       every item of it
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from commands.qmgr.store.permissions import make_directory, private
+from migrate.estate.item_rows import ItemRow
+from migrate.estate.overview import EstateOverview
+from migrate.estate.pack.applications import Applications
+from migrate.estate.pack.collecting import Impact, collect
+from migrate.estate.pack.page import pack_page
+from migrate.estate.pack.runbook import runbook
+from migrate.estate.pack.summary import summary
+from migrate.estate.records import BrokerFiles, Record
+from migrate.report.items import harmless
+from rfh2.errors import MigrationError
+
+PAGE: Final = "pack.html"
+RUNBOOK: Final = "runbook.md"
+APPLICATIONS: Final = "applications"
+COLUMNS: Final = (
+    *("queue_manager", "wave", "kind", "number", "item", "source", "queue", "user", "program"),
+    *("result", "becomes", "severity", "reasons", "ids"),
+)
+_BUFFERED_ROWS: Final = 5_000
+
+
+def write_pack(
+    out: Path,
+    found: EstateOverview,
+    estate: Path,
+    home: Path,
+    applications: Applications,
+    now: datetime,
+    advance: Callable[[int], None],
+) -> Impact:
+    """Write the pack to directory *out*. home: of the queue managers. advance: called with how many items were read.
+
+    Raises MigrationError; an earlier pack is then as it was.
+    """
+    try:
+        make_directory(out)
+        staged = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
+        try:
+            tables = _Tables(staged, found)
+
+            def sink(application: str, record: Record, row: ItemRow) -> None:
+                tables.add(application, record, row)
+                advance(1)
+
+            impact = collect(found, lambda qmgr: BrokerFiles(estate, qmgr), applications, sink)
+            tables.flush()
+            for application in impact.applications:
+                name = tables.names[application.name]
+                _write(staged / f"{name}.md", summary(application, impact, f"{Path(name).name}.csv"))
+            book = runbook(impact, estate, home)
+            _write(staged / RUNBOOK, book)
+            _write(staged / PAGE, pack_page(impact, f"{now:%Y-%m-%d %H:%M:%S} UTC", tables.names, book))
+            _publish(staged, out)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    except OSError as error:
+        raise MigrationError(f"{out}: {error.strerror or error}; the pack was not written") from error
+    return impact
+
+
+class _Tables:
+    """The CSV files of all applications; rows are collected and appended, for there may be many files.
+
+    names: of each application, the names of its files without an ending.
+    """
+
+    def __init__(self, directory: Path, found: EstateOverview) -> None:
+        self.names: dict[str, str] = {}
+        self._directory, self._waves = directory, found.waves
+        self._buffered: dict[str, list[list[str | int]]] = defaultdict(list)
+        self._count = 0
+        make_directory(directory / APPLICATIONS)
+
+    def add(self, application: str, record: Record, row: ItemRow) -> None:
+        """One item."""
+        if application not in self.names:
+            self.names[application] = self._new_name(application)
+            self._buffered[application].append(list(COLUMNS))
+        texts = (
+            *(row.label, row.source, row.owner.queue, row.owner.user, row.owner.program),
+            *(str(row.result), row.becomes, str(row.severity)),
+            "; ".join(reason.text for reason in row.reasons),
+            " ".join(sorted({known for reason in row.reasons for known in reason.ids})),
+        )
+        place: list[str | int] = [record.qmgr, self._waves[record.qmgr], row.kind, row.number]
+        self._buffered[application].append([*place, *map(harmless, texts)])
+        self._count += 1
+        if self._count % _BUFFERED_ROWS == 0:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append what was collected to the files."""
+        for application, rows in self._buffered.items():
+            path = self._directory / f"{self.names[application]}.csv"
+            with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="", opener=private) as file:
+                csv.writer(file).writerows(rows)
+        self._buffered.clear()
+
+    def _new_name(self, application: str) -> str:
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", application).strip("-")[:60] or "application"
+        taken = {name.casefold() for name in self.names.values()}
+        name, number = f"{APPLICATIONS}/{stem}", 2
+        while name.casefold() in taken:
+            name, number = f"{APPLICATIONS}/{stem}-{number}", number + 1
+        return name
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=private) as file:
+        file.write(text)
+
+
+def _publish(staged: Path, out: Path) -> None:
+    """Move the files to their places. Those of applications that are no longer there go."""
+    old = out / f".{APPLICATIONS}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if (out / APPLICATIONS).is_dir():
+        (out / APPLICATIONS).rename(old)
+    (staged / APPLICATIONS).rename(out / APPLICATIONS)
+    shutil.rmtree(old, ignore_errors=True)
+    for name in (RUNBOOK, PAGE):
+        (staged / name).replace(out / name)

@@ -1,0 +1,159 @@
+"""The runbook of an estate's migration: what is run in which order, when it is taken back, and who signs.
+
+A step is one line that begins with its command: tests execute the steps. The waves, brokers and numbers are those of
+the plans; a broker for which files for IBM MQ were written is done by the checklist beside them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from migrate.estate.pack.applications import THE_REST
+from migrate.estate.pack.collecting import ApplicationImpact, Impact
+from migrate.estate.records import DONE, SCRIPTS, BrokerFiles, Record
+from migrate.ledger import Severity
+from migrate.outcome import Outcome
+from migrate.plan import Tool
+from migrate.runbooks.markdown import document, in_code, plain
+
+CHECKLIST: Final = "checklist.md"
+_SHOWN: Final = 12
+_SIGNED_BY: Final = ("Application owner", "Administrator of the queue managers", "Change board")
+
+
+def runbook(impact: Impact, estate: Path, home: Path) -> str:
+    """Markdown for the whole estate. home: of the queue managers."""
+    return document(_lines(impact, estate, f"{shlex.quote(str(estate))} --home {shlex.quote(str(home))}"))
+
+
+def rollback_criteria(impact: Impact) -> list[str]:
+    """When a wave is taken back, each in one sentence."""
+    lost = sum(record.outcome is Outcome.LOST for record in impact.overview.records)
+    return [
+        "`qpubsub estate verify` names a difference, and nobody can say why it is right.",
+        "A publication for an application of the wave is on the dead-letter queue.",
+        "An application of the wave does not receive what its owner expects, in the test that its owner has named.",
+        "A loss appears that is not in this pack"
+        + (f"; the pack has losses on {_brokers(lost)}, which were accepted." if lost else "."),
+        "The time of the change ends before `qpubsub estate verify` has ended with exit code 0.",
+    ]
+
+
+def sign_off(sums_of: str) -> Iterator[str]:
+    """The lines to sign. sums_of: what is accepted."""
+    yield f"Accepted: {sums_of}"
+    yield ""
+    yield "| who | name | date | signature |"
+    yield "|---|---|---|---|"
+    yield from (f"| {who} | | | |" for who in _SIGNED_BY)
+
+
+def accepted(impact: ApplicationImpact | Impact) -> str:
+    """What a signature accepts, in numbers."""
+    sums = impact.sums
+    return f"of {sums.items:,} items, {sums.refused:,} are refused and {sums.changed:,} are changed, as listed."
+
+
+def _lines(impact: Impact, estate: Path, place: str) -> Iterator[str]:
+    """place: the words of a command that say where the estate and its queue managers are."""
+    found = impact.overview
+    planned = [record for record in found.records if record.plan]
+    yield "# Runbook of the migration"
+    yield ""
+    yield (
+        f"{_brokers(len(planned))} in {len({found.waves[record.qmgr] for record in planned})} waves. Each broker is "
+        "migrated as a whole or not at all. The plans are those listed at the end; `estate apply` refuses any other."
+    )
+    if impact.without_plan:
+        yield f"Without a plan, and not part of this: {plain(_some(impact.without_plan))}."
+    errors = [finding for finding in found.findings if finding.severity is Severity.ERROR]
+    if errors:
+        yield ""
+        yield "**Before anything else:**"
+        yield ""
+        yield from (f"- {plain(finding.text)}. {plain(finding.advice)}." for finding in errors)
+    yield ""
+    yield "## In this order"
+    yield ""
+    yield from (f"{number}. {step}" for number, step in enumerate(_steps(impact, estate, place), 1))
+    yield ""
+    yield "## When a wave is taken back"
+    yield ""
+    yield from (f"- {each}" for each in rollback_criteria(impact))
+    yield ""
+    yield "To take a wave back, the last one first:"
+    yield ""
+    for number, step in enumerate(_rollback(impact, place), 1):
+        yield f"{number}. {step}"
+    yield ""
+    yield "## Sign-off"
+    yield ""
+    yield from sign_off(accepted(impact))
+    yield ""
+    yield "## The plans"
+    yield ""
+    yield "| wave | queue manager | plan | made | fingerprint of the state | decisions |"
+    yield "|---|---|---|---|---|---|"
+    for record in planned:
+        yield (
+            f"| {found.waves[record.qmgr]} | {plain(record.qmgr)} | {record.plan} | {record.planned_at} "
+            f"| {record.fingerprint} | {record.decided} |"
+        )
+
+
+def _steps(impact: Impact, estate: Path, place: str) -> Iterator[str]:
+    found = impact.overview
+    left = [record for record in found.records if record.plan and record.state not in DONE]
+    yield f"`qpubsub estate rehearse {place}`. Every broker has to be rehearsed, and no difference named."
+    for wave, records in _by_wave(impact, left):
+        here = [record for record in records if not _has_scripts(estate, record)]
+        elsewhere = [record for record in records if _has_scripts(estate, record)]
+        yield f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}."
+        yield f"Stop the brokers of wave {wave}: {plain(_some([record.qmgr for record in records]))}."
+        if any(record.tool is Tool.MIGMBBRK for record in here):
+            yield f"`qpubsub estate apply {place} --wave {wave} --initial`. It makes topic objects for access control."
+            yield "Review the security commands of each report, and run those that are right."
+        if here:
+            yield f"`qpubsub estate apply {place} --wave {wave}`"
+            yield f"`qpubsub estate verify {place} --wave {wave}`. No difference may be named."
+        for record in elsewhere:
+            path = BrokerFiles(estate, record.qmgr).plan(record.plan) / SCRIPTS / CHECKLIST
+            yield f"Follow `{in_code(str(path))}` for queue manager {plain(record.qmgr)}."
+        yield f"Start the applications of wave {wave}, and make the tests that their owners have named."
+    yield f"`qpubsub estate status {place}`. Every broker has to be verified."
+
+
+def _rollback(impact: Impact, place: str) -> Iterator[str]:
+    planned = [record for record in impact.overview.records if record.plan]
+    for wave, records in reversed(list(_by_wave(impact, planned))):
+        yield f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}."
+        yield f"`qpubsub estate undo {place} --wave {wave}`"
+        yield f"Start the brokers of wave {wave} again, and the applications."
+
+
+def _by_wave(impact: Impact, records: Sequence[Record]) -> Iterator[tuple[int, list[Record]]]:
+    waves = impact.overview.waves
+    for wave in sorted({waves[record.qmgr] for record in records}):
+        yield wave, [record for record in records if waves[record.qmgr] == wave]
+
+
+def _has_scripts(estate: Path, record: Record) -> bool:
+    return (BrokerFiles(estate, record.qmgr).plan(record.plan) / SCRIPTS / CHECKLIST).is_file()
+
+
+def _applications(impact: Impact, records: Sequence[Record]) -> str:
+    names = {record.qmgr for record in records}
+    there = [each.name for each in impact.applications if names & each.qmgrs.keys() and each.name != THE_REST]
+    return _some(there) or "none"
+
+
+def _brokers(count: int) -> str:
+    return "1 broker" if count == 1 else f"{count} brokers"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

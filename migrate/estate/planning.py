@@ -1,0 +1,136 @@
+"""Planning one broker: its sources are read, its plan is made and kept, and nothing else is changed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+
+from migrate.acl import FILE_NAME as SECURITY_COMMANDS
+from migrate.assemble import of_product
+from migrate.contents import Content
+from migrate.estate import item_rows, wanted
+from migrate.estate.jobs import (
+    BrokerJob,
+    BrokerResult,
+    current,
+    digest_of_sources,
+    inputs_of,
+    measured,
+    plan_of,
+    target_of,
+)
+from migrate.estate.records import DONE, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
+from migrate.estate.totals import Sums
+from migrate.legacy_state import LegacyState, Product
+from migrate.marker import marker_of
+from migrate.outcome import outcome_of
+from migrate.plan import MigrationPlan, Phase
+from migrate.readers import read_sources, state_json
+from migrate.report import encoded, facts, report_contents
+from migrate.target import Target, copied
+from migrate.targets.files import plan_files
+from rfh2.captured import iso
+from rfh2.errors import MigrationError
+from streams.namelists import DEFAULT_STREAM
+
+
+def plan_broker(job: BrokerJob) -> BrokerResult:
+    """Read the sources and plan; nothing is done if neither they nor the options have changed, or it was applied."""
+    with measured() as with_figures:
+        record = current(job)
+        if record.state in DONE:
+            return BrokerResult(job.qmgr, record)
+        if not job.sources:
+            why = "it has no source in estate.toml: give it source = [...], or leave it out with --only"
+            return BrokerResult(job.qmgr, record, refused=why)
+        sources = digest_of_sources(job)
+        inputs = inputs_of(job, sources, record.survey.named)
+        is_known = record.plan and record.inputs == inputs and record.state is not BrokerState.UNDONE
+        if is_known and not job.again and job.files.plan(record.plan).is_dir():
+            return BrokerResult(job.qmgr, record)
+        made = with_figures(_planned(job, record, sources))
+    job.files.write_record(made)
+    job.files.shorten_earlier(made.plan)
+    return BrokerResult(job.qmgr, made, acted=True, said=made.said)
+
+
+def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
+    """Make the plan and write its files; the record that names it. sources: their digest."""
+    target = target_of(job)
+    marker = marker_of(target.objects, job.tool)
+    if marker is not None and marker.phase is Phase.COMPLETE:
+        raise MigrationError(f"it was migrated at {marker.at}, and not with this plan: it needs no plan any more")
+    state = _read(job)
+    plan = plan_of(job, state, target, Phase.REHEARSE)
+    rows = list(item_rows.rows_of(plan))
+    survey = _survey(plan, target)
+    number = max((record.plan, *job.files.plans())) + 1
+    made = Record(
+        qmgr=job.qmgr,
+        state=BrokerState.PLANNED,
+        at=iso(job.now) or "",
+        tool=job.tool,
+        planned_at=iso(job.now) or "",
+        plan=number,
+        inputs=inputs_of(job, sources, survey.named),
+        fingerprint=plan.fingerprint,
+        decided=item_rows.decided(rows),
+        outcome=outcome_of(plan),
+        sums=Sums.of((row.result for row in rows), sum(1 for _ in state.items())),
+        survey=survey,
+        said=tuple(reason.text for reason in plan.warnings if reason.is_refusal),
+    )
+    contents: dict[str, Content] = {
+        STATE: state_json.write([state]).encode("utf-8", "surrogatepass"),
+        FATES: item_rows.packed(rows),
+        WANTED: wanted.packed(wanted.wanted_of(plan)),
+        TOPICS: _default_topics(state),
+        **report_contents(facts(plan, target)),
+    }
+    if plan.security:
+        contents[SECURITY_COMMANDS] = "".join(f"{line}\n" for line in plan.security).encode()
+    if job.scripts:
+        contents |= {f"{SCRIPTS}/{name}": data for name, data in encoded(plan_files(plan, target), {}).items()}
+    job.files.write_plan(number, contents)
+    return made
+
+
+def _read(job: BrokerJob) -> LegacyState:
+    whose = job.definition.from_qmgr or job.qmgr
+    if not job.definition.broker:
+        return read_sources(job.sources, whose)
+    return of_product(read_sources(job.sources, whose, Product.WMB), job.definition.broker, Product.WMB)
+
+
+def _survey(plan: MigrationPlan, target: Target) -> Survey:
+    """What the other brokers of the estate must know."""
+    objects = copied(target.objects)
+    for step in plan.definitions:
+        if step.anew:
+            objects.delete("topic", step.definition.name)
+        objects.put(step.definition)
+    state = plan.state
+    named = {stream.name for stream in state.streams}
+    levels = {topic.split("/", 1)[0] for topic in _topics(state)}
+    return Survey(
+        named=tuple(sorted(named)),
+        streams={name: found.topic_string for name in sorted(named) if (found := objects.topics.get(name)) is not None},
+        objects={each.name: each.topic_string for each in objects.topics if not each.name.startswith("SYSTEM.")},
+        points=tuple(sorted({point.name for point in state.sub_points})),
+        parents=tuple(each.qmgr for each in state.relations if each.role == "parent"),
+        children=tuple(each.qmgr for each in state.relations if each.role == "child"),
+        levels=tuple(sorted(levels)),
+    )
+
+
+def _topics(state: LegacyState) -> Iterator[str]:
+    """The topics that programs used on the default stream, wildcards included."""
+    for items in (state.subscriptions, state.retained, state.publishers):
+        yield from (item.topic for item in items if item.stream == DEFAULT_STREAM)
+
+
+def _default_topics(state: LegacyState) -> bytes:
+    """These topics, a line each, compressed: to compare with the topic strings of other brokers' streams."""
+    lines = "".join(f"{json.dumps(topic)}\n" for topic in sorted(set(_topics(state))))
+    return gzip.compress(lines.encode(), 5, mtime=0)

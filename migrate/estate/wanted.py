@@ -1,0 +1,128 @@
+"""What a plan makes, as rows that can be compared with a queue manager later: nothing more is needed to verify it.
+
+Identifiers that a queue manager makes, and the time at which it makes something, are left out. A subscription is found
+by its name, or without one by what makes two registrations the same (``same_registration``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from commands.broker.objects import Definition, kind_of, state_of
+from commands.qmgr.store.reading import definitions_in
+from commands.qmgr.store.state import subscription_state
+from migrate.draft import same_registration
+from migrate.marker import is_marker
+from migrate.plan import AddSubscription, MigrationPlan, Store
+from migrate.target import Target
+from rfh2.errors import MigrationError
+from rfh2.message import encode
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription
+
+_MADE_UP = frozenset({"sub_id", "created"})
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRow:
+    """One thing: its kind, what it is found by, and its attributes."""
+
+    kind: str
+    key: str
+    attributes: dict[str, Any]
+
+
+def wanted_of(plan: MigrationPlan) -> Iterator[WantedRow]:
+    """What is there when *plan* was carried out."""
+    for step in plan.steps:
+        if isinstance(step, Store):
+            if not is_marker(step.definition):
+                yield _definition(step.definition)
+        elif isinstance(step, AddSubscription):
+            yield _subscription(step.subscription)
+        else:
+            yield _retained(step.retained)
+
+
+def differences(wanted: Iterable[WantedRow], live: Target) -> Iterator[str]:
+    """What *live* has otherwise than planned, a line each; nothing where it is as planned."""
+    there = {(row.kind, row.key): row for row in rows_of(live)}
+    for row in wanted:
+        found = there.get((row.kind, row.key))
+        if found is None:
+            yield f"{_called(row)} is not there"
+        elif found.attributes != row.attributes:
+            yield f"{_called(row)}: {_changed(row.attributes, found.attributes)}"
+
+
+def packed(rows: Iterable[WantedRow]) -> bytes:
+    """*rows* as they are kept in a file."""
+    lines = (json.dumps([row.kind, row.key, row.attributes], ensure_ascii=False) for row in rows)
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"), 5, mtime=0)
+
+
+def unpacked(path: Path) -> Iterator[WantedRow]:
+    """The rows in the file at *path*. Raises MigrationError if it is missing or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
+            for line in file:
+                kind, key, attributes = json.loads(line)
+                yield WantedRow(kind, key, attributes)
+    except (OSError, EOFError, ValueError) as error:
+        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
+
+
+def rows_of(target: Target) -> Iterator[WantedRow]:
+    """Everything that a queue manager has, the records of migrations apart."""
+    yield from (_definition(each) for each in definitions_in(target.objects) if not is_marker(each))
+    yield from map(_subscription, target.subscriptions)
+    yield from map(_retained, target.retained.values())
+
+
+def _definition(definition: Definition) -> WantedRow:
+    return WantedRow(kind_of(definition), definition.name, json.loads(state_of(definition)))
+
+
+def _subscription(subscription: Subscription) -> WantedRow:
+    attributes = json.loads(subscription_state(subscription))
+    for word in _MADE_UP:
+        attributes.pop(word, None)
+    name = subscription.name
+    key = f"named {name}" if name is not None else f"unnamed {_text(same_registration(subscription))}"
+    return WantedRow("subscription", key, attributes)
+
+
+def _text(identity: tuple[object, ...]) -> str:
+    return json.dumps(identity, default=lambda value: value.hex() if isinstance(value, bytes) else str(value))
+
+
+def _retained(retained: RetainedPublication) -> WantedRow:
+    publication = retained.publication
+    expires = publication.expires_at
+    attributes = {
+        "message": sha256(encode(publication.message)).hexdigest()[:32],
+        "published_at": publication.published_at.isoformat(),
+        "expires_at": None if expires is None else expires.isoformat(),
+        "local": publication.local,
+    }
+    return WantedRow("retained", retained.topic_string, attributes)
+
+
+def _called(row: WantedRow) -> str:
+    if row.kind == "retained":
+        return f"retained publication on {row.key}"
+    if row.kind != "subscription":
+        return f"{row.kind} {row.key}"
+    name = row.key.removeprefix("named ") if row.key.startswith("named ") else "without a name"
+    return f"subscription {name} to {row.attributes.get('topic_string', '')} for {row.attributes.get('dest_queue', '')}"
+
+
+def _changed(planned: dict[str, Any], live: dict[str, Any]) -> str:
+    words = sorted(word for word in planned.keys() | live.keys() if planned.get(word) != live.get(word))
+    return "; ".join(f"{word} is {live.get(word)!r}, planned {planned.get(word)!r}" for word in words)

@@ -1,0 +1,73 @@
+"""The port: administration of one queue manager. DISPLAY gives typed rows; everything else is a statement of MQSC.
+
+Adapters: an embedded queue manager (``embedded``), the REST interface of IBM MQ 9 (``rest``), PCF (``pcf``). They
+give the same rows: keywords as DISPLAY prints them, in capitals; text, whole numbers, and tuples of text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from commands.mqsc.model import Statement
+from commands.mqsc.values import Shown
+from rfh2.errors import MigrationError
+
+Row = Mapping[str, Shown]
+
+_THERE: Final = frozenset({"AMQ8150", "4001", "3311"})
+_NOT_FOUND: Final = frozenset({"AMQ8147", "AMQ8420", "2085", "2428", "3308", "3200"})
+_AMQ: Final = re.compile(r"AMQ\d{4}")
+
+
+class AdministrationError(MigrationError):
+    """The queue manager cannot be administered: it is not reached, refuses the user, or answers what nobody expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one statement. code: AMQ message or reason code of a refusal. text: the answer, for a person."""
+
+    ok: bool
+    code: str = ""
+    text: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was refused because the object exists."""
+        return not self.ok and self.code in _THERE
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it was refused because the object does not exist."""
+        return not self.ok and self.code in _NOT_FOUND
+
+
+class Administrator(Protocol):
+    """Administers one queue manager. where: how it is reached, for messages; never with a password."""
+
+    @property
+    def qmgr(self) -> str: ...
+
+    @property
+    def where(self) -> str: ...
+
+    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
+        """What ``DISPLAY target(name) scope ALL`` shows; nothing where nothing is found. Raises AdministrationError."""
+        ...
+
+    def run(self, statement: Statement) -> Outcome:
+        """Carry out a statement that changes something. Raises AdministrationError if its result is not known."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...
+
+
+def message_number(text: str) -> str:
+    """The AMQ number that *text* begins with or holds; "" for none. The severity behind it is left out."""
+    found = _AMQ.search(text)
+    return found[0] if found else ""

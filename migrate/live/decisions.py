@@ -1,0 +1,196 @@
+"""What to do about one statement of a plan's script, given what the queue manager has: send it, or leave it.
+
+    DEFINE of an object that is there, with all that is planned     nothing: it was made, by an earlier run or a person
+    DEFINE of a queue that is there                                 nothing: queues are never changed
+    DEFINE of another object that is there                          refused: it is somebody's, and differs
+    ALTER, SET AUTHREC that would change nothing                    nothing
+    DELETE of what is not there                                     nothing
+
+Each statement that is sent comes with the MQSC that takes it back, or with the reason why nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, keyword, quoted
+from commands.mqsc import attributes as mqsc_kinds
+from commands.mqsc.model import Command, Keyword, Statement
+from commands.mqsc.values import Choice, Number, Shown
+from migrate.live.administrator import Row
+from migrate.live.snapshot import LiveState, authorities, names, record_key, text
+from migrate.live.values import is_alike
+
+_QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
+_FLAGS: Final = frozenset({"REPLACE", "NOREPLACE"})
+_GROUPS: Final = frozenset({"ALL", "ALLMQI", "ALLADM"})
+_KINDS: Final = {kind.word: kind for kind in (mqsc_kinds.TOPIC, mqsc_kinds.NAMELIST, mqsc_kinds.SUB, mqsc_kinds.QMGR)}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """send: whether the statement is sent. refused: why not, for a person. undo, left: as in the journal."""
+
+    send: bool
+    refused: str = ""
+    undo: str = ""
+    left: str = ""
+
+
+THERE: Final = Decision(False)
+
+
+def decide(statement: Statement, live: LiveState) -> Decision:
+    """What to do about *statement*."""
+    command = statement.command
+    if command is None:
+        return Decision(False, refused=str(statement.error))
+    name = "" if command.name is None else command.name.text
+    match command.verb:
+        case "DEFINE" if command.target in _QUEUES:
+            return THERE if name in live.queues else Decision(True, undo=f"DELETE {command.target}({_name(name)})")
+        case "DEFINE":
+            return _define(command, name, live)
+        case "ALTER":
+            return _alter(command, name, live)
+        case "SET":
+            return _set(command, live)
+        case "DELETE":
+            return _delete(command, name, live)
+    return Decision(True, left=f"{command.verb} {command.target} cannot be taken back")
+
+
+def object_of(statement: Statement) -> str:
+    """What the statement is about, for a person."""
+    command = statement.command
+    if command is None:
+        return statement.text
+    return f"{command.verb} {command.target}" + ("" if command.name is None else f"({command.name.text})")
+
+
+def _row(target: str, name: str, live: LiveState) -> Row | None:
+    if target == "TOPIC":
+        return live.topics.get(name)
+    if target == "NAMELIST":
+        return live.namelists.get(name)
+    if target == "SUB":
+        return live.subscription(name)
+    return live.qmgr if target == "QMGR" else live.queues.get(name)
+
+
+def _define(command: Command, name: str, live: LiveState) -> Decision:
+    row = _row(command.target, name, live)
+    if row is None:
+        return Decision(True, undo=f"DELETE {command.target}({_name(name)})")
+    different = list(_different(command, row))
+    if not different:
+        return THERE
+    if command.keyword("REPLACE") is not None:
+        return Decision(True, left=f"{command.target} {name} was replaced: what it was is not in MQSC alone")
+    said = "; ".join(f"{word} is ({text(row, word)}), planned ({_values(given)})" for word, given in different)
+    return Decision(False, refused=f"{command.target} {name} exists and differs: {said}")
+
+
+def _alter(command: Command, name: str, live: LiveState) -> Decision:
+    row = _row(command.target, name, live)
+    if row is None:
+        return Decision(False, refused=f"{command.target} {name} is not there: an earlier step makes it")
+    different = list(_different(command, row))
+    if not different:
+        return THERE
+    named = "" if command.target == "QMGR" else f"({_name(name)})"
+    try:
+        before = " ".join(_restored(command.target, word, row) for word, _ in different)
+    except NoMqscFormError as error:
+        return Decision(True, left=f"{command.target} {name}: {error}")
+    return Decision(True, undo=f"ALTER {command.target}{named} {before}")
+
+
+def _set(command: Command, live: LiveState) -> Decision:
+    """SET AUTHREC. What is taken back is what the record did not grant before."""
+    given = {k.name: k for k in command.keywords}
+    kind = "PRINCIPAL" if "PRINCIPAL" in given else "GROUP"
+    row: dict[str, Shown] = {
+        "OBJTYPE": _values(given.get("OBJTYPE")),
+        "PROFILE": _values(given.get("PROFILE")),
+        "ENTTYPE": kind,
+        "ENTITY": _values(given.get(kind)),
+    }
+    there = live.records.get(record_key(row), frozenset())
+    added = authorities({"AUTHLIST": _texts(given.get("AUTHADD"))})
+    if added <= there and "AUTHRMV" not in given:
+        return THERE
+    about = [k for k in command.keywords if k.name in ("PROFILE", "OBJTYPE", kind)]
+    if "AUTHRMV" in given:
+        return Decision(True, left=f"authorities of {row['ENTITY']} were taken away")
+    new = sorted(added - there - (_GROUPS if there else frozenset()))
+    try:
+        said = " ".join(f"{k.name}({_values(k) if k.name == 'OBJTYPE' else quoted(_values(k))})" for k in about)
+    except NoMqscFormError as error:
+        return Decision(True, left=f"authority record of {row['ENTITY']}: {error}")
+    if record_key(row) not in live.records:
+        return Decision(True, undo=f"DELETE AUTHREC {said}")
+    return Decision(True, undo=f"SET AUTHREC {said} AUTHRMV({','.join(new)})" if new else "")
+
+
+def _delete(command: Command, name: str, live: LiveState) -> Decision:
+    row = _row(command.target, name, live)
+    if row is None:
+        return THERE
+    records = [key for key in live.records if key.startswith(f"{command.target} {name} ")]
+    left = f"authority records of {name} went with it: {', '.join(records)}" if records else ""
+    return Decision(True, undo=_defined_again(command.target, name, row), left=left)
+
+
+def _different(command: Command, row: Row) -> Iterable[tuple[str, Keyword]]:
+    """The keywords of the command whose value is not the live one. One that is not shown counts as different."""
+    for given in command.keywords:
+        if given.name in _FLAGS or given.values is None:
+            continue
+        wanted: Shown = _texts(given) if given.name == "NAMES" else _values(given)
+        if given.name == "DESTQMGR" and not wanted:
+            continue
+        if given.name not in row or not is_alike(given.name, wanted, row):
+            yield given.name, given
+
+
+def _defined_again(target: str, name: str, row: Row) -> str:
+    """DEFINE of what is deleted; "" if MQSC cannot say it."""
+    kind = _KINDS.get(target)
+    if kind is None:
+        return ""
+    try:
+        given = " ".join(_restored(target, a.keyword, row) for a in kind.attributes if a.keyword in row)
+    except NoMqscFormError:
+        return ""
+    return f"DEFINE {target}({_name(name)}) {given}"
+
+
+def _restored(target: str, word: str, row: Row) -> str:
+    """``KEYWORD(value)`` with the value that *row* shows."""
+    if word == "NAMES":
+        return f"NAMES({', '.join(quoted(each) for each in names(row, word)) or quoted_blank()})"
+    attribute = _KINDS[target].attribute(word) if target in _KINDS else None
+    value = text(row, word)
+    if attribute is not None and isinstance(attribute.kind, Choice | Number):
+        return keyword(word, Word(value))
+    return keyword(word, value) if value else f"{word}({quoted_blank()})"
+
+
+def quoted_blank() -> str:
+    """The value that stands for none."""
+    return "' '"
+
+
+def _name(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _texts(given: Keyword | None) -> tuple[str, ...]:
+    return () if given is None else tuple(value.text for value in given.values or ())
+
+
+def _values(given: Keyword | None) -> str:
+    return ",".join(_texts(given))

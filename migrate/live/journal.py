@@ -1,0 +1,189 @@
+"""The journal of applying a plan: what was confirmed, a line each, so that a run that was killed goes on.
+
+The first line says which plan and which queue manager it is about. A line is written after the queue manager has
+confirmed; what was done without being confirmed is found by looking at the queue manager. A last line that was cut off
+is what was being written when the run ended: it is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from pydantic import ValidationError
+
+from commands.qmgr.store.permissions import private
+from migrate.legacy_state import Frozen
+from migrate.planned_state import PlannedHeading
+from rfh2.errors import MigrationError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where another run is not noticed
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
+
+FORMAT: Final = "qpubsub-apply-journal"
+Did = Literal["sending", "made", "changed", "there", "began", "done", "undone"]
+
+
+class JournalHeading(Frozen):
+    """Which plan, on which queue manager."""
+
+    format: Literal["qpubsub-apply-journal"] = FORMAT
+    fingerprint: str
+    made: str
+    qmgr: str
+    where: str
+
+
+class Entry(Frozen):
+    """One deed, confirmed unless it is ``sending``. statement: its number in the script, 0 for the whole checkpoint.
+
+    digest: of the statement's text: a script that was corrected has other statements under the same numbers.
+
+    undo: what takes it back, MQSC; "" if nothing can or nothing needs to. left: why it cannot be taken back. before: of
+    a load, what was there before it: SUBIDs, or topic strings with something retained. dead: how many messages were on
+    the dead-letter queue then. of: what ``undone`` is about.
+    """
+
+    checkpoint: str
+    did: Did
+    statement: int = 0
+    digest: str = ""
+    undo: str = ""
+    left: str = ""
+    before: tuple[str, ...] = ()
+    dead: int = 0
+    of: Did | None = None
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal at *path*, open for one run. Raises MigrationError."""
+
+    path: Path
+    entries: list[Entry]
+    _file: FileIO
+
+    @classmethod
+    def open(cls, path: Path, heading: PlannedHeading, where: str) -> Self:
+        """The journal of this plan and queue manager, begun if it is not there.
+
+        Raises MigrationError if it is another plan's or queue manager's, is damaged, or another run has it open.
+        """
+        wanted = JournalHeading(
+            fingerprint=heading.fingerprint, made=heading.made.isoformat(), qmgr=heading.qmgr, where=where
+        )
+        try:
+            file = FileIO(path, "a", opener=private)
+        except OSError as error:
+            raise MigrationError(f"journal {path}: {error.strerror or error}; nothing was changed") from error
+        try:
+            _lock(file, path)
+            entries = _read(path, wanted, file)
+        except BaseException:
+            file.close()
+            raise
+        return cls(path, entries, file)
+
+    def note(self, entry: Entry) -> None:
+        """Write one entry. Raises MigrationError where the disk does not take it."""
+        self.entries.append(entry)
+        _write(self._file, entry.model_dump_json(exclude_defaults=True), self.path)
+
+    def sync(self) -> None:
+        """Everything is on the disk when this returns."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Let another run have it."""
+        self._file.close()
+
+    def set_aside(self) -> None:
+        """Give the journal another name: everything in it was taken back, and the next run begins anew."""
+        number = 1
+        while (undone := self.path.with_name(f"{self.path.name}.undone{number}")).exists():
+            number += 1
+        self.path.rename(undone)
+
+    def is_done(self, checkpoint: str) -> bool:
+        """Whether the checkpoint is complete."""
+        return any(e.checkpoint == checkpoint and e.did == "done" for e in self.live())
+
+    def statements(self, checkpoint: str) -> set[tuple[int, str]]:
+        """Number and digest of the statements that were confirmed."""
+        found = (e for e in self.live() if e.checkpoint == checkpoint and e.statement and e.did != "sending")
+        return {(e.statement, e.digest) for e in found}
+
+    def sending(self, checkpoint: str) -> dict[tuple[int, str], Entry]:
+        """The statements that were about to be sent, by number and digest, whether they were confirmed or not."""
+        found = (e for e in self.live() if e.checkpoint == checkpoint and e.did == "sending")
+        return {(e.statement, e.digest): e for e in found}
+
+    def began(self, checkpoint: str) -> Entry | None:
+        """What was noted when a load began."""
+        return next((e for e in self.live() if e.checkpoint == checkpoint and e.did == "began"), None)
+
+    def live(self) -> Iterator[Entry]:
+        """The deeds that have not been undone, in order."""
+        undone = {(e.checkpoint, e.statement, e.digest, e.of) for e in self.entries if e.did == "undone"}
+        return (
+            e for e in self.entries if e.did != "undone" and (e.checkpoint, e.statement, e.digest, e.did) not in undone
+        )
+
+
+def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
+    data = path.read_bytes()
+    whole, _, cut = data.rpartition(b"\n")
+    if cut:
+        file.truncate(len(data) - len(cut))
+    lines = whole.decode("utf-8", "replace").splitlines()
+    if not lines:
+        _write(file, wanted.model_dump_json(), path)
+        return []
+    try:
+        heading = JournalHeading.model_validate_json(lines[0])
+        entries = [Entry.model_validate_json(line) for line in lines[1:]]
+    except ValidationError as error:
+        raise MigrationError(f"journal {path} is damaged: {error.errors()[0]['msg']}; nothing was changed") from error
+    for name, mine, other in _differing(wanted, heading):
+        raise MigrationError(
+            f"journal {path} is that of another {name}: {other}, not {mine}. Nothing was changed; name another journal "
+            "with --journal, or the directory of that plan"
+        )
+    return entries
+
+
+def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[str, str, str]]:
+    for field, name in (
+        ("qmgr", "queue manager"),
+        ("where", "queue manager"),
+        ("fingerprint", "plan"),
+        ("made", "plan"),
+    ):
+        mine, other = getattr(wanted, field), getattr(found, field)
+        if mine != other:
+            yield name, mine, other
+
+
+def _write(file: FileIO, line: str, path: Path) -> None:
+    try:
+        # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
+        file.write(line.encode() + b"\n")
+    except OSError as error:
+        raise MigrationError(f"journal {path}: {error.strerror or error}") from error
+
+
+def _lock(file: FileIO, path: Path) -> None:
+    if not _HAS_LOCKS:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise MigrationError(f"journal {path} is in use by another qpubsub apply; nothing was changed") from error

@@ -1,0 +1,66 @@
+"""Which queue manager the options name, and how it is reached.
+
+    nothing                       the embedded queue manager of -m
+    --admin https://host[:9443]   IBM MQ's REST interface
+    --queues ibmmq://...          PCF on the command queue of IBM MQ, and its queues for messages
+
+With both of the latter, commands go by REST and messages through the connection. The file of ``--config`` has user and
+password: a command line never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.links.engine.config import Config, ConfigError
+from commands.links.engine.urls import Address, parse_address
+from commands.links.ibmmq.manager import MqMessages
+from commands.qmgr.store import QueueManagerStore
+from migrate.live.administrator import Administrator
+from migrate.live.embedded import EmbeddedAdministrator
+from migrate.live.loading import Messages
+from migrate.live.pcf import CommandQueue, PcfAdministrator
+from migrate.live.rest import RestAdministrator
+
+
+@dataclass(slots=True)
+class LiveQueueManager:
+    """One queue manager. messages: None where only administration is possible. store: of an embedded one."""
+
+    administrator: Administrator
+    messages: Messages | None = None
+    store: QueueManagerStore | None = None
+    connection: MqMessages | None = None
+
+    def close(self) -> None:
+        """End all connections."""
+        self.administrator.close()
+        if self.connection is not None:
+            self.connection.close()
+
+
+def open_live(home: Path, qmgr: str, config: Config, admin: str | None, queues: str | None) -> LiveQueueManager:
+    """The queue manager that the options *admin* and *queues* name, else the configuration, else the embedded one.
+
+    Raises ConfigError, StoreError; a connection is made when it is needed.
+    """
+    admin, queues = admin or config.admin.url, queues or config.queues.url
+    address = None if queues is None else _address(queues, qmgr)
+    connection = None if address is None else MqMessages(address, config.queues, "qpubsub migration")
+    if admin is not None:
+        return LiveQueueManager(RestAdministrator(admin, qmgr, config.admin), connection, connection=connection)
+    if address is not None:
+        administrator = PcfAdministrator(CommandQueue(address, config.queues), qmgr)
+        return LiveQueueManager(administrator, connection, connection=connection)
+    store = QueueManagerStore.open(home, qmgr)
+    return LiveQueueManager(EmbeddedAdministrator(store), store, store)
+
+
+def _address(url: str, qmgr: str) -> Address:
+    address = parse_address(url, "--queues")
+    if address.scheme != "ibmmq":
+        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
+    if address.qmgr != qmgr:
+        raise ConfigError("--queues", f"the URL names queue manager {address.qmgr}, not {qmgr}")
+    return address

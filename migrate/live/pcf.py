@@ -1,0 +1,159 @@
+"""Administration by PCF: commands on SYSTEM.ADMIN.COMMAND.QUEUE of the queue manager that ibmmq:// names.
+
+Each command has a message identifier of its own. Its responses have that as CorrelId and arrive on a temporary dynamic
+queue. The last one says that it is the last. A response that does not arrive leaves open whether the command was done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Final, Protocol
+
+from commands.broker.objects import ADMIN_COMMAND_QUEUE
+from commands.links.engine.config import QueuesConfig
+from commands.links.engine.urls import Address
+from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.reasons import MqError
+from commands.mqsc.model import Command, Statement
+from commands.mqsc.pcf.replies import Replies, replies
+from commands.mqsc.pcf.request import request
+from migrate.live.administrator import AdministrationError, Outcome, Row
+from migrate.live.embedded import display_command
+from rfh2.constants import MQMT_REQUEST
+from rfh2.errors import CommandError, DecodeError
+from rfh2.explain.reasons import reason_name
+from rfh2.message import decode
+from rfh2.mqmd import Mqmd
+from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf_names import MQCFC_LAST
+
+MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
+_FORMAT: Final = "MQADMIN"
+_CCSID: Final = 1208
+_LITTLE_ENDIAN: Final = 546
+_EXPIRY_TENTHS: Final = 600
+# A queue manager that has begun to answer goes on at once.
+_WAIT_MS: Final = 30_000
+
+
+class PcfTransport(Protocol):
+    """Carries a PCF command to a command server, and gives its responses."""
+
+    @property
+    def where(self) -> str: ...
+
+    def exchange(self, command: Pcf) -> Iterator[Pcf]:
+        """The responses, up to the last one. Raises AdministrationError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PcfAdministrator:
+    """One queue manager whose command server *transport* reaches."""
+
+    def __init__(self, transport: PcfTransport, qmgr: str) -> None:
+        self._transport, self._qmgr = transport, qmgr
+
+    @property
+    def qmgr(self) -> str:
+        return self._qmgr
+
+    @property
+    def where(self) -> str:
+        return self._transport.where
+
+    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
+        command = display_command(target, name, scope)
+        found = self._done(command)
+        outcome = _outcome(command, found)
+        if outcome.ok or outcome.is_missing:
+            return list(found.rows)
+        raise AdministrationError(f"{self.where}: DISPLAY {target}: {outcome.text}")
+
+    def run(self, statement: Statement) -> Outcome:
+        if statement.command is None:
+            return Outcome(False, text=str(statement.error))
+        try:
+            return _outcome(statement.command, self._done(statement.command))
+        except CommandError as error:
+            return Outcome(False, str(error.reason), f"{error.why}: use the REST interface (--admin https://...)")
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _done(self, command: Command) -> Replies:
+        try:
+            return replies(self._transport.exchange(request(command)))
+        except DecodeError as error:
+            raise AdministrationError(f"{self.where}: a response cannot be read: {error}") from error
+
+
+class CommandQueue:
+    """The command server of IBM MQ behind a connection. Raises AdministrationError, ConfigError."""
+
+    def __init__(self, address: Address, config: QueuesConfig) -> None:
+        self._connection = Connection(address, config, "qpubsub administration")
+        self._address = address
+        self._replies: tuple[Any, str] | None = None
+
+    @property
+    def where(self) -> str:
+        return f"queue manager {self._address.qmgr} at {self._address}"
+
+    def exchange(self, command: Pcf) -> Iterator[Pcf]:
+        try:
+            yield from self._exchange(command)
+        except MqError as error:
+            self.close()
+            raise AdministrationError(f"{self.where}: {error}") from error
+
+    def close(self) -> None:
+        self._replies = None
+        self._connection.disconnect()
+
+    def _exchange(self, command: Pcf) -> Iterator[Pcf]:
+        handle, queue = self._reply_queue()
+        msg_id = os.urandom(24)
+        mqmd = Mqmd(
+            msg_type=MQMT_REQUEST,
+            expiry=_EXPIRY_TENTHS,
+            encoding=_LITTLE_ENDIAN,
+            coded_char_set_id=_CCSID,
+            format=_FORMAT,
+            msg_id=msg_id,
+            reply_to_q=queue,
+        )
+        self._connection.put1(ADMIN_COMMAND_QUEUE, "", mqmd.encode(), command.encode(), _NO_SYNCPOINT)
+        while True:
+            got = self._connection.get(handle, _NO_SYNCPOINT, correl_id=msg_id, wait_ms=_WAIT_MS)
+            if got is None:
+                why = f"no answer from the command server in {_WAIT_MS // 1000} s; DISPLAY QMSTATUS CMDSERV shows it"
+                raise AdministrationError(f"{self.where}: {why}")
+            message = decode(got.body, got.md)
+            response = decode_pcf(message.body, message.body_ccsid, message.body_offset)
+            yield response
+            if response.control == MQCFC_LAST:
+                return
+
+    def _reply_queue(self) -> tuple[Any, str]:
+        if self._replies is None or not self._connection.is_up:
+            if not self._connection.is_up:
+                self._connection.connect()
+            self._replies = self._connection.temporary_queue(MODEL_QUEUE)
+        return self._replies
+
+
+# MQPMO_NO_SYNCPOINT and MQGMO_NO_SYNCPOINT.
+_NO_SYNCPOINT: Final = 4
+
+
+def _outcome(command: Command, found: Replies) -> Outcome:
+    if not found.reason:
+        return Outcome(True)
+    named = "" if command.name is None else f"({command.name.text})"
+    about = [reason_name(found.reason) or "", f"parameter {found.parameter}" if found.parameter else ""]
+    more = ", ".join(each for each in about if each)
+    text = f"{command.verb} {command.target}{named}: reason {found.reason}" + (f" ({more})" if more else "")
+    return Outcome(False, str(found.reason), text)

@@ -1,0 +1,208 @@
+"""Administration by IBM MQ's REST interface, version 2: ``POST .../admin/action/qmgr/QMGR/mqsc``.
+
+    DISPLAY         {"type": "runCommandJSON", "command": "display", "qualifier": "sub", "name": "*", ...}
+    other commands  {"type": "runCommand", "parameters": {"command": "DEFINE TOPIC(...) ..."}}
+
+HTTP status 200 does not mean that the command succeeded: ``overallCompletionCode`` says that, and each object has a
+code of its own. A command that finds nothing ends with reason 2085 or the like, and is no error. The header against
+cross-site requests has to be there; its value does not matter.
+
+TLS certificates are always verified. A user and a password are sent by TLS alone, except to this machine itself. No
+message has a password in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from commands.links.engine.config import AdminConfig, ConfigError
+from commands.mqsc.model import Statement
+from commands.mqsc.values import Shown
+from migrate.live.administrator import AdministrationError, Outcome, Row, message_number
+
+DEFAULT_PORT: Final = 9443
+_PATH: Final = "/ibmmq/rest/v2/admin/action/qmgr/{}/mqsc"
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_STATUSES: Final = {
+    401: "the user or the password is wrong, or none was sent",
+    403: "the user has no role for administration (MQWebAdmin, or MQWebUser and its authorities)",
+    404: "there is no such queue manager at the server, or its REST interface is not enabled",
+}
+
+
+class RestAdministrator:
+    """One queue manager behind a server of mqweb. url: ``https://host[:9443]``. Raises ConfigError."""
+
+    def __init__(self, url: str, qmgr: str, config: AdminConfig) -> None:
+        parts = _parts(url)
+        self._qmgr, self._config = qmgr, config
+        self._host, self._port, self._is_tls = parts
+        self._headers = _headers(config, self._host, is_tls=self._is_tls)
+        self._path = _PATH.format(quote(qmgr, safe=""))
+        self._tls = _tls(config) if self._is_tls else None
+        self._connection: http.client.HTTPConnection | None = None
+
+    @property
+    def qmgr(self) -> str:
+        return self._qmgr
+
+    @property
+    def where(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"queue manager {self._qmgr} at http{'s' if self._is_tls else ''}://{host}:{self._port}"
+
+    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
+        body: dict[str, Any] = {"type": "runCommandJSON", "command": "display", "qualifier": target.lower()}
+        if name is not None:
+            body["name"] = name
+        if scope:
+            body["parameters"] = {word.lower(): text for word, text in scope.items()}
+        body["responseParameters"] = ["all"]
+        try:
+            found = self._post(body)
+        except (OSError, http.client.HTTPException):
+            # The server closes a connection that was idle: to look a second time changes nothing.
+            found = self._posted(body)
+        outcome = _outcome(found)
+        rows = [_row(each["parameters"]) for each in _responses(found) if isinstance(each.get("parameters"), dict)]
+        if outcome.ok or rows or outcome.is_missing:
+            return [row for row in rows if row]
+        raise AdministrationError(f"{self.where}: DISPLAY {target}: {outcome.text}")
+
+    def run(self, statement: Statement) -> Outcome:
+        return _outcome(self._posted({"type": "runCommand", "parameters": {"command": statement.text}}))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _posted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self._post(body)
+        except ssl.SSLCertVerificationError as error:
+            why = f"its certificate is not trusted: {error.verify_message}; name the issuer's with ca_file in --config"
+            raise AdministrationError(f"{self.where}: {why}") from error
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise AdministrationError(f"{self.where} was not reached: {why}") from error
+
+    def _post(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            connection = self._connected()
+            connection.request("POST", self._path, json.dumps(body).encode(), self._headers)
+            response = connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        try:
+            found = json.loads(data) if data else {}
+        except ValueError as error:
+            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no JSON") from error
+        if not isinstance(found, dict):
+            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no object of JSON")
+        if response.status != http.client.OK or "overallCompletionCode" not in found:
+            raise AdministrationError(f"{self.where}: HTTP status {response.status}: {_error(response.status, found)}")
+        return found
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            timeout = self._config.timeout_s
+            if self._tls is None:
+                self._connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+            else:
+                self._connection = http.client.HTTPSConnection(
+                    self._host, self._port, timeout=timeout, context=self._tls
+                )
+        return self._connection
+
+
+def _parts(url: str) -> tuple[str, int, bool]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError("--admin", f"no URL: {error}") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise ConfigError("--admin", f"https://host:{DEFAULT_PORT} was expected")
+    if parts.password is not None or parts.username is not None:
+        raise ConfigError("--admin", "user and password have no place in a URL; see [admin] of --config")
+    if parts.path.strip("/") or parts.query:
+        raise ConfigError("--admin", "only scheme, host and port: -m names the queue manager")
+    return parts.hostname, port or DEFAULT_PORT, parts.scheme == "https"
+
+
+def _headers(config: AdminConfig, host: str, *, is_tls: bool) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json;charset=utf-8",
+        "Accept": "application/json",
+        "ibm-mq-rest-csrf-token": "qpubsub",
+    }
+    password = config.password()
+    if config.user is None or password is None:
+        return headers
+    if not is_tls and host not in _LOOPBACK:
+        raise ConfigError("--admin", "a password is sent by https:// alone")
+    token = base64.b64encode(f"{config.user}:{password}".encode()).decode("ascii")
+    return headers | {"Authorization": f"Basic {token}"}
+
+
+def _tls(config: AdminConfig) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
+        if config.cert_file is not None:
+            context.load_cert_chain(config.cert_file, config.key_file)
+    except (OSError, ssl.SSLError) as error:
+        files = ", ".join(str(file) for file in (config.ca_file, config.cert_file, config.key_file) if file is not None)
+        raise ConfigError("[admin]", f"{files}: {error.strerror or error}") from error
+    return context
+
+
+def _responses(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = found.get("commandResponse")
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def _outcome(found: Mapping[str, Any]) -> Outcome:
+    said = [line for each in _responses(found) for key in ("message", "text") for line in _lines(each.get(key))]
+    text = " ".join(line.strip() for line in said if line.strip())
+    if not found.get("overallCompletionCode") and not any(each.get("completionCode") for each in _responses(found)):
+        return Outcome(True, message_number(text), text)
+    reasons = [each.get("reasonCode") for each in _responses(found) if each.get("completionCode")]
+    reason = next((number for number in reasons if number), found.get("overallReasonCode") or 0)
+    code = message_number(text) or str(reason)
+    return Outcome(False, code, text or f"reason {reason}")
+
+
+def _lines(said: object) -> list[str]:
+    if isinstance(said, str):
+        return [said]
+    return [str(line) for line in said] if isinstance(said, list) else []
+
+
+def _row(parameters: Mapping[str, Any]) -> dict[str, Shown]:
+    row: dict[str, Shown] = {}
+    for key, value in parameters.items():
+        if isinstance(value, bool) or value is None:
+            row[key.upper()] = "" if value is None else ("YES" if value else "NO")
+        elif isinstance(value, list):
+            row[key.upper()] = tuple(str(each).rstrip(" ") for each in value)
+        else:
+            row[key.upper()] = value if isinstance(value, int) else str(value)
+    return row
+
+
+def _error(status: int, found: Mapping[str, Any]) -> str:
+    errors = found.get("error")
+    said = [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+    texts = [str(each.get("message") or "") for each in said] + [str(each.get("action") or "") for each in said]
+    shown = " ".join(text for text in texts if text)
+    return shown or _STATUSES.get(status, "no answer of the REST interface")

@@ -1,0 +1,102 @@
+"""What a live queue manager has, as far as a migration is concerned: read once, object by object, through the port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from migrate.live.administrator import Administrator, Row
+from migrate.planned_state import Kind, PlannedObject
+
+EVERYTHING: tuple[Kind, ...] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED")
+
+
+@dataclass(slots=True)
+class LiveState:
+    """Objects by name, authority records by object type, profile, entity type and entity. qmgr: its attributes.
+
+    subscriptions: however they were made, without proxies. retained: topic strings that have something retained.
+    """
+
+    qmgr: Row = field(default_factory=dict)
+    queues: dict[str, Row] = field(default_factory=dict)
+    topics: dict[str, Row] = field(default_factory=dict)
+    namelists: dict[str, Row] = field(default_factory=dict)
+    records: dict[str, frozenset[str]] = field(default_factory=dict)
+    subscriptions: list[Row] = field(default_factory=list)
+    retained: frozenset[str] = frozenset()
+    _by_name: dict[str, Row] | None = field(default=None, compare=False, repr=False)
+
+    def subscription(self, name: str) -> Row | None:
+        """The subscription of that name."""
+        if self._by_name is None:
+            self._by_name = {text(row, "SUB"): row for row in self.subscriptions}
+        return self._by_name.get(name)
+
+
+def read_live(
+    administrator: Administrator, kinds: Iterable[Kind] = EVERYTHING, progress: Callable[[str], None] | None = None
+) -> LiveState:
+    """The objects of *kinds*. progress: called with what is read next. Raises AdministrationError."""
+    live = LiveState()
+    for kind in dict.fromkeys(kinds):
+        if progress is not None:
+            progress(kind)
+        match kind:
+            case "QMGR":
+                live.qmgr = next(iter(administrator.display("QMGR")), {})
+            case "QUEUE":
+                live.queues = _named(administrator.display("QUEUE", "*"), "QUEUE")
+            case "TOPIC":
+                live.topics = _named(administrator.display("TOPIC", "*"), "TOPIC")
+            case "NAMELIST":
+                live.namelists = _named(administrator.display("NAMELIST", "*"), "NAMELIST")
+            case "AUTHREC":
+                live.records = {record_key(row): authorities(row) for row in administrator.display("AUTHREC")}
+            case "SUB":
+                live.subscriptions = administrator.display("SUB", "*")
+            case "RETAINED":
+                rows = administrator.display("TPSTATUS", "#")
+                live.retained = frozenset(text(row, "TOPICSTR") for row in rows if word(row, "RETAINED") == "YES")
+    return live
+
+
+def at_places(planned: Iterable[PlannedObject], live: LiveState) -> list[str]:
+    """The SUBIDs of the live subscriptions whose topic string and queue are those of a planned one, in order."""
+    places = {(s.attributes.get("TOPICSTR"), s.attributes.get("DEST")) for s in planned if s.kind == "SUB"}
+    rows = live.subscriptions
+    return sorted(text(row, "SUBID") for row in rows if (text(row, "TOPICSTR"), text(row, "DEST")) in places)
+
+
+def text(row: Row, keyword: str) -> str:
+    """The value as text, without blanks at its end; "" where there is none."""
+    value = row.get(keyword, "")
+    return ",".join(value) if isinstance(value, tuple) else str(value).rstrip(" ")
+
+
+def word(row: Row, keyword: str) -> str:
+    """A value that is a word of MQSC, in capitals."""
+    return text(row, keyword).upper()
+
+
+def names(row: Row, keyword: str) -> tuple[str, ...]:
+    """A value that lists names; blank ones are none."""
+    value = row.get(keyword, ())
+    listed = value if isinstance(value, tuple) else str(value).split(",")
+    return tuple(name for each in listed if (name := each.strip(" ")))
+
+
+def record_key(row: Row) -> str:
+    """The key of an authority record; the queue manager is named by its object type alone."""
+    kind = word(row, "OBJTYPE")
+    profile = "" if kind == "QMGR" else text(row, "PROFILE")
+    return f"{kind} {profile} {word(row, 'ENTTYPE')} {text(row, 'ENTITY')}"
+
+
+def authorities(row: Row) -> frozenset[str]:
+    """The authorities of a record, in capitals; none where it has none."""
+    return frozenset(name.upper() for name in names(row, "AUTHLIST")) - {"NONE"}
+
+
+def _named(rows: Iterable[Row], keyword: str) -> dict[str, Row]:
+    return {text(row, keyword): row for row in rows}

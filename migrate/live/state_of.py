@@ -1,0 +1,289 @@
+"""The publish/subscribe state of a queue manager of version 7 or later, from what its DISPLAY commands show.
+
+    DISPLAY SUB                 subscriptions; one with PSPROP(COMPAT) below a stream is that stream's
+    namelists of streams        streams, subscription points
+    DISPLAY QMGR                the attributes that qm.ini had, the parent
+    DISPLAY PUBSUB              children
+    DISPLAY AUTHREC             authorities
+    DISPLAY TPSTATUS            which topics have a retained publication; the embedded store has them, and copies
+                                come through a connection
+
+No DISPLAY shows persistence options, identity sets, InclStreamName and a few more: the state says so. Topic objects are
+no part of the state: the target has them, or its script of dmpmqcfg (``--existing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from commands.broker.objects import ADMIN_STREAM
+from commands.broker.stream_names import name_without_stream
+from commands.headers.registry import parse
+from commands.model import Publish
+from migrate.assemble import assemble
+from migrate.legacy_state import (
+    BrokerItem,
+    Item,
+    LegacyAuthority,
+    LegacyRetained,
+    LegacyState,
+    LegacySubscription,
+    Relation,
+    Source,
+    StanzaAttribute,
+    Stream,
+    SubPoint,
+    Unread,
+)
+from migrate.live.administrator import Administrator, Row
+from migrate.live.retained_copies import Copies
+from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
+from rfh2.errors import QPubSubError
+from rfh2.message import encode
+from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
+from streams.operations import RetainedPublication
+from streams.patterns import add_pattern_prefix, remove_pattern_prefix
+from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_strings import is_within, remove_prefix
+
+_LEVEL: Final = 900
+_NO_CORREL_ID: Final = "0" * 48
+_FORMATS: Final = {
+    "COMPAT": PublicationFormat.RFH1,
+    "RFH2": PublicationFormat.RFH2,
+    "MSGPROP": PublicationFormat.PROPERTIES,
+    "NONE": PublicationFormat.NONE,
+}
+_OBJECT_TYPES: Final = ("QUEUE", "TOPIC", "NAMELIST", "QMGR")
+# PSNPRES as the two switches of qm.ini (guide 7.3).
+_RESPONSES: Final = {
+    "NORMAL": (("DLQNonPersistentResponse", "yes"), ("DiscardNonPersistentResponse", "yes")),
+    "SAFE": (("DLQNonPersistentResponse", "yes"), ("DiscardNonPersistentResponse", "no")),
+    "DISCARD": (("DLQNonPersistentResponse", "no"), ("DiscardNonPersistentResponse", "yes")),
+    "KEEP": (("DLQNonPersistentResponse", "no"), ("DiscardNonPersistentResponse", "no")),
+}
+
+
+def state_of(
+    administrator: Administrator,
+    now: datetime,
+    retained: Iterable[RetainedPublication] | None = None,
+    copies: Copies | None = None,
+) -> LegacyState:
+    """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
+    return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr)
+
+
+class _Reading:
+    def __init__(
+        self,
+        administrator: Administrator,
+        now: datetime,
+        retained: Iterable[RetainedPublication] | None,
+        copies: Copies,
+    ) -> None:
+        self._administrator, self._now, self._publications, self._copies = administrator, now, retained, copies
+        self._live: LiveState = read_live(administrator)
+        self._streams = dict(self._places(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM)))
+        self._points = {prefix: prefix for _, prefix in self._places(SUB_POINT_NAMELIST, (DEFAULT_SUB_POINT,))}
+
+    def items(self) -> Iterator[Item]:
+        yield from self._broker()
+        yield from self._relations()
+        for name, prefix in self._streams.items():
+            yield Stream(source=self._source("NAMELIST"), name=name)
+            if prefix != name:
+                why = f"migrate with --prefix {name}={prefix}"
+                said = f"stream {name} lies at topic string {prefix}"
+                yield Unread(source=self._source("TOPIC"), text=said, why=why, is_state=False, warns=True)
+        for point in self._points:
+            yield SubPoint(source=self._source("NAMELIST"), name=point)
+        for row in self._live.subscriptions:
+            yield self._subscription(row)
+        yield from self._retained()
+        yield from self._authorities()
+        if self._live.subscriptions:
+            yield Unread(
+                source=self._source("SUB"),
+                text="persistence options, identity sets, InclStreamName, InformIfRet, NewPubsOnly, DupsOK",
+                why="DISPLAY SUB does not show them: the subscriptions have the defaults",
+                is_state=False,
+                warns=True,
+            )
+
+    def _source(self, target: str) -> Source:
+        return Source(file=f"{self._administrator.where}, DISPLAY {target}")
+
+    def _places(self, namelist: str, born_with: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """The names of a namelist, each with the topic string of its topic object."""
+        row = self._live.namelists.get(namelist)
+        for name in () if row is None else names(row, "NAMES"):
+            if name not in born_with:
+                topic = self._live.topics.get(name)
+                yield name, name if topic is None else text(topic, "TOPICSTR")
+
+    def _broker(self) -> Iterator[Item]:
+        qmgr, source = self._live.qmgr, self._source("QMGR")
+        level = text(qmgr, "CMDLEVEL")
+        number = int(level) if level.isdecimal() else _LEVEL
+        own = self._administrator.qmgr
+        yield BrokerItem(source=source, name=own, qmgr=own, command_level=number)
+        for name, value in self._attributes(qmgr):
+            yield StanzaAttribute(source=source, stanza="Broker", name=name, value=value)
+
+    @staticmethod
+    def _attributes(qmgr: Row) -> Iterator[tuple[str, str]]:
+        if retries := text(qmgr, "PSRTYCNT"):
+            yield "MaxMsgRetryCount", retries
+        if kept := word(qmgr, "PSNPMSG"):
+            yield "DiscardNonPersistentInputMsg", "yes" if kept == "DISCARD" else "no"
+        if sync_point := word(qmgr, "PSSYNCPT"):
+            yield "SyncPointIfPersistent", "yes" if sync_point == "IFPER" else "no"
+        yield from _RESPONSES.get(word(qmgr, "PSNPRES"), ())
+
+    def _relations(self) -> Iterator[Item]:
+        if parent := text(self._live.qmgr, "PARENT"):
+            yield Relation(source=self._source("QMGR"), role="parent", qmgr=parent)
+        for row in self._administrator.display("PUBSUB", TYPE="ALL"):
+            if word(row, "TYPE") == "CHILD" and (child := text(row, "QMNAME")):
+                yield Relation(source=self._source("PUBSUB"), role="child", qmgr=child)
+
+    def _subscription(self, row: Row) -> Item:
+        source, topic = self._source("SUB"), text(row, "TOPICSTR")
+        if word(row, "DESTCLAS") == "MANAGED":
+            why = "its destination is managed: it is that of a program with the MQI, and no queued subscription"
+            said = f"subscription {text(row, 'SUB')} to {topic}"
+            return Unread(source=source, text=said, why=why, is_state=False, warns=True)
+        scheme = WildcardScheme.CHAR if word(row, "WSCHEMA") == "CHAR" else WildcardScheme.TOPIC
+        form = _FORMATS.get(word(row, "PSPROP"), PublicationFormat.PROPERTIES)
+        stream, point = DEFAULT_STREAM, None
+        if form is PublicationFormat.RFH1:
+            stream, topic = self._below(self._streams, DEFAULT_STREAM, topic, scheme)
+        elif form is PublicationFormat.RFH2:
+            found, topic = self._below(self._points, "", topic, scheme)
+            point = found or None
+        correl_id = text(row, "DESTCORL").upper().ljust(48, "0")
+        own = correl_id not in (_NO_CORREL_ID, text(row, "SUBID").upper())
+        name = text(row, "SUB") or None
+        return LegacySubscription(
+            source=source,
+            topic=topic,
+            queue=text(row, "DEST"),
+            qmgr=text(row, "DESTQMGR"),
+            correl_id=correl_id if own else None,
+            stream=stream,
+            sub_point=point,
+            scheme=scheme,
+            format=form,
+            user=text(row, "SUBUSER"),
+            name=None if name is None else name_without_stream(name, None if stream == DEFAULT_STREAM else stream),
+            user_data=text(row, "USERDATA") or None,
+            filter=text(row, "SELECTOR") or None,
+            options=tuple(_options(row, own)),
+            created=_moment(text(row, "CRDATE"), text(row, "CRTIME")),
+            expires_at=self._expires_at(text(row, "EXPIRY")),
+            accounting_token=_token(text(row, "PUBACCT")),
+            appl_identity_data=text(row, "PUBAPPID"),
+        )
+
+    @staticmethod
+    def _below(places: dict[str, str], default: str, topic: str, scheme: WildcardScheme) -> tuple[str, str]:
+        """The place that *topic* lies below, the deepest one, and the rest of it."""
+        for name, prefix in sorted(places.items(), key=lambda place: -len(place[1])):
+            rest = remove_pattern_prefix(prefix, topic, scheme)
+            if prefix and rest != topic and add_pattern_prefix(prefix, rest, scheme) == topic:
+                return name, rest
+        return default, topic
+
+    def _expires_at(self, expiry: str) -> datetime | None:
+        return self._now + timedelta(milliseconds=100 * int(expiry)) if expiry.isdecimal() else None
+
+    def _retained(self) -> Iterator[Item]:
+        if self._publications is not None:
+            for publication in self._publications:
+                yield self._publication(publication)
+            return
+        for topic in sorted(self._live.retained):
+            stream, rest = self._stream_of(topic)
+            md, body = self._copies.get(topic, (None, None))
+            yield LegacyRetained(
+                source=self._source("TPSTATUS"),
+                topic=rest,
+                stream=stream,
+                md_hex=None if md is None else md.hex(),
+                body_hex=None if body is None else body.hex(),
+                delivered=body is not None,
+            )
+
+    def _publication(self, retained: RetainedPublication) -> LegacyRetained:
+        publication, message = retained.publication, retained.publication.message
+        stream, rest = self._stream_of(retained.topic_string)
+        point = None
+        with suppress(QPubSubError):
+            command = parse(message)
+            if isinstance(command, Publish):
+                if rest not in command.topics and retained.topic_string in command.topics:
+                    stream, rest = DEFAULT_STREAM, retained.topic_string
+                point = command.sub_point
+        return LegacyRetained(
+            source=self._source("TPSTATUS"),
+            topic=remove_prefix(point or "", rest),
+            stream=stream,
+            sub_point=point,
+            md_hex=message.mqmd.encode().hex(),
+            body_hex=encode(message).hex(),
+            published_at=publication.published_at,
+            expires_at=publication.expires_at,
+            local=publication.local,
+        )
+
+    def _stream_of(self, topic: str) -> tuple[str, str]:
+        for name, prefix in sorted(self._streams.items(), key=lambda place: -len(place[1])):
+            if prefix and is_within(prefix, topic) and topic != prefix:
+                return name, remove_prefix(prefix, topic)
+        return DEFAULT_STREAM, topic
+
+    def _authorities(self) -> Iterator[Item]:
+        passed_over = 0
+        for row in self._administrator.display("AUTHREC"):
+            kind, entity_type = word(row, "OBJTYPE"), word(row, "ENTTYPE")
+            if kind not in _OBJECT_TYPES or entity_type not in ("PRINCIPAL", "GROUP"):
+                passed_over += 1
+                continue
+            yield LegacyAuthority(
+                source=self._source("AUTHREC"),
+                object_type=kind,
+                profile=text(row, "PROFILE"),
+                entity_type="GROUP" if entity_type == "GROUP" else "PRINCIPAL",
+                entity=text(row, "ENTITY"),
+                authorities=tuple(sorted(authorities(row))),
+            )
+        if passed_over:
+            why = "channels, processes and the like are no part of publish/subscribe"
+            said = "authority records of other objects"
+            yield Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
+
+
+def _options(row: Row, identified: bool) -> Iterator[str]:
+    if identified:
+        yield "CorrelAsId"
+    if word(row, "SUBSCOPE") == "QMGR":
+        yield "Local"
+    if word(row, "REQONLY") == "YES":
+        yield "PubOnReqOnly"
+    if word(row, "VARUSER") == "ANY":
+        yield "VariableUserId"
+
+
+def _moment(date: str, time: str) -> datetime | None:
+    try:
+        return datetime.strptime(f"{date} {time}", "%Y-%m-%d %H.%M.%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _token(hexadecimal: str) -> str:
+    return hexadecimal.lower() if hexadecimal.strip("0") else ""

@@ -1,0 +1,126 @@
+"""The messages in a run of bytes that was found on a page: one message, segments of a channel, or a frame."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from rfh2.captured import CapturedMessage
+from rfh2.captures.descriptors import descriptor_length, split_descriptor, split_what_is_there
+from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
+from rfh2.captures.pasted_piece import begins_like_a_message
+from rfh2.captures.record import Numbering, ReadingPosition
+from rfh2.captures.tsh import OutOfStep, TshStream, begins_segment
+from rfh2.errors import CaptureError
+
+_ETHERNET: Final = 1
+_IP_TYPES: Final = (b"\x08\x00\x45", b"\x86\xdd\x60")
+_LEAST_FRAME: Final = 54  # Ethernet, IPv4 and TCP without data
+_CALLS: Final = {
+    0x01: "INITIAL_DATA", 0x02: "RESYNC_DATA", 0x05: "STATUS_DATA", 0x08: "USERID_DATA", 0x09: "HEARTBEAT",
+    0x0C: "SOCKET_ACTION", 0x81: "MQCONN", 0x82: "MQDISC", 0x83: "MQOPEN", 0x84: "MQCLOSE", 0x85: "MQGET",
+    0x86: "MQPUT", 0x87: "MQPUT1", 0x8A: "MQINQ", 0x8B: "MQCMIT", 0x8C: "SPI", 0x91: "MQCONN reply",
+    0x93: "MQOPEN reply", 0x95: "MQGET reply", 0x96: "MQPUT reply", 0x97: "MQPUT1 reply",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One message in a run of bytes, or what is there of it. why: what is wrong, None for a whole message.
+
+    body: None where there is nothing of a message. what: what the bytes are, where they are more than a message.
+    """
+
+    body: bytes | None
+    md: bytes | None = None
+    why: str | None = None
+    queue: str = ""
+    qmgr: str | None = None
+    user: str | None = None
+    time: datetime | None = None
+    what: str = ""
+
+
+def contents_of(data: bytes) -> Iterator[Content]:
+    """The messages in *data*, in their order; one at least."""
+    if begins_segment(data):
+        yield from _of_segments(data)
+    elif begins_frame(data):
+        yield from _of_frame(data)
+    else:
+        yield _message(data)
+
+
+def begins_frame(data: bytes) -> bool:
+    """Whether *data* begins as a frame of Ethernet that holds IP, and not as a message."""
+    return len(data) > _LEAST_FRAME and data[12:15] in _IP_TYPES and not begins_like_a_message(data)
+
+
+def _message(data: bytes) -> Content:
+    try:
+        md, body = split_descriptor(data)
+    except ValueError as error:
+        md, body = split_what_is_there(data)
+        return Content(body, md, str(error))
+    return Content(body, md)
+
+
+def _of_segments(data: bytes) -> Iterator[Content]:
+    stream, channel = TshStream(from_start=True), Channel()
+    kinds: list[str] = []
+    found: list[Content] = []
+    for item in stream.feed(data, 0):
+        if isinstance(item, OutOfStep):
+            found.append(Content(None, why="no segment begins where one is due", what="segments of a channel"))
+            continue
+        kinds.append(_CALLS.get(item.kind, f"type 0x{item.kind:02X}"))
+        found += map(_of_call, channel.take(item, 0, None))
+    if stream.is_partial:
+        found.append(_cut_segment(data))
+    found += map(_of_call, channel.finish())
+    if not found:
+        named = ", ".join(kinds[:6]) + (" ..." if len(kinds) > 6 else "")
+        found.append(
+            Content(None, why=f"segments of a channel without a message: {named}", what="segments of a channel")
+        )
+    yield from found
+
+
+def _of_call(found: SentMessage | Unreadable) -> Content:
+    if isinstance(found, Unreadable):
+        return Content(None, why=found.why, what="segments of a channel")
+    return Content(
+        found.found.body, found.found.md, None, found.queue, found.qmgr, found.user, found.time, "segments of a channel"
+    )
+
+
+def _cut_segment(data: bytes) -> Content:
+    """What is there of the message in a segment that was cut: its descriptor, where that is whole."""
+    why = "the hex ends within a segment"
+    for struc_id in (b"MD  ", "MD  ".encode("cp500")):
+        at = data.rfind(struc_id)
+        length = descriptor_length(data, at) if at >= 0 else None
+        if length is not None and at + length <= len(data):
+            return Content(b"", data[at : at + length], why, what="a segment of a channel")
+    return Content(None, why=why, what="a segment of a channel")
+
+
+def _of_frame(data: bytes) -> Iterator[Content]:
+    """The messages in one frame of Ethernet, read as a packet capture is."""
+    from rfh2.captures.pcap import read_pcap  # noqa: PLC0415 - dpkt takes long to load
+
+    capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, _ETHERNET)
+    capture += struct.pack("<IIII", 0, 0, len(data), len(data)) + data
+    nothing = True
+    for _, item in read_pcap(io.BytesIO(capture), ReadingPosition("frame", Numbering())):
+        nothing = False
+        if isinstance(item, CapturedMessage):
+            yield Content(item.body, item.md, None, item.queue, item.qmgr, item.user, None, "a frame of a network")
+        elif isinstance(item, CaptureError):
+            yield Content(None, why=item.why, what="a frame of a network")
+    if nothing:
+        yield Content(None, why="no message of a channel is in this frame", what="a frame of a network")

@@ -1,0 +1,155 @@
+"""``qpubsub why``: its options, and its answers about a queue manager; tests/commands/explain/why has captures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands.qmgr.store import QueueManagerStore
+from tests.commands.cli.test_sub_pub import WAIT_S, line_of, started
+from tests.commands.cli_runs import run
+
+CAPTURE = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.jsonl")
+SETUP = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.mqsc")
+
+SCRIPT = """\
+DEFINE QLOCAL(FULL) MAXDEPTH(1)
+DEFINE QLOCAL(NOGET) GET(DISABLED)
+DEFINE QLOCAL(NOPUT) PUT(DISABLED)
+DEFINE QLOCAL(QM2) USAGE(XMITQ)
+DEFINE TOPIC(DISABLED) TOPICSTR('Disabled') PUB(DISABLED)
+DEFINE SUB(FULL) TOPICSTR('Sport/Soccer') DEST(FULL)
+DEFINE SUB(NOGET) TOPICSTR('Sport/Soccer') DEST(NOGET)
+DEFINE SUB(NOPUT) TOPICSTR('Sport/Soccer') DEST(NOPUT)
+DEFINE SUB(CASE) TOPICSTR('sport/soccer') DEST(CASE)
+DEFINE SUB(RED) TOPICSTR('Sport/#') DEST(RED) SELECTOR('Colour = ''red''')
+DEFINE SUB(DISABLED) TOPICSTR('Disabled/News') DEST(DISABLED)
+DEFINE SUB(REMOTE) TOPICSTR('Sport/#') DEST(REMOTE) DESTQMGR(QM2)
+DEFINE SUB(ON.REQUEST) TOPICSTR('Sport/#') DEST(ON.REQUEST) REQONLY(YES)
+DEFINE SUB(BOARD) TOPICSTR('Sport/#') DEST(BOARD)
+"""
+
+USAGE: list[tuple[tuple[str, ...], str]] = [
+    (("--input", CAPTURE, "-m", "QM1"), "not both"),
+    (("--input", CAPTURE, "--publish", "a"), "need -m QMGR"),
+    (("--input", CAPTURE, "--follow"), "need -m QMGR"),
+    (("-m", "QM1", "--setup", SETUP), "need --input FILE"),
+    (("-m", "QM1", "--semantics", "v6"), "need --input FILE"),
+    (("-m", "QM1", "--data", "x"), "need --publish TOPIC"),
+    (("-m", "QM1", "--publish", "a", "--follow"), "not both"),
+    (("-m", "QM1", "--count", "1"), "needs --follow"),
+    (("--topic", "", "--input", CAPTURE), "topic"),
+    (("--input", "no-such-file"), "no such file"),
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QPUBSUB_HOME", str(tmp_path / "qmgrs"))
+    monkeypatch.delenv("QPUBSUB_QMGR", raising=False)
+    assert run("create", "QM1").code == 0
+    assert run("mqsc", "-m", "QM1", stdin=SCRIPT).code == 0
+    return tmp_path / "qmgrs"
+
+
+def answers(*words: str) -> dict[str, str]:
+    """The reason for each queue."""
+    ran = run("why", "--json", *words)
+    assert ran.code == 0, ran.talk
+    return {line["queue"]: line["reason"] for line in map(json.loads, ran.lines)}
+
+
+@pytest.mark.parametrize(("words", "says"), USAGE)
+def test_usage(home: Path, words: tuple[str, ...], says: str) -> None:
+    ran = run("why", *words)
+    assert ran.code == 2
+    assert says in ran.talk
+
+
+def test_the_keys_of_an_answer(home: Path) -> None:
+    line = json.loads(run("why", "BOARD", "--input", CAPTURE, "--setup", SETUP, "--json").out)
+    assert list(line) == ["seq", "topic", "queue", "sub_name", "delivered", "reason", "detail"]
+    expected = (37, "Sport/Soccer", "BOARD", None, True, "delivered", "")
+    assert tuple(line.values()) == expected
+
+
+PUBLISHED = {
+    "FULL": "delivered",
+    "NOGET": "delivered",
+    "NOPUT": "dead-letter",
+    "CASE": "case",
+    "RED": "filter",
+    "REMOTE": "transmission",
+    "ON.REQUEST": "request-only",
+    "BOARD": "delivered",
+}
+
+
+def test_a_publication_that_nobody_makes(home: Path) -> None:
+    assert answers("-m", "QM1", "--publish", "Sport/Soccer") == PUBLISHED
+    red = answers("-m", "QM1", "--publish", "Sport/Soccer", "--property", "Colour=red")
+    assert red == {**PUBLISHED, "RED": "delivered"}
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert all(not queue.depth for queue in store.overview().queues)
+
+
+def test_what_the_present_state_keeps_back(home: Path) -> None:
+    before = answers("-m", "QM1")
+    expected = {**PUBLISHED, "CASE": "delivered", "RED": "delivered", "DISABLED": "publish-disabled"}
+    assert before == expected
+    assert run("pub", "-m", "QM1", "Sport/Soccer", "2 1").code == 0
+    assert run("run", "-m", "QM1", "--once").code in (0, 1)
+    assert answers("-m", "QM1") == {**expected, "FULL": "queue-full", "CASE": "case", "RED": "filter"}
+    assert answers("-m", "QM1", "--publish", "Sport/Soccer")["FULL"] == "queue-full"
+
+
+def test_a_queue_that_does_not_exist(home: Path) -> None:
+    assert run("create", "QM9", "--strict").code == 0
+    script = "DEFINE QLOCAL(SOON)\nDEFINE SUB(SOON) TOPICSTR('News') DEST(SOON)\nDELETE QLOCAL(SOON)\n"
+    assert run("mqsc", "-m", "QM9", stdin=script).code == 0
+    assert answers("-m", "QM9") == {"SOON": "queue-gone"}
+    assert answers("-m", "QM9", "--publish", "News") == {"SOON": "queue-gone"}
+
+
+def test_authority_records_that_let_nobody_publish(home: Path) -> None:
+    record = "SET AUTHREC PROFILE(DISABLED) OBJTYPE(TOPIC) PRINCIPAL('somebody') AUTHADD(PUB)\n"
+    assert run("mqsc", "-m", "QM1", stdin=record).code == 0
+    assert answers("-m", "QM1", "BOARD") == {"BOARD": "authority"}
+    assert answers("-m", "QM1", "DISABLED") == {"DISABLED": "publish-disabled"}
+
+
+@pytest.mark.parametrize(
+    ("topic", "says"),
+    [("a/#", "wildcards are not allowed"), ("Nobody", "no subscription selects the topic")],
+)
+def test_a_publication_without_subscribers_says_so(home: Path, topic: str, says: str) -> None:
+    assert says in run("why", "-m", "QM1", "--publish", topic).out
+
+
+@pytest.fixture
+def processor(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    """``qpubsub run``, at work."""
+    process = started("run", "-m", "QM1")
+    assert process.stderr is not None
+    assert "waiting for commands" in process.stderr.readline()
+    yield process
+    process.terminate()
+    process.communicate(timeout=WAIT_S)
+
+
+def test_the_next_publications(home: Path, processor: subprocess.Popen[str]) -> None:
+    follower = started("why", "-m", "QM1", "--follow", "--json", "-C", "2")
+    line_of(follower, "explaining each publication")
+    assert run("pub", "-m", "QM1", "Sport/Tennis", "love", "--property", "Colour=blue").code == 0
+    assert run("pub", "-m", "QM1", "Sport/Tennis", "all", "--property", "Colour=red").code == 0
+    out, _ = follower.communicate(timeout=WAIT_S)
+    lines = [json.loads(line) for line in out.splitlines()]
+    reasons = [(line["topic"], line["reason"]) for line in lines if line["queue"] == "RED"]
+    assert reasons == [("Sport/Tennis", "filter"), ("Sport/Tennis", "delivered")]
+    assert not any(line["queue"].startswith("QPUBSUB.SUB.") for line in lines)
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert not any(s.dest_queue.startswith("QPUBSUB.SUB.") for s in store.load_state()[1])

@@ -1,0 +1,118 @@
+"""For whatever a legacy state holds: the sums agree, rows survive their file, and a plan carried out is as wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from migrate.estate import item_rows, wanted
+from migrate.estate.item_rows import ItemRow, Owner
+from migrate.estate.pack.applications import Applications
+from migrate.estate.plan_differences import plan_differences
+from migrate.estate.totals import Result, Sums, total
+from migrate.ledger import Verdict
+from migrate.legacy_state import LegacyState
+from migrate.plan import Tool
+from rfh2.errors import MigrationError
+from tests.migrate.in_memory import applied
+from tests.migrate.strategies import states
+from tests.migrate.test_conservation import planned, targets
+
+tools = st.sampled_from(Tool)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states, targets, tools, st.booleans())
+def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
+    plan, _ = planned(state, kind, tool, force)
+    rows = list(item_rows.rows_of(plan))
+    sums = Sums.of((row.result for row in rows), sum(1 for _ in state.items()))
+    assert (sums.migrated, sums.changed) == (plan.counts[Verdict.MIGRATED], plan.counts[Verdict.CHANGED])
+    assert sums.refused + sums.left == plan.counts[Verdict.REPORTED]
+    applications = Applications()
+    applications.learn((row.owner for row in rows), ())
+    parts: dict[str, list[Result]] = {}
+    for row in rows:
+        parts.setdefault(applications.name_of(row.owner, ()), []).append(row.result)
+    assert total(Sums.of(part, len(part)) for part in parts.values()) == sums
+    for row in rows:
+        if row.result in (Result.REFUSED, Result.LEFT):
+            assert row.reasons, f"{row.label} is {row.result} without a reason"
+
+
+@settings(max_examples=60, deadline=None)
+@given(states, targets, tools)
+def test_rows_survive_their_file(state: LegacyState, kind: str, tool: Tool) -> None:
+    plan, _ = planned(state, kind, tool, False)
+    rows = list(item_rows.rows_of(plan))
+    with TemporaryDirectory() as place:
+        path = Path(place) / "rows"
+        path.write_bytes(item_rows.packed(rows))
+        again = list(item_rows.unpacked(path))
+        path.write_bytes(wanted.packed(wanted.wanted_of(plan)))
+        kept = list(wanted.unpacked(path))
+    assert again == rows
+    assert plan_differences(rows, again) == []
+    assert item_rows.decided(reversed(again)) == item_rows.decided(rows)
+    assert len(kept) == len(list(wanted.wanted_of(plan)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(states, targets, tools, st.booleans())
+def test_a_plan_that_is_carried_out_is_as_wanted(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
+    plan, target = planned(state, kind, tool, force)
+    after = applied(plan, target)
+    with TemporaryDirectory() as place:
+        path = Path(place) / "wanted"
+        path.write_bytes(wanted.packed(wanted.wanted_of(plan)))
+        assert list(wanted.differences(wanted.unpacked(path), after)) == []
+    if plan.subscriptions:
+        gone = plan.subscriptions[0].subscription.sub_id
+        less = replace(after, subscriptions=tuple(s for s in after.subscriptions if s.sub_id != gone))
+        assert len(list(wanted.differences(wanted.wanted_of(plan), less))) == 1
+
+
+def row(digest: str, result: Result = Result.MIGRATED, becomes: str = "") -> ItemRow:
+    return ItemRow("stream", 1, f"stream {digest}", digest, "x", result, becomes, (), Owner())
+
+
+DIFFERENCES = [
+    ("same", [row("a"), row("b")], [row("b"), row("a")], []),
+    ("new-and-gone", [row("a")], [row("b")], ["new: stream b (migrated)", "gone: stream a (migrated)"]),
+    (
+        "another-result",
+        [row("a")],
+        [row("a", Result.REFUSED)],
+        ["other: stream a: migrated before, refused now"],
+    ),
+    ("another-place", [row("a", becomes="x")], [row("a", becomes="y")], ["other: stream a: becomes y, before x"]),
+    ("one-of-two", [row("a"), row("a")], [row("a")], ["gone: stream a (migrated)"]),
+    (
+        "the-same-one-is-matched-first",
+        [row("a"), row("a", Result.REFUSED)],
+        [row("a", Result.REFUSED), row("a", Result.CHANGED)],
+        ["other: stream a: migrated before, changed now"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "lines"), [c[1:] for c in DIFFERENCES], ids=[c[0] for c in DIFFERENCES])
+def test_differences_between_two_plans(before: list[ItemRow], after: list[ItemRow], lines: list[str]) -> None:
+    assert [found.line() for found in plan_differences(before, after)] == lines
+
+
+def test_sums_that_do_not_agree() -> None:
+    with pytest.raises(MigrationError, match="3 items were read, but 1 are migrated"):
+        Sums.of([Result.MIGRATED, Result.LEFT], 3)
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    path.write_bytes(item_rows.packed([row("a")])[:-9])
+    with pytest.raises(MigrationError, match="plan the broker again"):
+        list(item_rows.unpacked(path))

@@ -1,0 +1,165 @@
+"""A server with the shape of mqweb's REST interface, for tests: what it administers is an embedded queue manager."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from commands.mqsc import Answer, parse
+from commands.mqsc.model import Statement
+from commands.mqsc.runner import StatementRunner
+from commands.qmgr.store import QueueManagerStore
+from migrate.live.embedded import display_command
+from tests.migrate.legacy_messages import NOW
+
+USER, PASSWORD = "mqadmin", "passw0rd"
+_REASONS = {"AMQ8147": 2085, "AMQ8150": 4001, "AMQ8143": 2055}
+
+
+class RestStub(ThreadingHTTPServer):
+    """One queue manager in *home*. seen: the bodies of the answered requests, in order.
+
+    dies_after: how many requests are answered; dies_afterwards: those behind them are carried out all the same.
+    answers_instead: HTTP status and body of every answer.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, home: Path, qmgr: str = "QM1") -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.home, self.qmgr = home, qmgr
+        self.seen: list[dict[str, Any]] = []
+        self.dies_after: int | None = None
+        self.dies_afterwards = False
+        self.is_tls, self.needs_password = False, True
+        self.answers_instead: tuple[int, bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        if self.is_tls:
+            return f"https://localhost:{self.server_address[1]}"
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def wants_tls(self, certificates: Path, *, of_clients: bool = False) -> None:
+        """Speak TLS; of_clients: only with clients that have a certificate, who need no password."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "localhost.pem", certificates / "localhost.key")
+        if of_clients:
+            context.load_verify_locations(certificates / "ca.pem")
+            context.verify_mode = ssl.CERT_REQUIRED
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.is_tls, self.needs_password = True, not of_clients
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that does not trust the certificate hangs up."""
+
+    @property
+    def commands(self) -> list[str]:
+        """The MQSC of all commands but DISPLAY."""
+        return [body["parameters"]["command"] for body in self.seen if body["type"] == "runCommand"]
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        if body["type"] == "runCommand":
+            (statement,) = parse(body["parameters"]["command"])
+            return _plain(self._run(statement))
+        assert body["type"] == "runCommandJSON"
+        assert body["command"] == "display"
+        scope = {word.upper(): text for word, text in body.get("parameters", {}).items()}
+        command = display_command(body["qualifier"].upper(), body.get("name"), scope)
+        assert body["responseParameters"] == ["all"]
+        return _json(self._run(Statement(1, 1, (), "DISPLAY", command)))
+
+    def _run(self, statement: Statement) -> Answer:
+        with QueueManagerStore.open(self.home, self.qmgr) as store:
+            ((_, answer),) = StatementRunner(store, "mqadmin", lambda _user: (), lambda: NOW).run([statement])
+        return answer
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    text = [f"{answer.amq}{'I' if answer.ok else 'E'}: {answer.text}" if answer.amq else answer.text, *answer.detail]
+    return _whole([{**_codes(answer), "text": text}], answer)
+
+
+def _json(answer: Answer) -> dict[str, Any]:
+    if not answer.ok:
+        message = [f"{answer.amq}E: {answer.text}", *answer.detail]
+        return _whole([{**_codes(answer), "message": message}], answer)
+    rows = [{**_codes(answer), "parameters": _lower(row)} for row in answer.objects]
+    return _whole(rows, answer)
+
+
+def _lower(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key.lower(): list(value) if isinstance(value, tuple) else value for key, value in row.items()}
+
+
+def _codes(answer: Answer) -> dict[str, int]:
+    reason = 0 if answer.ok else answer.reason or _REASONS.get(answer.amq or "", 3008)
+    return {"completionCode": 0 if answer.ok else 2, "reasonCode": reason}
+
+
+def _whole(responses: list[dict[str, Any]], answer: Answer) -> dict[str, Any]:
+    overall = {"overallCompletionCode": 0 if answer.ok else 2, "overallReasonCode": 0 if answer.ok else 3008}
+    return {"commandResponse": responses, **overall}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: RestStub
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.dies_after is not None:
+            self.server.dies_after -= 1
+            if self.server.dies_after < 0:
+                if self.server.dies_afterwards:
+                    self.server.answer(json.loads(data))
+                self.close_connection = True
+                return
+        if self.server.answers_instead is not None:
+            self._send(*self.server.answers_instead)
+            return
+        expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        if self.server.needs_password and self.headers.get("Authorization") != expected:
+            self._error(401, "MQWB0104E", "The REST API request was made without authenticating.")
+        elif "ibm-mq-rest-csrf-token" not in self.headers:
+            self._error(403, "MQWB0102E", "The CSRF token was missing.")
+        elif self.path != f"/ibmmq/rest/v2/admin/action/qmgr/{self.server.qmgr}/mqsc":
+            self._error(404, "MQWB0009E", "MQWB0009E: Could not query the queue manager.")
+        else:
+            body = json.loads(data)
+            self.server.seen.append(body)
+            self._send(200, json.dumps(self.server.answer(body)).encode())
+
+    def _error(self, status: int, number: str, message: str) -> None:
+        self._send(status, json.dumps({"error": [{"msgId": number, "message": message, "type": "rest"}]}).encode())
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json;charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_given: object) -> None:
+        return
+
+
+@contextmanager
+def rest_stub(home: Path, qmgr: str = "QM1") -> Iterator[RestStub]:
+    """The server, running."""
+    server = RestStub(home, qmgr)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,229 @@
+"""apply: what stops it, what it says then, and its journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from migrate.live.loading import PROGRESS_QUEUE
+from tests.commands.cli_runs import run
+from tests.migrate.live.rigs import Rig, create, rig, write_legacy
+
+UNTIL = {"objects": ("--until", "objects", "--confirm", "stopped")}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    out = tmp_path / "files"
+    run("strmqbrk", "-m", "QM1", "--target", "files", "--out", str(out), str(write_legacy(tmp_path)))
+    return out
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Rig]:
+    """Nothing processes: PSMODE(COMPAT) is kept."""
+    with rig("embedded", tmp_path, processes=False) as made:
+        yield made
+
+
+def test_an_object_of_the_same_name_stops_it_with_the_line(live: Rig, plan: Path) -> None:
+    live.mqsc("DEFINE TOPIC('Sport') TOPICSTR('Other')\n")
+    ran = live("apply", str(plan), *UNTIL["objects"])
+    assert ran.code == 1
+    assert "checkpoint objects: 2-objects.mqsc, line 3: DEFINE TOPIC(Sport)" in ran.talk
+    assert "TOPICSTR is (Other), planned (Sport)" in ran.talk
+    assert "run the same command again" in ran.talk
+    again = live("apply", str(plan), "--all", "--confirm", "stopped")
+    assert again.code == 2, "nothing was changed"
+    live.mqsc("DELETE TOPIC('Sport')\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+
+
+def test_a_refusal_stops_it_with_the_message(live: Rig, plan: Path) -> None:
+    script = plan / "2-objects.mqsc"
+    script.write_text("* comment\nDEFINE TOPIC(T) TOPICSTR('t') +\n  WILDCARD(SOMETIMES)\n")
+    ran = live("apply", str(plan), *UNTIL["objects"])
+    assert ran.code == 1
+    assert "2-objects.mqsc, line 2: DEFINE TOPIC(T): AMQ8425" in ran.talk
+
+
+def test_a_statement_about_what_an_earlier_one_has_made(live: Rig, plan: Path) -> None:
+    (plan / "2-objects.mqsc").write_text("DEFINE TOPIC(T) TOPICSTR('t')\nALTER TOPIC(T) PUB(DISABLED)\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T) PUB\n").out
+    assert "PUB(DISABLED)" in shown
+    assert live("apply", str(plan), "--undo").code == 0
+    assert "AMQ8147" in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T)\n").out
+
+
+def test_a_script_that_was_corrected_before_what_is_done(live: Rig, plan: Path) -> None:
+    """Its statements have other numbers then: what is there is found, and what is new is sent."""
+    script = plan / "2-objects.mqsc"
+    script.write_text("DEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(U) TOPICSTR('u') PUB(SOMETIMES)\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 1
+    script.write_text("DEFINE TOPIC(S) TOPICSTR('s')\nDEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(U) TOPICSTR('u')\n")
+    assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(*)\n").out
+    assert all(f"TOPIC({name})" in shown for name in "STU")
+    assert live("apply", str(plan), "--undo").code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(*)\n").out
+    assert not any(f"TOPIC({name})" in shown for name in "STU")
+
+
+def test_a_script_that_is_none_sends_nothing(live: Rig, plan: Path) -> None:
+    (plan / "2-objects.mqsc").write_text("DEFINE TOPIC(T) TOPICSTR('t')\nDEFINE TOPIC(\n")
+    ran = live("apply", str(plan), *UNTIL["objects"])
+    assert "2-objects.mqsc, line 2" in ran.talk
+    assert "nothing of it was sent" in ran.talk
+    assert "AMQ8147" in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T)\n").out
+
+
+def test_commands_that_wait_are_the_old_brokers(live: Rig, plan: Path) -> None:
+    queue = "SYSTEM.BROKER.CONTROL.QUEUE"
+    run("put", "-m", "QM1", "--home", str(live.home), queue, str(plan / "6-registrations.qload"))
+    ran = live("apply", str(plan), "--all", "--confirm", "stopped")
+    assert ran.code == 1
+    assert f"{queue} holds 3 commands" in ran.talk
+
+
+def test_a_queue_that_does_not_become_empty(live: Rig, plan: Path) -> None:
+    ran = live("apply", str(plan), "--all", "--confirm", "stopped", "--wait", "0.1")
+    assert ran.code == 1
+    assert "Sport still holds 1 messages after 0.1 s" in ran.talk
+    again = live("apply", str(plan), "--all", "--confirm", "stopped", "--wait", "0")
+    assert "Sport still holds 1 messages" in again.talk, "it was not put a second time"
+
+
+def test_messages_on_the_dead_letter_queue_stop_it(live: Rig, plan: Path) -> None:
+    live("apply", str(plan), "--until", "enabled", "--confirm", "stopped")
+    live.mqsc("ALTER TOPIC('Sport') PUB(DISABLED)\n")
+    live("apply", str(plan), "--wait", "0")
+    run("run", "-m", "QM1", "--home", str(live.home), "--once")
+    ran = live("apply", str(plan), "--wait", "0")
+    assert ran.code == 2
+    assert "1 messages more are on the dead-letter queue" in ran.talk
+    assert live("apply", str(plan), "--wait", "0", "--confirm", "retained-01").code == 0
+
+
+def test_a_rehearsal_changes_nothing_and_leaves_no_file(live: Rig, plan: Path) -> None:
+    before = sorted(path.name for path in plan.iterdir())
+    ran = live("apply", str(plan), "--rehearse")
+    assert ran.code == 0
+    assert "objects: line 3: send DEFINE TOPIC('Sport')" in ran.out
+    assert "registrations: put 3 messages" in ran.out
+    assert sorted(path.name for path in plan.iterdir()) == before
+    assert json.loads(live("apply", str(plan), "--rehearse", "--json").out)["rehearsal"][0]["checkpoint"] == "compat"
+    assert "AMQ8147" in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(Sport)\n").out
+
+
+def test_what_was_there_before_is_there_after_undo(live: Rig, plan: Path) -> None:
+    live.mqsc("DEFINE QLOCAL('Sport')\nDEFINE QLOCAL('A.Q')\n")
+    live("apply", str(plan), "--until", "authorities", "--confirm", "stopped")
+    rehearsed = live("apply", str(plan), "--undo", "--rehearse")
+    assert "DELETE TOPIC('Sport')" in rehearsed.lines
+    assert "DELETE QLOCAL('A.Q')" not in rehearsed.lines
+    assert live("apply", str(plan), "--undo").code == 0
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY QUEUE(*)\n").out
+    assert "QUEUE(A.Q)" in shown
+    assert "QUEUE(B.Q)" not in shown
+    assert PROGRESS_QUEUE not in shown
+    assert not (plan / "apply.journal").exists()
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["lost", "carried-out"])
+@pytest.mark.parametrize("after", [0, 2, 5, 9, 13])
+def test_a_server_that_dies_in_the_middle(after: int, carried_out: bool, plan: Path, tmp_path: Path) -> None:
+    """The next run goes on; no command is sent a second time after it was confirmed."""
+    with rig("rest", tmp_path, processes=False) as live:
+        assert live.stub is not None
+        words = ("apply", str(plan), "--until", "authorities", "--confirm", "stopped", "--json")
+        live.stub.dies_after, live.stub.dies_afterwards = after, carried_out
+        ran = live(*words)
+        found = json.loads(ran.out)
+        assert ran.code == (1 if found["sent"] or found["done"] else 2)
+        assert "was not reached" in found["stopped"]["why"]
+        assert "Run the same command again" in ran.talk
+        live.stub.dies_after = None
+        again = live(*words)
+        assert (again.code, json.loads(again.out)["stopped"]) == (0, None)
+        sent = live.stub.commands
+        assert len(sent) == len(set(sent))
+        assert len(sent) in ((8, 7) if carried_out else (8,))
+        assert live("apply", str(plan), "--undo").code == 0
+        assert "QUEUE(A.Q)" not in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY QUEUE(*)\n").out
+
+
+# The journal
+
+
+def test_a_journal_of_another_plan_or_queue_manager(live: Rig, plan: Path, tmp_path: Path) -> None:
+    live("apply", str(plan))
+    journal = plan / "apply.journal"
+    heading, *entries = journal.read_text().splitlines()
+    other = json.loads(heading) | {"fingerprint": "other"}
+    journal.write_text("\n".join([json.dumps(other), *entries]) + "\n")
+    ran = live("apply", str(plan))
+    assert (ran.code, "is that of another plan" in ran.talk) == (2, True)
+    other = json.loads(heading) | {"where": "queue manager QM1 at https://elsewhere:9443"}
+    journal.write_text("\n".join([json.dumps(other), *entries]) + "\n")
+    assert "is that of another queue manager" in live("apply", str(plan)).talk
+    assert live("apply", str(plan), "--journal", str(tmp_path / "own"), "--confirm", "stopped").code == 0
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(live: Rig, plan: Path) -> None:
+    live("apply", str(plan), *UNTIL["objects"])
+    journal = plan / "apply.journal"
+    text = journal.read_text()
+    whole, _, last = text.rstrip("\n").rpartition("\n")
+    journal.write_text(f"{whole}\n{last[:9]}")
+    ran = live("apply", str(plan), *UNTIL["objects"], "--json")
+    assert (ran.code, json.loads(ran.out)["done"], json.loads(ran.out)["sent"]) == (0, ["objects"], 0)
+    assert journal.read_text() == text
+
+
+def test_a_journal_that_is_damaged(live: Rig, plan: Path) -> None:
+    live("apply", str(plan))
+    (plan / "apply.journal").write_text("{}\n")
+    ran = live("apply", str(plan))
+    assert (ran.code, "is damaged" in ran.talk) == (2, True)
+
+
+USAGE = [
+    (("--confirm", "nothing"), "there is no checkpoint nothing"),
+    (("--until", "nothing"), "there are compat, stopped, queues"),
+    (("--undo",), "nothing was applied"),
+    (("--undo", "--rehearse"), "nothing was applied"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), USAGE, ids=[" ".join(words) for words, _ in USAGE])
+def test_usage(words: tuple[str, ...], said: str, live: Rig, plan: Path) -> None:
+    ran = live("apply", str(plan), *words)
+    assert (ran.code, said in ran.talk) == (2, True), ran.talk
+
+
+def test_the_plan_of_another_queue_manager(plan: Path, tmp_path: Path) -> None:
+    create(tmp_path / "home")
+    for verb in ("apply", "verify"):
+        ran = run(verb, "-m", "QM2", "--home", str(tmp_path / "home"), str(plan))
+        assert (ran.code, "is the plan for queue manager QM1, not QM2" in ran.talk) == (2, True)
+
+
+DAMAGED = [("", "line 1"), ('{"format":"x"}', "line 1"), ("HEADING\n{}", "line 2: kind"), ("HEADING\n{", "line 2")]
+
+
+@pytest.mark.parametrize(("text", "said"), DAMAGED)
+def test_a_plan_that_cannot_be_read(text: str, said: str, live: Rig, plan: Path) -> None:
+    file = plan / "planned.jsonl"
+    file.write_text(text.replace("HEADING", file.read_text().splitlines()[0]))
+    ran = live("verify", str(plan))
+    assert (ran.code, said in ran.talk) == (2, True), ran.talk
+
+
+def test_a_directory_without_a_plan(live: Rig, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = live("verify", str(tmp_path / "empty"))
+    assert (ran.code, "planned.jsonl: there is no such file" in ran.talk) == (2, True)

@@ -1,0 +1,92 @@
+"""What becomes of each statement of a plan, given what the queue manager has, and what takes it back."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.mqsc import parse
+from migrate.live.decisions import decide
+from migrate.live.embedded import statement_of
+from migrate.live.snapshot import read_live
+from tests.migrate.live.memory import memory
+
+SCRIPT = """
+DEFINE QLOCAL('A.Q')
+DEFINE TOPIC('Sport') TOPICSTR('Sport') WILDCARD(BLOCK) DESCR('it''s')
+DEFINE TOPIC('News') TOPICSTR('News') DEFPRTY(3) PUB(DISABLED)
+DEFINE NAMELIST(N) NAMES('A', 'B')
+DEFINE SUB('s') TOPICSTR('News') DEST(A.Q) SUBUSER('anne') EXPIRY(6000)
+SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('anne') AUTHADD(PUB)
+"""
+THERE = (False, "", "")
+
+CASES = [
+    ("queue", "DEFINE QLOCAL('B.Q') DEFPSIST(YES)", (True, "", "DELETE QLOCAL('B.Q')")),
+    ("queue-there", "DEFINE QLOCAL('A.Q') MAXDEPTH(1)", THERE),
+    ("topic", "DEFINE TOPIC('T') TOPICSTR('T')", (True, "", "DELETE TOPIC('T')")),
+    ("topic-there", "DEFINE TOPIC('Sport') TOPICSTR('Sport') WILDCARD(BLOCK)", THERE),
+    (
+        "topic-differs",
+        "DEFINE TOPIC('Sport') TOPICSTR('Sport') PUB(DISABLED)",
+        (False, "TOPIC Sport exists and differs: PUB is (ASPARENT), planned (DISABLED)", ""),
+    ),
+    ("namelist-order", "DEFINE NAMELIST(N) NAMES('B', 'A')", THERE),
+    ("namelist", "ALTER NAMELIST(N) NAMES('A', 'C')", (True, "", "ALTER NAMELIST('N') NAMES('A', 'B')")),
+    ("namelist-same", "ALTER NAMELIST(N) NAMES('A', 'B')", THERE),
+    ("no-namelist", "ALTER NAMELIST(X) NAMES('A')", (False, "NAMELIST X is not there: an earlier step makes it", "")),
+    ("qmgr", "ALTER QMGR PSMODE(DISABLED) PSRTYCNT(7)", (True, "", "ALTER QMGR PSMODE(ENABLED) PSRTYCNT(5)")),
+    ("qmgr-parent", "ALTER QMGR PARENT(QM2)", (True, "", "ALTER QMGR PARENT(' ')")),
+    ("qmgr-same", "ALTER QMGR PSMODE(ENABLED)", THERE),
+    ("sub", "DEFINE SUB('t') TOPICSTR('News') DEST(A.Q)", (True, "", "DELETE SUB('t')")),
+    ("sub-there", "DEFINE SUB('s') TOPICSTR('News') DEST(A.Q) SUBUSER('anne') EXPIRY(9)", THERE),
+    (
+        "sub-differs",
+        "DEFINE SUB('s') TOPICSTR('News') DEST(B.Q)",
+        (False, "SUB s exists and differs: DEST is (A.Q), planned (B.Q)", ""),
+    ),
+    ("sub-replaced", "DEFINE SUB('s') TOPICSTR('News') DEST(B.Q) REPLACE", (True, "", "")),
+    (
+        "record",
+        "SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('fred') AUTHADD(SUB)",
+        (True, "", "DELETE AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('fred')"),
+    ),
+    (
+        "record-more",
+        "SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('anne') AUTHADD(PUB,SUB)",
+        (True, "", "SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('anne') AUTHRMV(SUB)"),
+    ),
+    ("record-there", "SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('anne') AUTHADD(PUB)", THERE),
+    ("record-all", "SET AUTHREC PROFILE('A.Q') OBJTYPE(QUEUE) GROUP('g') AUTHADD(ALLMQI)", (True, "", None)),
+    ("delete-missing", "DELETE TOPIC('T')", THERE),
+    ("delete", "DELETE TOPIC('News')", (True, "", None)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_decisions(text: str, expected: tuple[bool, str, str | None]) -> None:
+    """And what takes a statement back gives the queue manager as it was."""
+    administrator = memory(SCRIPT)
+    before = read_live(administrator)
+    decision = decide(statement_of(text), before)
+    send, refused, undo = expected
+    assert (decision.send, decision.refused) == (send, refused)
+    if undo is not None:
+        assert decision.undo == undo
+    if not decision.send:
+        return
+    assert administrator.run(statement_of(text)).ok
+    if decision.undo:
+        assert administrator.run(statement_of(decision.undo)).ok, decision.undo
+        assert read_live(administrator) == before
+    else:
+        assert decision.left
+
+
+def test_authority_records_that_go_with_their_object_are_named() -> None:
+    decision = decide(statement_of("DELETE TOPIC('Sport')"), read_live(memory(SCRIPT)))
+    assert decision.left == "authority records of Sport went with it: TOPIC Sport PRINCIPAL anne"
+
+
+def test_a_statement_that_is_none() -> None:
+    (statement,) = parse("DEFINE (")
+    assert "AMQ84" in decide(statement, read_live(memory(""))).refused

@@ -1,0 +1,274 @@
+"""``extract``: the state of a live queue manager, and of a version 6 broker by its metatopics."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
+from commands.qmgr.store import QueueManagerStore
+from migrate.extract import REPLY_QUEUE
+from migrate.readers import read_sources
+from rfh2 import pcf_names as pcf
+from rfh2.captured import CapturedMessage
+from rfh2.message import decode
+from rfh2.pcf_parameters import Cfin, Cfst
+from tests.commands.cli_runs import run
+from tests.migrate.legacy_messages import metatopic, rfh1
+from tests.migrate.live.rigs import WAYS, create, rig, write_legacy
+
+QMGR48 = "QM1".ljust(48)
+KILLS = int(os.environ.get("QPUBSUB_KILLS", "20"))
+SUBSCRIBERS = f"MQ/SA/{QMGR48}/Subscribers/AllIdentities/"
+
+
+def test_state_apply_extract_is_the_state_again(tmp_path: Path) -> None:
+    """What was migrated to a queue manager and extracted from it is what another one has after migrating that."""
+    source = write_legacy(tmp_path)
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        create(home)
+    assert run("strmqbrk", "-m", "QM1", "--home", str(homes[0]), str(source)).code in (0, 1, 3)
+    state = tmp_path / "state.json"
+    ran = run("extract", "-m", "QM1", "--home", str(homes[0]), "-o", str(state), "--json")
+    assert ran.code == 1, "persistence options and the like are not shown"
+    assert json.loads(ran.out)["items"] == {
+        "broker": 1,
+        "stream": 1,
+        "subscription": 5,
+        "retained": 3,
+        "attribute": 5,
+        "unread": 1,
+    }
+    assert "InclStreamName" in ran.talk
+    again = run("strmqbrk", "-m", "QM1", "--home", str(homes[1]), str(state))
+    assert again.code in (0, 1, 3), again.talk
+    displays = "DISPLAY SUB(*) ALL\nDISPLAY TPSTATUS('#') ALL\nDISPLAY TOPIC('Sport') ALL\nDISPLAY QMGR ALL\n"
+    shown = []
+    for home in homes:
+        answers = map(
+            json.loads, run("mqsc", "-m", "QM1", "--home", str(home), "--json", stdin=displays).out.splitlines()
+        )
+        shown.append([[_without_identifiers(row) for row in each["objects"]] for each in answers])
+    assert shown[0] == shown[1]
+
+
+def _without_identifiers(row: dict[str, object]) -> dict[str, object]:
+    """The row without its SUBID, and without a CorrelId that is made of it."""
+    own = ("SUBID", *(["DESTCORL"] if row.get("DESTCORL") == row.get("SUBID") else []))
+    return {keyword: value for keyword, value in row.items() if keyword not in own}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_extracts_the_same(way: str, tmp_path: Path) -> None:
+
+    def migrate(home: Path) -> None:
+        ran = run("strmqbrk", "-m", "QM1", "--home", str(home), str(write_legacy(tmp_path)))
+        assert ran.code in (0, 1, 3), ran.talk
+
+    with rig(way, tmp_path, prepare=migrate) as live:
+        live.mqsc("ALTER QMGR PSNPRES(SAFE) PSRTYCNT(7)\n")
+        ran = live("extract", "-o", str(tmp_path / "state.json"))
+        assert ran.code == 1
+        state = read_sources([str(tmp_path / "state.json")], "QM1")
+    assert {(s.stream, s.topic, s.queue, s.name, s.user, s.options) for s in state.subscriptions} == {
+        ("Sport", "Soccer/*", "A.Q", None, "anne", ()),
+        ("Sport", "Soccer/Results", "B.Q", "evening", "fred", ("Local",)),
+        (DEFAULT_STREAM, "Prices/?", "C.Q", None, "desk", ("CorrelAsId",)),
+        (DEFAULT_STREAM, "News", "D.Q", "n", "anne", ()),
+        (DEFAULT_STREAM, "Weather/*", "E.Q", None, "anne", ()),
+    }
+    assert {(r.stream, r.topic) for r in state.retained} == {
+        ("Sport", "Soccer/Results"),
+        (DEFAULT_STREAM, "News"),
+        (DEFAULT_STREAM, "Prices/A"),
+    }
+    assert all((r.body_hex is not None) is (way == "embedded") for r in state.retained)
+    assert {(a.name, a.value) for a in state.attributes} >= {
+        ("MaxMsgRetryCount", "7"),
+        ("DLQNonPersistentResponse", "yes"),
+        ("DiscardNonPersistentResponse", "no"),
+    }
+    assert [b.command_level for b in state.brokers] == [900]
+
+
+def test_an_output_appears_when_it_is_complete(tmp_path: Path) -> None:
+    with rig("rest", tmp_path, processes=False) as live:
+        assert live.stub is not None
+        target = tmp_path / "state.json"
+        target.write_text("before")
+        live.stub.dies_after = 3
+        ran = live("extract", "-o", str(target))
+        assert (ran.code, target.read_text()) == (2, "before")
+        assert "was not reached" in ran.talk
+        live.stub.dies_after = None
+        assert live("extract", "-o", str(target)).code in (0, 1)
+        assert json.loads(target.read_text())["qmgr"] == "QM1"
+
+
+# A version 6 broker
+
+
+class Version6:
+    """Answers questions on metatopics as a version 6 broker does. refuses: what, with which reason. asked: in order."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.refuses: dict[str, int] = {}
+        self.asked: list[str] = []
+
+    def answer(self, command: dict[str, str]) -> list[CapturedMessage]:
+        topic, word = command["MQPSTopic"], command["MQPSCommand"]
+        found: list[CapturedMessage] = []
+        reason = 0
+        if word == "ReqUpdate":
+            self.asked.append(f"{command['MQPSStreamName']} {topic.replace(QMGR48, 'QM1')}")
+            reason = next((number for what, number in self.refuses.items() if what in topic), 0)
+            found = [] if reason else list(self._publications(command["MQPSStreamName"], topic))
+            reason = reason or (0 if found else 3077)
+        pairs = [("CompCode", "2" if reason else "0"), ("Reason", str(reason)), ("ReasonText", "text")]
+        return [*found, rfh1(90, pairs, queue=REPLY_QUEUE, by_broker=True)]
+
+    def _publications(self, stream: str, topic: str) -> Iterator[CapturedMessage]:
+        head = [Cfst.of(pcf.MQCACF_TOPIC, topic), Cfst.of(pcf.MQCACF_STREAM_NAME, stream.ljust(48))]
+        if stream == ADMIN_STREAM and topic.endswith("StreamSupport"):
+            names = [
+                Cfst.of(pcf.MQCACF_SUPPORTED_STREAM_NAME, name) for name in (DEFAULT_STREAM, ADMIN_STREAM, "Sport")
+            ]
+            yield metatopic(1, [*head, *names])
+        elif topic.startswith(SUBSCRIBERS) and stream == "Sport":
+            head[0] = Cfst.of(pcf.MQCACF_TOPIC, f"{SUBSCRIBERS}Soccer/*")
+            yield metatopic(
+                2,
+                [
+                    *head,
+                    Cfst.of(pcf.MQCACF_REG_Q_MGR_NAME, QMGR48),
+                    Cfst.of(pcf.MQCACF_REG_Q_NAME, "A.Q".ljust(48)),
+                    Cfst.of(pcf.MQCACF_REG_USER_ID, "anne".ljust(12)),
+                    Cfin(pcf.MQIACF_REG_REG_OPTIONS, 4),
+                ],
+            )
+        elif topic == "*" and stream == "Sport":
+            pairs = [("Command", "Publish"), ("PubOpts", "IsRetainedPub"), ("Topic", "Soccer/Results")]
+            yield rfh1(3, [*pairs, ("StreamName", "Sport")], data=b"2:1", by_broker=True, queue=REPLY_QUEUE)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        stop = threading.Event()
+        thread = threading.Thread(target=self._work, args=(stop,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(10)
+
+    def _work(self, stop: threading.Event) -> None:
+        with QueueManagerStore.open(self.home, "QM1") as store:
+            while not stop.wait(0.01):
+                with store.unit_of_work() as unit:
+                    while (message := unit.get(CONTROL_QUEUE)) is not None:
+                        header = decode(message.body, message.md).rfh1
+                        assert header is not None
+                        for answer in self.answer(dict(header.pairs())):
+                            unit.put(REPLY_QUEUE, answer.md, answer.body)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    create(tmp_path / "qmgrs")
+    assert run("mqsc", "-m", "QM1", "--home", "qmgrs", stdin=f"DEFINE QLOCAL({REPLY_QUEUE})\n").code == 0
+    return tmp_path / "qmgrs"
+
+
+def test_a_version_6_broker_is_asked_and_its_answers_are_a_source(home: Path, tmp_path: Path) -> None:
+    broker = Version6(home)
+    with broker.running():
+        ran = run("extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl", "--json")
+    assert (ran.code, json.loads(ran.out)["output"]) == (0, "extract.jsonl"), ran.talk
+    assert broker.asked == [
+        *(f"{ADMIN_STREAM} MQ/QM1/{what}" for what in ("StreamSupport", "Parent", "Children")),
+        *(f"{DEFAULT_STREAM} MQ/SA/QM1/{who}/AllIdentities/*" for who in ("Subscribers", "Publishers")),
+        f"{DEFAULT_STREAM} *",
+        *(f"Sport MQ/SA/QM1/{who}/AllIdentities/*" for who in ("Subscribers", "Publishers")),
+        "Sport *",
+    ]
+    assert not (tmp_path / "extract-QM1.work").exists()
+    state = read_sources([str(tmp_path / "extract.jsonl")], "QM1")
+    assert [(s.stream, s.topic, s.queue, s.user, s.options) for s in state.subscriptions] == [
+        ("Sport", "Soccer/*", "A.Q", "anne", ("Local",))
+    ]
+    assert [(r.stream, r.topic, r.delivered) for r in state.retained] == [("Sport", "Soccer/Results", True)]
+    assert [s.name for s in state.streams if s.name == "Sport"] == ["Sport"]
+    assert not [u for u in state.unread if u.is_state]
+
+
+def test_what_is_refused_is_asked_again_and_nothing_else(home: Path, tmp_path: Path) -> None:
+    broker = Version6(home)
+    broker.refuses["Publishers"] = 2035
+    words = ("extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl")
+    with broker.running():
+        ran = run(*words)
+        assert ran.code == 2
+        assert "Publishers of Sport: the broker refuses with reason 2035" in ran.talk
+        assert not (tmp_path / "extract.jsonl").exists()
+        broker.refuses.clear()
+        broker.asked.clear()
+        assert run(*words).code == 0
+    assert [asked.split("/")[-3] for asked in broker.asked] == ["Publishers", "Publishers"]
+
+
+def test_a_later_version_publishes_no_metatopics(home: Path) -> None:
+    broker = Version6(home)
+    broker.refuses["MQ/"] = 3077
+    with broker.running():
+        ran = run("extract", "-m", "QM1", "--home", str(home), "--metatopics")
+    assert ran.code == 2
+    assert "Run extract without --metatopics" in ran.talk
+
+
+def test_a_broker_that_does_not_answer(home: Path) -> None:
+    ran = run("extract", "-m", "QM1", "--home", str(home), "--metatopics", "--wait", "0.1")
+    assert ran.code == 2
+    assert f"no answer on {REPLY_QUEUE}" in ran.talk
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+def test_killed_at_any_moment_it_asks_what_is_missing(home: Path, tmp_path: Path) -> None:
+    """The capture is whole or not there; what was answered before is not asked again."""
+    chance = random.Random(18)
+    command = ["extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl"]
+    program = [sys.executable, "-c", "from commands.cli import main; main()", *command]
+    (publication,) = Version6(home)._publications("Sport", "*")
+    body = publication.body_hex
+    with Version6(home).running():
+        for _ in range(KILLS):
+            process = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.DEVNULL, env=_environment())
+            time.sleep(chance.uniform(0.5, 2.5))
+            process.kill()
+            process.wait()
+            if not (tmp_path / "extract.jsonl").exists():
+                assert run(*command).code == 0
+            state = read_sources([str(tmp_path / "extract.jsonl")], "QM1")
+            assert [(s.stream, s.topic, s.queue) for s in state.subscriptions] == [("Sport", "Soccer/*", "A.Q")]
+            assert [(r.stream, r.topic, r.body_hex) for r in state.retained] == [("Sport", "Soccer/Results", body)]
+            assert not [item for item in state.unread if item.is_state]
+            (tmp_path / "extract.jsonl").unlink()
+            shutil.rmtree(tmp_path / "extract-QM1.work", ignore_errors=True)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}

@@ -1,0 +1,92 @@
+"""What packages export, and that a name is imported only when it is used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAZY = ("rfh2", "streams", "commands")
+
+
+def _typed(package: str) -> dict[str, str]:
+    """The names that type checkers see, with their modules."""
+    (block,) = (
+        node for node in ast.parse((ROOT / package / "__init__.py").read_text()).body if isinstance(node, ast.If)
+    )
+    return {
+        alias.name: node.module or "" for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_type_checker_sees_what_a_program_gets(package: str) -> None:
+    module, typed = import_module(package), _typed(package)
+
+    assert sorted(typed) == sorted(module.__all__)
+    for name, home in typed.items():
+        assert getattr(module, name) is getattr(import_module(home), name)
+    assert set(module.__all__) <= set(dir(module))
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_no_module_hides_an_exported_name(package: str) -> None:
+    assert [name for name in import_module(package).__all__ if find_spec(f"{package}.{name}")] == []
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nosuch'"):
+        import_module(package).nosuch  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'nosuch'"):
+        exec(f"from {package} import nosuch")
+
+
+def _imported_by(*args: str) -> list[str]:
+    """Modules that the command line imports, of ours and of other distributions."""
+    program = f"""
+import sys
+first = set(sys.modules)
+from commands.cli import main
+try:
+    main({list(args)!r})
+except SystemExit:
+    ours = set(sys.modules) - first
+    print(*sorted(name for name in ours if name.split(".")[0] not in sys.stdlib_module_names), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()[-1].split()
+
+
+# The help is shown before anything of the broker is needed. A module that is added here must be as cheap as these.
+_START = [
+    *("commands", "commands.cli", "commands.cli.options", "commands.cli.options.verb"),
+    *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file", "commands.terminal.progress"),
+    "commands.terminal.stopping",
+    *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.lazy_exports", "rfh2.terminal_escape"),
+]
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_start_imports_click_and_few_modules(option: str) -> None:
+    assert [name for name in _imported_by(option) if name.split(".")[0] != "click"] == _START
+
+
+@pytest.mark.parametrize(
+    "rooms",
+    [
+        ("lark", "pyarrow", "streams.selectors.parse"),
+        ("commands.mqsc", "commands.qmgr.store", "commands.replay", "commands.links", "migrate"),
+    ],
+    ids=["libraries", "rooms"],
+)
+def test_decode_of_a_message_imports_no_queue_manager(rooms: tuple[str, ...]) -> None:
+    found = _imported_by("decode", "fixtures/captures/formats/stock.mqmd")
+
+    assert [name for name in found if name.startswith(rooms)] == []
