@@ -101,17 +101,18 @@ class Rfh1:
                 return list(zip(tokens[::2], tokens[1::2], strict=True))
         return [(name, value) for name, value, _ in self.name_values()]
 
-    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Rfh1:
+    def with_pairs(self, pairs: Iterable[tuple[str, str]], *, blanks: bool = False) -> Rfh1:
         """This header with another string: null terminated, padded with nulls to a multiple of four bytes.
 
-        Raises EncodeError for text that the code page lacks.
+        blanks: padded with blanks instead, and without a null. Raises EncodeError for text that the code page lacks.
         """
         text = write(pairs)
         try:
-            data = (text + "\0").encode(self.string_charset)
+            data = (text if blanks else text + "\0").encode(self.string_charset)
+            padding = (" " if blanks else "\0").encode(self.string_charset)
         except UnicodeEncodeError as error:
             raise EncodeError(f"NameValueString: {text!r} cannot be written in {self.string_charset}") from error
-        return replace(self, data=data + bytes(-len(data) % 4))
+        return replace(self, data=data + padding * (-len(data) % 4))
 
     def encode(self) -> bytes:
         """The bytes of this header. Raises EncodeError."""

@@ -194,6 +194,8 @@ SUBJECTS = frozenset(
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.
 NAMED_ALIKE = {
     "PS-19": {"attribute": "of a topic object"},
+    "LSN-10": {"get": "the verb"},
+    "ST-5": {"handle": "of an open object"},
     "DIS-1": {"pub": "the verb", "transmission": "which PUB-17 is about"},
     "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
     "DIS-4": {"hierarchy": "a runbook for IBM MQ's"},

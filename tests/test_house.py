@@ -21,12 +21,13 @@ EDGE = (
     "commands/qmgr/store/",
     "commands/links/",
     "commands/replay/spark",
+    "commands/listener/",
     "migrate/",
 )
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
 ROOMS = [
-    *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links"),
+    *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links", "listener"),
     *("explain", "replay", "terminal", "running", "cli"),
 ]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""

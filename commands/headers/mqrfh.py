@@ -204,15 +204,17 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         frame.charset,
         string_codec(frame.ccsid, frame.charset),
     )
+    # IBM's JMS client takes nulls behind the last value for a part of it: noLocal would not work.
+    blanks = bool(content.user or content.user_tags)
     # A publication with an MQRFH in an unknown code page leaves in the same code page, byte for byte.
     known = isinstance(content.header, Rfh1) or text_codec(frame.ccsid, MQENC_NATIVE) is not None
     if known or _is_ascii(pairs):
         try:
-            return RenderedPublication(frame.with_header(header.with_pairs(pairs)), lost)
+            return RenderedPublication(frame.with_header(header.with_pairs(pairs, blanks=blanks)), lost)
         except EncodeError:
             pass
     wide = replace(header, charset=ASCII_FIELDS, string_charset="utf-8", coded_char_set_id=frame.ccsid_behind)
-    return RenderedPublication(frame.with_header(wide.with_pairs(pairs), ccsid=_UTF8), lost)
+    return RenderedPublication(frame.with_header(wide.with_pairs(pairs, blanks=blanks), ccsid=_UTF8), lost)
 
 
 def _is_ascii(pairs: Iterable[tuple[str, str]]) -> bool:

@@ -12,8 +12,8 @@ from typing import Final
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.targets import ObjectDescriptor, object_descriptor
+from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.program import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO
 from rfh2.channel.segments import SegmentType

@@ -143,8 +143,7 @@ class _Guardian:
 
         def started(port: int) -> None:
             if says is not None:
-                os.write(says, f"{listener.where.rpartition(':')[0]}:{port}".encode())
-                os.close(says)
+                _say(says, f"{listener.where.rpartition(':')[0]}:{port}")
 
         async def run() -> None:
             ended = asyncio.Event()
@@ -159,11 +158,16 @@ class _Guardian:
             if says is None:
                 _log.error("%s", error)
             elif isinstance(error, ListenError):
-                os.write(says, f"{error.where}\n{error.why}".encode())
+                _say(says, f"{error.where}\n{error.why}")
             else:
-                os.write(says, f"{listener.where}\n{error}".encode())
+                _say(says, f"{listener.where}\n{error}")
             return 1
         return 0
+
+
+def _say(pipe: int, text: str) -> None:
+    with os.fdopen(pipe, "wb") as stream:
+        stream.write(text.encode())
 
 
 def _end(process: int) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
+from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.program import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
 from rfh2.channel.layouts import ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
@@ -56,6 +56,7 @@ class Selection:
     msg_id: bytes = bytes(24)
     correl_id: bytes = bytes(24)
     group_id: bytes = bytes(24)
+    token: bytes = bytes(16)
 
 
 @dataclass(slots=True)
@@ -110,6 +111,7 @@ def _selection(request: Request, at: int) -> Selection:
         msg_id=ids.get("msg_id", none),
         correl_id=ids.get("correl_id", none),
         group_id=ids.get("group_id", none),
+        token=ids.get("token", bytes(16)),
     )
 
 
@@ -120,7 +122,8 @@ async def sent_message(
     chosen = stream.selection
     conversation.debug(f"REQUEST_MSGS: {wanted}")
     asked = GetOptions(
-        *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest)
+        *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest),
+        seq=int.from_bytes(chosen.token, "big"),
     )
     try:
         got = await conversation.get(wanted.handle, asked, wanted.wait_ms, (chosen.ccsid, chosen.encoding))

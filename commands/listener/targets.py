@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from commands.listener.request import Request
-from commands.qmgr.mqi.program import Target
+from commands.qmgr.mqi.calls import Target
 from rfh2.ccsid import text_codec
 from rfh2.channel.layouts import MQOD
 from rfh2.channel.structure import Structure

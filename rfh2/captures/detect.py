@@ -60,9 +60,9 @@ def detect(head: bytes, name: str = "") -> str:
     if is_hextext(text):
         return "pasted" if _is_dressed(head, read_hextext) else "hex"
     by_name = next((fmt for suffix, fmt in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
-    if by_name == "jsonl" and _OUR_KEYS.search(text):
-        return "jsonl"  # its first line is damaged, which its reader reports
-    if _is_pasted(head):
+    # JSON Lines whose first line is damaged are read as such: their reader reports the line.
+    is_ours = by_name == "jsonl" and _OUR_KEYS.search(text)
+    if not is_ours and _is_pasted(head):
         return "pasted"
     return by_name or ("raw" if head else "jsonl")
 

@@ -121,7 +121,7 @@ def test_mqrfh_as_mqrfh(from_rfh1: Result) -> None:
     got = at(from_rfh1, "RFH1.Q")
     assert nvs(got) == (
         f'MQPSCommand Publish MQPSTopic "IBM Stock Price" MQPSPubTime {TIME} MQPSSeqNum 7 MQPSIntData 5 '
-        'MQPSStringData "a ""b""" MQPSIntData 6 colour "light blue" shape round'
+        'MQPSStringData "a ""b""" MQPSIntData 6 colour "light blue" shape round  '  # blanks up to a multiple of four
     )
     assert (got.mqmd.format, got.mqmd.encoding, got.mqmd.coded_char_set_id) == ("MQHRF", 273, 819)
     assert (got.message.body_format, got.message.body_ccsid, got.data) == ("MQSTR", 850, b"42.5")
@@ -489,7 +489,7 @@ def test_control_characters_that_xml_lacks_are_replaced_and_said(world: OlderSce
         "Topic: characters that XML does not allow",
         "IntData and StringData have no psc tag: they are in mqpse.Sid",
     ]
-    assert nvs(at(result, "RFH1.Q")) == "MQPSCommand Publish MQPSTopic a\x01b MQPSStringData \x02 colour \x03"
+    assert nvs(at(result, "RFH1.Q")) == "MQPSCommand Publish MQPSTopic a\x01b MQPSStringData \x02 colour \x03 "
 
 
 def test_a_null_in_pcf_data_has_no_place_in_a_string(world: OlderScenario) -> None:

@@ -47,6 +47,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
     MQOO_INQUIRE,
@@ -83,7 +84,10 @@ Begin = Callable[[], SqliteUnitOfWork]
 
 @dataclass(frozen=True, slots=True)
 class GetOptions:
-    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any."""
+    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
+
+    seq: of the message that the caller was shown before, as its token says; 0 for none.
+    """
 
     options: int
     match: int
@@ -91,6 +95,7 @@ class GetOptions:
     correl_id: bytes = _NO_ID
     group_id: bytes = _NO_ID
     longest: int | None = None
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,9 +358,11 @@ class Program:
             msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != _NO_ID else None,
             correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != _NO_ID else None,
             group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != _NO_ID else None,
+            seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
         )
         after = BEFORE_ALL
-        if options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
+        under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
+        if under_cursor:
             match = Match(seq=handle.cursor[1])
         elif options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST:
             after = handle.cursor
@@ -364,7 +371,7 @@ class Program:
             if locks.get(row[0], handle) is handle and _is_selected(handle, row):
                 return row
             after = (row[2], row[0])
-        if match.seq is not None:
+        if under_cursor:
             raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
         raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
 
