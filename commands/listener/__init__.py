@@ -3,6 +3,7 @@
 server        sockets, limits, TLS; one session for each
 session       one connection: its segments, negotiation, its conversations
 negotiation   INITIAL_DATA: what both ends accept
+gate          when messages may be sent for an open queue
 security      who may connect, and as which user
 calls         MQI calls: structures to ``commands.qmgr.mqi`` and back
 spi           the calls that Java programs make in place of MQOPEN

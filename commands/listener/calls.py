@@ -143,12 +143,13 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
     asked = GetOptions(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest))
     wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
     try:
-        got = await conversation.get(request.handle, asked, wait_ms, (mqmd.coded_char_set_id, mqmd.encoding))
+        got = await conversation.get(request.handle, asked, wait_ms)
     except MqiError as error:
         if error.reason != MQRC_NO_MSG_AVAILABLE:
             raise
         empty = bytes(request.data[_START : gmo.end]) + bytes(4)
         return request.reply(empty, MQCC_FAILED, error.reason, request.handle)
+    assert got is not None
     return _got(request, gmo, mqmd.version, got)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from commands.listener.gate import Gate
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
@@ -37,27 +38,28 @@ class Arrivals:
     """Wakes those who wait for messages."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._expected: dict[str, asyncio.Event] = {}
 
     def wake(self, queues: Iterable[str] | None) -> None:
         """There may be new messages on *queues*; None for any queue."""
-        names = list(self._waiting) if queues is None else queues
-        for name in names:
-            for event in self._waiting.get(name, ()):
+        for name in list(self._expected) if queues is None else queues:
+            event = self._expected.pop(name, None)
+            if event is not None:
                 event.set()
 
-    async def wait(self, queue: str, event: asyncio.Event, seconds: float | None) -> None:
-        """Wait until something came to *queue*, or *seconds* have passed; *event* is the caller's own."""
-        self._waiting.setdefault(queue, set()).add(event)
-        try:
-            await asyncio.wait_for(event.wait(), seconds)
-        except TimeoutError:
-            pass
-        finally:
-            waiting = self._waiting[queue]
-            waiting.discard(event)
-            if not waiting:
-                del self._waiting[queue]
+    def expect(self, queue: str) -> asyncio.Event:
+        """Set when something may next have come to *queue*; all who wait for one queue share it."""
+        return self._expected.setdefault(queue, asyncio.Event())
+
+
+async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> None:
+    """Wait until one of *events* is set, or *seconds* have passed."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events if event is not None]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 @dataclass(slots=True)
@@ -204,25 +206,27 @@ class Conversation:
         program = self._connected()
         self._manager.arrivals.wake(await self._manager.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
-    async def get(self, handle: int, asked: GetOptions, wait_ms: int, wanted: tuple[int, int]) -> Got:
-        """MQGET; it waits up to *wait_ms*, below 0 for ever. wanted: CCSID and Encoding for MQGMO_CONVERT."""
+    async def get(self, handle: int, asked: GetOptions, wait_ms: int, gate: Gate | None = None) -> Got | None:
+        """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended."""
         program = self._connected()
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         while True:
-            event = asyncio.Event()
-            waiting = asyncio.ensure_future(self._manager.arrivals.wait(queue, event, None)) if wait_ms else None
+            # Whatever comes from here on is noticed, also while the queue is looked at.
+            arrived = self._manager.arrivals.expect(queue)
+            changed = None if gate is None else gate.change()
+            if gate is not None and not await gate.enter():
+                return None
             try:
-                await asyncio.sleep(0)
                 return await self._manager.worker.do(lambda unit: program.get(unit, handle, asked))
             except MqiError as error:
                 left = None if end is None else end - time.monotonic()
-                if error.reason != MQRC_NO_MSG_AVAILABLE or waiting is None or (left is not None and left <= 0):
+                if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
                     raise
-                await asyncio.wait((waiting,), timeout=left)
             finally:
-                if waiting is not None:
-                    waiting.cancel()
+                if gate is not None:
+                    gate.leave()
+            await _first_of(left, arrived, changed)
 
     async def commit(self) -> None:
         """MQCMIT."""

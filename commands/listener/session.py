@@ -18,6 +18,7 @@ from typing import Final
 
 from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Conversation, Manager
+from commands.listener.gate import Gate
 from commands.listener.negotiation import Terms, answer, turned
 from commands.listener.request import Request
 from commands.listener.security import Identity
@@ -49,6 +50,8 @@ _START, _STARTED, _END = 1, 8, 2
 _NO_SUCH_CHANNEL, _WRONG_CHANNEL_TYPE, _BAD_SEGMENT, _NO_CONVERSATION = 0x01, 0x02, 0x0D, 0x16
 _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
+# A program waits for the reply before its next call, except where it asks for messages.
+_MOST_WAITING: Final = 64
 
 
 class ProtocolError(QPubSubError):
@@ -67,11 +70,12 @@ class _Line:
     """A conversation on this connection, what is half received for it, and the calls that wait for their turn."""
 
     conversation: Conversation
-    requests: asyncio.Queue[Request] = field(default_factory=asyncio.Queue)
+    requests: asyncio.Queue[Request] = field(default_factory=lambda: asyncio.Queue(_MOST_WAITING))
     streams: dict[int, streaming.Stream] = field(default_factory=dict)
     partial: Request | None = None
     task: asyncio.Task[None] | None = None
     pulls: set[asyncio.Task[None]] = field(default_factory=set)
+    is_started: bool = False
 
 
 class Session:
@@ -236,6 +240,8 @@ class Session:
             request, line.partial = line.partial, None
             if len(request.data) < API_HEADER.size:
                 raise DecodeError(len(request.data), "API header", "it is cut")
+            if line.requests.full():
+                raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
             line.requests.put_nowait(request)
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
@@ -266,6 +272,10 @@ class Session:
 
     async def _answer(self, line: _Line, request: Request) -> None:
         assert self._terms is not None
+        stream = line.streams.pop(request.handle, None) if request.header.kind == SegmentType.MQCLOSE else None
+        if stream is not None:
+            await stream.consumer.end()
+            await stream.call.end()
         try:
             if request.header.kind == SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
@@ -279,19 +289,28 @@ class Session:
             await self._send_status(request.header, ERROR | CLOSE, _BAD_SEGMENT)
             self._writer.close()
             return
-        if request.header.kind == SegmentType.MQCLOSE and line.streams.pop(request.handle, None) is not None:
+        if stream is not None:
             payload = request.reply(handle=request.handle)
         await self._send(*split(request.reply_header(), payload, self._terms.largest))
 
     async def _notified(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
         fields = Structure(NOTIFICATION, bytearray(payload), 0, header.order)
         code, value = fields["Code"], fields["Value"]
+        if code == streaming.CONN_STATE:
+            line.is_started = bool(value)
+            for stream in line.streams.values():
+                await stream.consumer.set_open(line.is_started)
         if header.request != 1 and code in (streaming.CONN_STATE, streaming.Q_STATE):
             await self._send(streaming.notification(header, fields["ObjectHandle"], code + 1, value))
 
     def _pull(self, line: _Line, request: Request) -> None:
         wanted = streaming.read_request(request)
-        stream = line.streams.setdefault(wanted.handle, streaming.Stream(streaming.Selection()))
+        stream = line.streams.get(wanted.handle)
+        if stream is None:
+            stream = streaming.Stream(streaming.Selection(), Gate(line.is_started), Gate(True))
+            line.streams[wanted.handle] = stream
+        if len(line.pulls) >= _MOST_WAITING:
+            raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
         if wanted.selection is not None:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.listener.conversation import Conversation
+from commands.listener.gate import Gate
 from commands.listener.request import Request
 from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
@@ -61,9 +62,14 @@ class Selection:
 
 @dataclass(slots=True)
 class Stream:
-    """One handle's messages: how many were sent, and the selection in force."""
+    """One handle's messages: how many were sent, and the selection in force.
+
+    consumer: open while its conversation is started. call: open until the handle is closed.
+    """
 
     selection: Selection
+    consumer: Gate
+    call: Gate
     sent: int = 0
 
 
@@ -77,6 +83,7 @@ class Wanted:
     wait_ms: int
     selection: Selection | None
     checks: bool
+    for_call: bool
 
 
 def read_request(request: Request) -> Wanted:
@@ -88,7 +95,7 @@ def read_request(request: Request) -> Wanted:
     waits_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
     longest = None if longest < 0 else longest
     wait_ms = waits_ms if for_call else MQWI_UNLIMITED
-    return Wanted(fields["ObjectHandle"], fields["Options"], longest, wait_ms, selection, checks)
+    return Wanted(fields["ObjectHandle"], fields["Options"], longest, wait_ms, selection, checks, for_call)
 
 
 def _selection(request: Request, at: int) -> Selection:
@@ -126,11 +133,14 @@ async def sent_message(
         seq=int.from_bytes(chosen.token, "big"),
     )
     try:
-        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, (chosen.ccsid, chosen.encoding))
+        gate = stream.call if wanted.for_call else stream.consumer
+        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, gate)
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
         return [_failed(request, wanted.handle, stream, error.reason)]
+    if got is None:
+        return []
     stream.sent += 1
     segments = _message(request, wanted.handle, stream, got, largest)
     if wanted.checks:

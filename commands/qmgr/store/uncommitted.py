@@ -37,6 +37,7 @@ _FIND: Final = (
 )
 _MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
+_CONCERNS: Final = "SELECT 1 FROM messages WHERE queue >= ? AND queue < ? AND queue LIKE '% ' || ? LIMIT 1"
 _LANES: Final = "SELECT DISTINCT queue FROM messages WHERE queue >= ? AND queue < ?"
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
 _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
@@ -87,6 +88,13 @@ class Uncommitted:
         if row is not None:
             check(self._database, row)
         return row
+
+    def concerns(self, queue: str) -> bool:
+        """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
+        self._settle()
+        lanes = (lane.removesuffix("{} ") for lane in (_GOT, _PUT, _DEFERRED))
+        found = (self._connection.execute(_CONCERNS, (lane, lane[:-1] + "!", queue)).fetchone() for lane in lanes)
+        return any(row is not None for row in found)
 
     def message(self, seq: int) -> MessageRow:
         """The message of that number, wherever it is. Raises StoreDamagedError."""

@@ -49,6 +49,7 @@ from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
+from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
@@ -372,6 +373,8 @@ class SqliteUnitOfWork:
             raise StoreError(f"queue manager {name} cannot delete its own definition")
         if kind == "qlocal" and self._read_ahead.first(name) is not None:
             raise QueueError(MQRC_Q_NOT_EMPTY, name, "it holds messages")
+        if kind == "qlocal" and self.uncommitted.concerns(name):
+            raise QueueError(MQRC_OBJECT_IN_USE, name, "a program has messages of it in a unit of work")
         self._queues.delete(kind, name)
         if kind == "qlocal":
             self.dynamic.deleted(name)

@@ -15,6 +15,7 @@ import pytest
 from commands.broker.objects import AliasQueue, LocalQueue
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.ccsid import ByteOrder
 from rfh2.mqi_constants import (
@@ -195,6 +196,18 @@ def test_the_end_of_a_connection_ends_its_unit_of_work(
     mine = client.opened("Q", IN)
     assert [client.get(mine, wait_ms=10_000).body for _ in left] == left
     assert client.get(mine).reason == EMPTY
+
+
+def test_a_queue_with_uncommitted_messages_is_not_deleted(client: MqiClient, home: Path) -> None:
+    handle = client.opened("Q.1", IN | OUT)
+    client.put(handle, b"x")
+    assert client.get(handle, MQGMO_SYNCPOINT).body == b"x"
+    with QueueManagerStore.open(home, "QM1") as store:
+        with pytest.raises(QueueError, match="2042"), store.unit_of_work() as unit:
+            unit.delete_definition("qlocal", "Q.1")
+        client.commit()
+        with store.unit_of_work() as unit:
+            unit.delete_definition("qlocal", "Q.1")
 
 
 def test_a_dynamic_queue_goes_with_its_program(client: MqiClient, port: int) -> None:

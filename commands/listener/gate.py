@@ -1,0 +1,59 @@
+"""Whether messages may be sent for one open queue: a consumer is started and stopped, and its queue is closed."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Gate:
+    """Open or not, and ended in the end. Who passes holds it for the moment of taking a message."""
+
+    def __init__(self, is_open: bool) -> None:
+        self._is_open, self._is_ended = is_open, False
+        self._passing = asyncio.Lock()
+        self._changed = asyncio.Event()
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing may pass any more."""
+        return self._is_ended
+
+    async def set_open(self, is_open: bool) -> None:
+        """Open or close it; when it is closed, whoever was passing has passed."""
+        self._is_open = is_open
+        self._tell()
+        async with self._passing:
+            pass
+
+    async def end(self) -> None:
+        """Let nothing pass any more; whoever was passing has passed."""
+        self._is_ended = True
+        self._tell()
+        async with self._passing:
+            pass
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def change(self) -> asyncio.Event:
+        """Set when the gate is next opened, closed or ended."""
+        return self._changed
+
+    async def enter(self) -> bool:
+        """Wait until it is open, and hold it until ``leave``; False, and nothing is held, where it has ended."""
+        while True:
+            changed = self._changed
+            if self._is_ended:
+                return False
+            if self._is_open:
+                await self._passing.acquire()
+                if self._is_open and not self._is_ended:
+                    return True
+                self._passing.release()
+                continue
+            await changed.wait()
+
+    def leave(self) -> None:
+        """What ``enter`` held."""
+        self._passing.release()
