@@ -16,8 +16,9 @@ from rfh2.channel.segments import ERROR
 from rfh2.channel.structure import Structure
 
 CCSID: Final = 819
-_HIGHEST_FAP: Final = 17
-_FAP_WITH_PROTECTION: Final = 13
+HIGHEST_FAP: Final = 17
+FAP_OF_PLAIN_PASSWORDS: Final = 12
+"""The highest level at which clients send passwords as they are: above it they protect them in a way not known here."""
 _TRANSMISSION_SIZE: Final = 0x7FEC
 _MESSAGE_SIZE: Final = 104_857_600
 _HEARTBEAT_S: Final = 300
@@ -62,11 +63,13 @@ class Answer:
         return not self.flags & ERROR
 
 
-def answer(offer: bytes, order: ByteOrder, qmgr: str, sharing: int, random: bytes) -> Answer:
+def answer(
+    offer: bytes, order: ByteOrder, qmgr: str, sharing: int, random: bytes, highest_fap: int = HIGHEST_FAP
+) -> Answer:
     """The answer to *offer*, in *order*. sharing: the most conversations on a connection. Raises DecodeError."""
     data = bytearray(offer)
     begin = Structure(ID_BEGIN, data, 0, order)
-    fap = min(begin["FapLevel"], _HIGHEST_FAP)
+    fap = min(begin["FapLevel"], highest_fap)
     errors = _BAD_FAP if fap < begin["FapLevel"] else 0
     begin["FapLevel"] = fap
     size = min(begin["MaxTransmissionSize"], _TRANSMISSION_SIZE)

@@ -34,6 +34,8 @@ def listener_of(
     if security.reads_passwords and config.users_file is None:
         raise ConfigError("[listener]", "a channel requires a password, but there is no users_file")
     tls = _tls(config)
+    if security.reads_passwords and tls is None and not _is_loopback(host):
+        raise ConfigError("[listener]", "passwords are sent as they are: add [listener.tls], or listen on 127.0.0.1")
     options = ListenerOptions(host, port, config.sharing, config.connections, tls=tls)
 
     def open_store() -> QueueManagerStore:

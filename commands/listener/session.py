@@ -19,7 +19,7 @@ from typing import Final
 from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Conversation, Manager
 from commands.listener.gate import Gate
-from commands.listener.negotiation import Terms, answer, turned
+from commands.listener.negotiation import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
 from commands.listener.request import Request
 from commands.listener.security import Identity
 from commands.qmgr.mqi.errors import MqiError
@@ -164,6 +164,7 @@ class Session:
     # Negotiation
 
     async def _agree(self) -> None:
+        highest = FAP_OF_PLAIN_PASSWORDS if self._manager.security.reads_passwords else HIGHEST_FAP
         while self._terms is None:
             received = await self._receive()
             if received is None:
@@ -173,7 +174,7 @@ class Session:
                 raise ProtocolError(_BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            reply = answer(offer, order, self._manager.name, self._sharing, self._random(12))
+            reply = answer(offer, order, self._manager.name, self._sharing, self._random(12), highest)
             if not reply.terms.is_client:
                 raise ProtocolError(_WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             sent = SegmentHeader(

@@ -2,7 +2,7 @@
 
 CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
 
-Rows of docs/conformance.md: LSN-8, LSN-9.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.listener.security import ChannelRule, Security, password_hash
 from commands.qmgr.store import QueueManagerStore
+from tests.commands.listener.conftest import listener_at
 
 HERE = Path(__file__).parent / "java"
 JARS = sorted((Path(__file__).parents[3] / ".venv" / "peers" / "java").glob("*.jar"))
@@ -125,6 +127,15 @@ def test_jms_queued_publish_subscribe(port: int, classpath: str, version: str, t
         "closed",
     ]
     assert subscriptions(tmp_path) == []
+
+
+def test_a_password_is_read_and_compared(classpath: str, tmp_path: Path) -> None:
+    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+    users = tmp_path / "users"
+    users.write_text(f"alice:{password_hash('right')}\n", encoding="utf-8")
+    with listener_at(tmp_path, Security({"*": ChannelRule(password=True)}, users)) as port:
+        assert java(classpath, "Password", port, "alice", "wrong", "right") == ["wrong 2035", "right 0"]
+        assert java(classpath, "Password", port, "bob", "right") == ["right 2035"]
 
 
 def subscriptions(home: Path) -> list[str]:

@@ -84,6 +84,7 @@ def test_a_hash_is_of_one_password() -> None:
         ({}, "127.0.0.1:99999", "not HOST:PORT"),
         ({"channels": {"A": {"password": True}}}, "1414", "no users_file"),
         ({"channels": {"A": {"addresses": ["10.0.0.0/99"]}}}, "1414", "10.0.0.0/99"),
+        ({"channels": {"A": {"password": True}}, "users_file": "/u"}, "10.1.2.3:1414", "add \\[listener.tls\\]"),
         ({"tls": {"cert_file": "/none", "key_file": "/none"}}, "1414", "cannot be used"),
     ],
 )
