@@ -32,13 +32,20 @@ _Guess = tuple[str, str]
 def with_likely_reasons(subscriptions: Sequence[Row], topics: Sequence[Row]) -> list[Row]:
     """The rows of ``never_matched``, each with a reason of ``qpubsub why`` and its sentence."""
     guesses: dict[str, dict[str, _Guess]] = {}
-    for qmgr in {str(row["qmgr"]) for row in subscriptions}:
-        ours, theirs = ([row for row in rows if row["qmgr"] == qmgr] for rows in (subscriptions, topics))
-        guesses[qmgr] = dict(_guesses(ours, theirs))
+    topics_of = _by_qmgr(topics)
+    for qmgr, ours in _by_qmgr(subscriptions).items():
+        guesses[qmgr] = dict(_guesses(ours, topics_of.get(qmgr, ())))
     found = []
     for row in subscriptions:
         reason, detail = guesses[str(row["qmgr"])][str(row["sub_id"])]
         found.append({**row, LIKELY_REASON: reason, LIKELY_DETAIL: detail})
+    return found
+
+
+def _by_qmgr(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row["qmgr"]), []).append(row)
     return found
 
 
