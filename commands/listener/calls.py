@@ -25,12 +25,12 @@ from rfh2.mqi_constants import (
     MQGMO_WAIT,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
-    MQOT_Q_MGR,
     MQRC_DATA_LENGTH_ERROR,
     MQRC_FUNCTION_NOT_SUPPORTED,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NOT_AVAILABLE,
 )
+from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size

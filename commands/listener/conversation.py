@@ -21,14 +21,9 @@ from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.mqi_constants import (
-    MQOT_Q_MGR,
-    MQOT_TOPIC,
-    MQRC_HCONN_ERROR,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_Q_MGR_NAME_ERROR,
-)
+from rfh2.mqi_constants import MQRC_HCONN_ERROR, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_NAME_ERROR
 from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")

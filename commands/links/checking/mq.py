@@ -13,15 +13,9 @@ from commands.links.checking.findings import CheckResult
 from commands.links.engine.config import QueuesConfig, TopicsConfig
 from commands.links.engine.urls import Address
 from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import (
-    MQRC_NO_RETAINED_MSG,
-    MQRC_NOT_AUTHORIZED,
-    MQRC_OBJECT_IN_USE,
-    MQRC_SELECTOR_ERROR,
-    MQRC_UNKNOWN_OBJECT_NAME,
-    MqError,
-)
-from rfh2.constants import MQPER_PERSISTENT
+from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MqError
+from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.mqi_constants import MQRC_OBJECT_IN_USE, MQRC_SELECTOR_ERROR
 from rfh2.mqmd import Mqmd
 
 _SYNCPOINT, _SET_ALL = 0x0002, 0x0800

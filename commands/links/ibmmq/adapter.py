@@ -21,11 +21,12 @@ from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.capabilities import CAPABILITIES
 from commands.links.ibmmq.manager import MqMessages
-from commands.links.ibmmq.reasons import MQRC_NOT_AUTHORIZED, ConnectionLostError, MqError
+from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.receiver import MqReceiver
 from commands.links.ibmmq.sender import MqSender
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.tree import Selection, Tree
+from rfh2.constants import MQRC_NOT_AUTHORIZED
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 

@@ -13,17 +13,10 @@ from typing import Any, Final
 
 from commands.links.engine.config import ConfigError, QueuesConfig
 from commands.links.engine.urls import Address
-from commands.links.ibmmq.reasons import (
-    CONNECT,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_TRUNCATED_MSG_ACCEPTED,
-    MQRC_TRUNCATED_MSG_FAILED,
-    ConnectionLostError,
-    MqError,
-    failure,
-)
+from commands.links.ibmmq.reasons import CONNECT, ConnectionLostError, MqError, failure
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.distribution import how_to_install
+from rfh2.mqi_constants import MQRC_NO_MSG_AVAILABLE, MQRC_TRUNCATED_MSG_ACCEPTED, MQRC_TRUNCATED_MSG_FAILED
 from rfh2.mqmd import Mqmd
 
 _FIRST_BUFFER: Final = 65_536

@@ -18,13 +18,14 @@ from commands.links.engine.urls import Address
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.owed import OwedLanes
-from commands.links.ibmmq.reasons import MQRC_OBJECT_IN_USE, ConnectionLostError, MqError
+from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import Record, RecordError, read_record
 from commands.links.ibmmq.state import LiveState
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.owed import note_owed_elsewhere
+from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
 from streams.operations import Effect
 
 _log = logging.getLogger("qpubsub.mq")

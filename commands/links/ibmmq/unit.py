@@ -21,7 +21,6 @@ from commands.links.ibmmq.lanes import Lanes
 from commands.links.ibmmq.owed import OwedLanes, OwedOnQueue, put_at
 from commands.links.ibmmq.reasons import (
     MQRC_SYNCPOINT_LIMIT_REACHED,
-    MQRC_UNKNOWN_OBJECT_NAME,
     BackedOutError,
     ConnectionLostError,
     MqError,
@@ -34,7 +33,7 @@ from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError, 
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import Counting, LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQPER_PERSISTENT
+from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery, Effect, RetainedPublication

@@ -17,6 +17,7 @@ from commands.mqsc.values import Shown
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
 from rfh2.pcf import Pcf
 from rfh2.pcf_admin_names import MQCACF_Q_NAMES, MQIACF_Q_TYPES, MQIACF_SELECTOR
 from rfh2.pcf_names import (
@@ -29,8 +30,6 @@ from rfh2.pcf_names import (
 )
 from rfh2.pcf_parameters import Cfil, Cfin, Cfsl, Parameter
 
-MQCC_OK: Final = 0
-MQCC_FAILED: Final = 2
 _NAME_LENGTH: Final = 48
 
 # The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.

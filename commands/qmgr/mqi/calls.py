@@ -28,6 +28,7 @@ from commands.qmgr.store.rows import MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqi_constants import (
@@ -53,9 +54,6 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
-    MQOT_Q,
-    MQOT_Q_MGR,
-    MQOT_TOPIC,
     MQPMO_RETAIN,
     MQPMO_SYNCPOINT,
     MQRC_HOBJ_ERROR,
@@ -71,9 +69,9 @@ from rfh2.mqi_constants import (
     MQRC_SELECTION_STRING_ERROR,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
-    MQRC_UNKNOWN_REMOTE_Q_MGR,
 )
 from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.selectors import Selector, compile_selector, message_properties
 
 _NO_ID = bytes(24)

@@ -19,10 +19,11 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import MQRC_HOBJ_ERROR, MQRC_Q_DELETED, QueueError, UnknownQueueError
+from commands.qmgr.store.errors import MQRC_Q_DELETED, QueueError, UnknownQueueError
 from commands.qmgr.store.permissions import private
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
+from rfh2.mqi_constants import MQRC_HOBJ_ERROR
 
 with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
     import fcntl

@@ -25,12 +25,12 @@ from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import (
     MQRC_DYNAMIC_Q_NAME_ERROR,
     MQRC_OBJECT_ALREADY_EXISTS,
-    MQRC_OPTION_NOT_VALID_FOR_TYPE,
     MQRC_Q_NOT_EMPTY,
     QueueError,
     readable,
 )
 from commands.qmgr.store.queue_definitions import QueueDefinitions
+from rfh2.mqi_constants import MQRC_OPTION_NOT_VALID_FOR_TYPE
 
 _TABLE: Final = "dynamic_queues"
 _LONGEST_PREFIX: Final = 32

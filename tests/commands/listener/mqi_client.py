@@ -35,8 +35,9 @@ from rfh2.channel.segments import (
 )
 from rfh2.channel.structure import Structure
 from rfh2.layouts import Layout
-from rfh2.mqi_constants import MQGMO_WAIT, MQOT_Q
+from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.pcf_admin_names import MQOT_Q
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,11 @@ from rfh2.mqi_constants import (
     MQOO_INPUT_SHARED,
     MQOO_INQUIRE,
     MQOO_OUTPUT,
-    MQOT_Q_MGR,
-    MQOT_TOPIC,
     MQPMO_NEW_CORREL_ID,
     MQPMO_SET_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
 )
+from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
 
