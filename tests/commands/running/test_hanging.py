@@ -32,8 +32,9 @@ def _put(unit: UnitOfWork, queue: str, psc: str, data: str = "data") -> None:
 
 
 def _publish(unit: UnitOfWork, data: str) -> None:
-    # A header for each: a publication like one before is not read at all.
-    _put(unit, STREAM, f"<Command>Publish</Command><SeqNum>{len(data)}</SeqNum><Topic>a</Topic>", data)
+    # A tag for each: a publication whose header differs from one before only in numbers is not read at all.
+    tag = f"Of{data.title().replace(' ', '')}"
+    _put(unit, STREAM, f"<Command>Publish</Command><{tag}>1</{tag}><Topic>a</Topic>", data)
 
 
 @pytest.fixture
