@@ -158,6 +158,8 @@ class PublicationTemplates:
             made = self._plan(shape, parts, arrival)
             if not isinstance(made, _Plan):
                 return made
+            if plan is not None:
+                self._forget(shape, plan, made.matched)
             plan = made
         if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
@@ -177,6 +179,13 @@ class PublicationTemplates:
             return False
         plan.as_of = changes
         return True
+
+    def _forget(self, shape: _Shape, old: _Plan, matched: Sequence[Subscription]) -> None:
+        """Give up *old*, and the templates of subscriptions that its topic matches no more: they ended."""
+        still = {subscription.sub_id for subscription in matched}
+        ended = [subscription.sub_id for subscription in old.matched if subscription.sub_id not in still]
+        given_up = sum(shape.templates.pop(sub_id, None) is not None for sub_id in ended)
+        self._room = min(_ROOM, self._room + given_up + _cost(old))
 
     def learn(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> None:
         """Learn from what the broker made of a publication; nothing where it was in error."""
@@ -309,7 +318,7 @@ class PublicationTemplates:
         begun = tuple((fixed, psc_folder(psc, parts) if len(psc) == 1 else psc) for fixed, psc in forms)
         entry = self._entry(shape, full, matched, templates)
         plan = _Plan(full, matched, entry, begun, tuple(numbers), self._space.subscription_changes)
-        self._take(2 + len(templates) + len(parts.topic) // 100)
+        self._take(_cost(plan))
         shape.plans[parts.topic] = plan
         return plan
 
@@ -335,6 +344,10 @@ class PublicationTemplates:
             shape.retained,
             (*(template.accepted for template in templates), *(shape.answers[2:] if shape.answers else ())),
         )
+
+
+def _cost(plan: _Plan) -> int:
+    return 2 + len(plan.matched) + len(plan.topic) // 100
 
 
 def _is_fit(subscription: Subscription) -> bool:

@@ -39,12 +39,13 @@ class WantedRow:
 
 
 def wanted_of(plan: MigrationPlan) -> Iterator[WantedRow]:
-    """What is there when *plan* was carried out."""
+    """What is there when *plan* was carried out. Where several steps define one object, the last one holds."""
+    stored = {(kind_of(step.definition), step.definition.name): step.definition for step in plan.definitions}
+    yield from (_definition(definition) for definition in stored.values() if not is_marker(definition))
     for step in plan.steps:
         if isinstance(step, Store):
-            if not is_marker(step.definition):
-                yield _definition(step.definition)
-        elif isinstance(step, AddSubscription):
+            continue
+        if isinstance(step, AddSubscription):
             yield _subscription(step.subscription)
         else:
             yield _retained(step.retained)

@@ -35,7 +35,7 @@ class ComeAndGo:
     """What came of it.
 
     missed: publications that a subscriber did not get, or got twice. left: rows more than before, by table. before_ms,
-    during_ms: medians, from the put of a publication to its delivery to the subscriber who stays. grown_bytes: by which
+    during_ms: medians of processor time, from the put of a publication to its delivery to the subscriber who stays. grown_bytes: by which
     this process's memory grew during the second half.
     """
 
@@ -120,13 +120,13 @@ class _Run:
         connection.disconnect()
 
     def _publish_to_one(self) -> float:
-        """Publish for the subscriber who stays, when nothing else waits; how many seconds until it is there."""
+        """Publish for the subscriber who stays, when nothing else waits; the seconds of work until it is there."""
         self._processor.drain()
-        start = time.monotonic()
+        start = time.process_time()
         self._command(STREAM, "<Command>Publish</Command><Topic>steady</Topic>")
         self._to_one += 1
         self._processor.drain()
-        return time.monotonic() - start
+        return time.process_time() - start
 
     def _command(self, queue: str, psc: str) -> None:
         with self._programs.unit_of_work() as unit:
