@@ -35,8 +35,8 @@ class ComeAndGo:
     """What came of it.
 
     missed: publications that a subscriber did not get, or got twice. left: rows more than before, by table. before_ms,
-    during_ms: medians of processor time, from the put of a publication to its delivery to the subscriber who stays. grown_bytes: by which
-    this process's memory grew during the second half.
+    during_ms: medians of processor time, from the put of a publication to its delivery to the subscriber who stays.
+    grown_bytes: by which this process's memory grew during the second half.
     """
 
     subscribers: int
