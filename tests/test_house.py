@@ -18,6 +18,7 @@ EDGE = (
     "commands/cli/",
     "commands/terminal/",
     "commands/running/",
+    "commands/monitoring/",
     "commands/qmgr/store/",
     "commands/links/",
     "commands/replay/spark",
@@ -28,7 +29,7 @@ WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "
 
 ROOMS = [
     *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links", "listener"),
-    *("explain", "replay", "terminal", "running", "cli"),
+    *("explain", "replay", "terminal", "running", "monitoring", "cli"),
 ]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 

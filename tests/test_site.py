@@ -13,13 +13,14 @@ import click
 import pytest
 
 from commands.cli import VERBS, main
+from commands.monitoring.catalogue import METRICS
 from commands.mqsc.parser import VERBS as MQSC_VERBS
 from rfh2.constants import REASON_NAMES
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 
-from extension import check, contents, markdown, mqsc, options, reasons, verbs  # noqa: E402
+from extension import check, contents, markdown, metrics, mqsc, options, reasons, verbs  # noqa: E402
 
 
 def test_every_verb_has_a_page_with_its_options_examples_and_exit_codes() -> None:
@@ -40,6 +41,12 @@ def test_every_verb_has_a_page_with_its_options_examples_and_exit_codes() -> Non
 def test_an_example_is_code_and_keeps_its_lines() -> None:
     page = next(page.text for page in verbs.pages() if page.name == "qpubsub-decode")
     assert "```text\nqpubsub decode capture.dat\nqpubsub decode --json" in page
+
+
+def test_every_metric_has_its_row() -> None:
+    rows = {row[0]: row for source in ("processor", "link", "state") for row in metrics.table(source).rows}
+    assert len(rows) == len(METRICS)
+    assert rows["`qpubsub_commands_total`"][1:3] == ("counter", "`command`, `completion`")
 
 
 def test_every_reason_code_has_its_row() -> None:

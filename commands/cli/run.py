@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,8 @@ from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.listener.process import listening
+from commands.monitoring.health import Health, Phase
+from commands.monitoring.opening import Monitoring
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
@@ -115,6 +117,16 @@ _DEFAULT: Final = Budget()
 )
 @click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
 @click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve metrics for Prometheus, /healthz and /readyz here; the host is 127.0.0.1 if you give only a port.",
+)
+@click.option(
+    "--tracing",
+    metavar="URL|console",
+    help="Send traces of publications to this OTLP collector, or show them on stderr.",
+)
+@click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -137,6 +149,8 @@ def command(
     queues: str | None,
     listen: str | None,
     topics: str | None,
+    metrics: str | None,
+    tracing: str | None,
     config: Path | None,
     as_json: bool,
 ) -> int:
@@ -155,6 +169,7 @@ def command(
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
     settings = read_config(config)
     listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
+    monitoring = Monitoring.of(settings, metrics, tracing)
     page = None
     if console.is_the_process:
         with nullcontext() if listener is None else listening(listener, die_with) as where:
@@ -168,7 +183,7 @@ def command(
     for exposed in exposed_secrets(settings):
         console.warn(exposed)
     places = Places.of(home, qmgr, settings, queues, topics, Durability[durability.upper()])
-    with places.manager() as manager, manager.processor_lock(), _recorder(record) as write:
+    with places.manager() as manager, manager.processor_lock(), _recorder(record) as write, ExitStack() as stack:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
             if store.is_open_to_others:
@@ -180,6 +195,8 @@ def command(
         errors = [] if accused is None else last_status(directory).get("last_errors", [])
         journal = Journal(console, directory, log, None if page is None else os.getppid(), errors)
         there = places.config.queues
+        health = Health(qmgr, journal, budget.time_s, link)
+        observer = stack.enter_context(monitoring.observing(qmgr, places.store, journal, health, link, console))
         processor = Processor(
             manager,
             lambda: datetime.now(UTC),
@@ -192,6 +209,7 @@ def command(
             budget=budget,
             watch=watch,
             command_server=PcfCommandServer if places.queues is None else None,
+            observer=observer,
         )
         unsettled = False
         if link is not None:
@@ -205,11 +223,13 @@ def command(
             if accused is not None:
                 _log.error("%s", accused)
             processor.start()
+            health.phase = Phase.RUNNING
             if once:
                 unsettled = not _drained(processor, link, stop)
             else:
                 console.say(f"queue manager {qmgr}: waiting for commands; stop with Ctrl-C")
                 processor.run(stop)
+            health.phase = Phase.ENDING
     console.say(_sum(processor.tally))
     if as_json:
         console.data(json.dumps(processor.tally.as_dict()))

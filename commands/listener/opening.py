@@ -6,14 +6,12 @@ import ssl
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Final
 
 from commands.links.engine.config import ConfigError, ListenerConfig
+from commands.links.engine.urls import parse_listen
 from commands.listener.security import ChannelRule, Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.qmgr.store import Durability, QueueManagerStore
-
-_LOOPBACK: Final = "127.0.0.1"
 
 
 def listener_of(
@@ -26,7 +24,7 @@ def listener_of(
     where = listen or config.listen
     if where is None:
         return None
-    host, port = _address(where)
+    host, port = parse_listen(where, "--listen")
     if not config.channels and not _is_loopback(host):
         why = f"{host} can be reached from other machines: say in [listener.channels] who may connect"
         raise ConfigError("[listener]", why)
@@ -42,13 +40,6 @@ def listener_of(
         return QueueManagerStore.open(home, qmgr, durability=durability)
 
     return lambda: Listener(options, qmgr, open_store, security)
-
-
-def _address(where: str) -> tuple[str, int]:
-    host, _, port = where.rpartition(":")
-    if not port.isdecimal() or not 0 <= int(port) <= 65_535:
-        raise ConfigError("--listen", f"{where} is not HOST:PORT or a port, as in 127.0.0.1:1414")
-    return host.strip("[]") or _LOOPBACK, int(port)
 
 
 def _is_loopback(host: str) -> bool:

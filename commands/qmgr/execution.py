@@ -19,6 +19,7 @@ from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
+from commands.qmgr.observer import Ending, Observer, Sample
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -28,6 +29,7 @@ from streams.operations import Effect, RetainedStored, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 _arrival = maker(Arrival)
+_ADMINISTRATION = "PCF"
 
 
 @dataclass(slots=True)
@@ -36,7 +38,7 @@ class Batch:
 
     suspect: a message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
     redefined: whether definitions have changed; that command too is the last one, because the processor may now have to
-    read other queues.
+    read other queues. endings: how commands ended that the publication cache did not answer, for an observer.
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
@@ -45,12 +47,19 @@ class Batch:
     size_bytes: int = 0
     suspect: StoredMessage | None = None
     redefined: bool = False
+    endings: dict[Ending, int] = field(default_factory=dict)
+
+    def ended(self, command: str, completion: Completion | None, reason: int | None) -> None:
+        """Count how one command ended."""
+        ending = Ending(command, "" if completion is None else completion.value, reason)
+        self.endings[ending] = self.endings.get(ending, 0) + 1
 
 
 class Execution:
     """Carries out commands for one processor.
 
     clock: UTC now. records: whether a batch has to know its puts. server: of administration commands, if any are taken.
+    observer: who measures, if anybody does.
     """
 
     def __init__(
@@ -62,8 +71,9 @@ class Execution:
         records: bool,
         logged: set[str],
         server: CommandServer | None = None,
+        observer: Observer | None = None,
     ) -> None:
-        self._server = server
+        self._server, self._observer = server, observer
         self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
@@ -80,8 +90,11 @@ class Execution:
             self._administer(self._server, unit, message, reading, batch)
             return
         work_out, publications = self._guard.work_out, self._loaded.publications
+        sample = None if self._observer is None else self._observer.sample(message)
         outcome: Outcome | CachedPuts
-        if self._loaded.tree is not None:
+        if sample is not None:
+            outcome = work_out(message, reading, self._sampled, broker, arrival, reading, sample)
+        elif self._loaded.tree is not None:
             outcome = work_out(message, reading, broker.trace, arrival, reading)
         elif reading is not None or publications is None:
             outcome = work_out(message, reading, broker.process, arrival, reading)
@@ -96,7 +109,21 @@ class Execution:
             for retained in unit.save_effects(outcome.effects):
                 broker.space.retain(retained)
         self._deliver(unit, broker, arrival, outcome, batch)
+        if sample is not None:
+            sample.delivered()
         self._loaded.is_at(unit.state_version)
+
+    def _sampled(self, broker: BrokerCore, arrival: Arrival, reading: Reading | None, sample: Sample) -> Outcome:
+        """The outcome of a command that is measured step by step."""
+        if reading is None:
+            reading = Reading.of(arrival.md, arrival.body)
+        arrival, reading = sample.read(arrival, reading)
+        explains = sample.explains
+        if explains or self._loaded.tree is not None:
+            outcome = broker.trace(arrival, reading, explains=explains)
+        else:
+            outcome = broker.process(arrival, reading)
+        return sample.worked_out(outcome)
 
     def _administer(
         self, server: CommandServer, unit: UnitOfWork, message: StoredMessage, reading: Reading | None, batch: Batch
@@ -120,6 +147,8 @@ class Execution:
                 if self._records:
                     batch.puts.append(Put.of(arrival.seq, n, delivered))
         tally.commands += 1
+        if self._observer is not None:
+            batch.ended(_ADMINISTRATION, done.completion, done.reason)
         batch.size_bytes += len(arrival.body)
         if done.completion is Completion.ERROR:
             tally.errors += 1
@@ -163,6 +192,8 @@ class Execution:
         about = {"seq": message.seq, "queue": message.queue}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
+        if self._observer is not None:
+            batch.ended("", Completion.ERROR, None)
 
     def end_subscriptions(self, unit: UnitOfWork) -> None:
         """Remove the subscriptions whose temporary dynamic queue was deleted before *unit* began (guide 6.7.2)."""
@@ -244,6 +275,9 @@ class Execution:
             self._end(unit, broker, ended)
         tally = batch.tally
         tally.commands += 1
+        if self._observer is not None:
+            name = "" if outcome.command is None else type(outcome.command).__name__
+            batch.ended(name, outcome.completion, outcome.reason)
         tally.linked += len(outgoing)
         batch.size_bytes += len(arrival.body)
         for n, put_ in done:

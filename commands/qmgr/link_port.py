@@ -184,5 +184,13 @@ class ManagedLink(TopicLink, Protocol):
         """What ``status`` shows of it."""
 
     @property
+    def received(self) -> int:
+        """How many publications came from the tree."""
+
+    @property
+    def sent(self) -> int:
+        """How many publications the tree has answered for."""
+
+    @property
     def refused(self) -> int:
         """How many publications the tree refused; they are dead letters."""

@@ -32,6 +32,7 @@ from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker, input_queues
+from commands.qmgr.observer import Committed, Observer
 from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -76,7 +77,7 @@ class Processor:
     for the embedded one alone. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one
     command. watch: looks after the processor, and knows on which messages it ended before. backlog: of messages that
     can be put nowhere. command_server: makes the server of administration commands; without one they stay on their
-    queue.
+    queue. observer: who measures the processor, if anybody does.
     """
 
     def __init__(
@@ -93,9 +94,10 @@ class Processor:
         watch: Watch | None = None,
         backlog: Backlog | None = None,
         command_server: Callable[[GroupsOf, Backlog], CommandServer] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
-        self._link = link
+        self._link, self._observer = link, observer
         self._longest_pause_s = longest_pause_s
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._committed = committed
@@ -107,7 +109,9 @@ class Processor:
         self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, self._backlog.doubt, logged)
         server = None if command_server is None else command_server(groups_of, self._backlog)
         self._admin_queues = () if server is None else (server.queue,)
-        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged, server)
+        self._execution = Execution(
+            self._loaded, self._guard, clock, self._backlog, record is not None, logged, server, observer
+        )
         self.tally = ProcessorTally()
 
     def start(self) -> None:
@@ -262,8 +266,12 @@ class Processor:
                 if isinstance(unit, CountsMessages):
                     unit.counters.add(batch.counter.total())
                 version = unit.state_version
+                if self._observer is not None:
+                    self._observer.committing()
         except BaseException:
             self._guard.idle()
+            if self._observer is not None:
+                self._observer.backed_out()
             self._backlog.doubt()
             self._loaded.forget()  # it may know of what was backed out
             raise
@@ -330,6 +338,8 @@ class Processor:
 
     def _count(self, batch: Batch) -> None:
         self.tally.add(batch.tally)
+        if self._observer is not None:
+            self._observer.committed(Committed(batch.tally, batch.endings, batch.counter.total(), batch.size_bytes))
         if batch.suspect is not None:
             self._guard.done(batch.suspect)
         if self._link is not None:

@@ -40,7 +40,7 @@ class Journal(logging.Handler):
     """The processor's log, while inside ``following``; the processor calls ``batch`` with what it did.
 
     log: file for the events, JSON Lines; None for none. pid: the process to end in order to end the processor.
-    errors: the last ones of the processor that this one replaces.
+    errors: the last ones of the processor that this one replaces. beside: other handlers of the log.
     """
 
     def __init__(
@@ -64,12 +64,24 @@ class Journal(logging.Handler):
         self._rates: dict[str, float] = {}
         self._tally = self._written_tally = ProcessorTally()
         self._waiting: dict[str, Any] | None = None
+        self._signed = time.monotonic()
+        self.beside: list[logging.Handler] = []
         self._link: ManagedLink | None = None
         self._written_link: dict[str, Any] | None = None
 
     def watch(self, link: ManagedLink) -> None:
         """Show the state of the link to a topic tree elsewhere too."""
         self._link = link
+
+    @property
+    def waiting(self) -> dict[str, Any] | None:
+        """What the processor cannot do and tries again: ``since``, ``text``, ``next_try_s``; None while it goes on."""
+        return self._waiting
+
+    @property
+    def silence_s(self) -> float:
+        """How long the processor has given no sign of life, in seconds."""
+        return time.monotonic() - self._signed
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event: to the terminal for people, to the log file as a JSON object, to the last errors."""
@@ -83,6 +95,7 @@ class Journal(logging.Handler):
         with suppress(OSError, ValueError):
             self._report(record, about)
         if "next_try_s" in about:
+            self._signed = time.monotonic()
             since = event["time"] if self._waiting is None else self._waiting["since"]
             self._waiting = {"since": since, "text": event["text"], "next_try_s": about["next_try_s"]}
             self._write(running=True)
@@ -109,6 +122,7 @@ class Journal(logging.Handler):
     def batch(self, tally: ProcessorTally) -> None:
         """Take the totals, after each commit; they are the same while there is nothing to do."""
         self._waiting = None
+        self._signed = time.monotonic()
         if tally != self._tally:
             self._tally = replace(tally)
         since_s = time.monotonic() - self._written
@@ -160,7 +174,7 @@ class Journal(logging.Handler):
     def following(self) -> Iterator[None]:
         """Receive the log of the processor until it ends."""
         log = logging.getLogger("qpubsub")
-        log.handlers, log.propagate = [self], False
+        log.handlers, log.propagate = [self, *self.beside], False
         log.setLevel(logging.INFO)
         self._write(running=True)
         try:

@@ -17,10 +17,11 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import contents, mqsc, options, reasons, verbs
+from extension import contents, metrics, mqsc, options, reasons, verbs
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
+    "metrics": metrics.table,
     "mqsc-commands": mqsc.commands,
     "mqsc-attributes": mqsc.attribute_table,
     "options": options.table,

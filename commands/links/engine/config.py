@@ -201,6 +201,35 @@ class AdminConfig(Secret):
         return own if self.key_file is None else (*own, self.key_file)
 
 
+class MetricsConfig(BaseModel):
+    """Table [metrics]: the port of ``--metrics``.
+
+    listen: HOST:PORT, or a port on the loopback address. queues, topics, subscriptions: patterns with ``*`` for those
+    that have series of their own; ``!`` before a pattern leaves out.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    listen: str | None = None
+    queues: tuple[str, ...] = ("*",)
+    topics: tuple[str, ...] = ()
+    subscriptions: tuple[str, ...] = ()
+
+
+class TracingConfig(BaseModel):
+    """Table [tracing]: where spans go.
+
+    endpoint: URL of an OTLP collector, or ``console``. load: the part of the processor's time that traces may take,
+    from 0 to 1; commands beyond it are not traced. share: of the commands without a trace context, from 0 to 1.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint: str | None = None
+    load: Annotated[float, Field(gt=0, le=1)] = 0.005
+    share: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
 class Config(BaseModel):
     """The whole file."""
 
@@ -210,6 +239,8 @@ class Config(BaseModel):
     topics: TopicsConfig = TopicsConfig()
     admin: AdminConfig = AdminConfig()
     listener: ListenerConfig = ListenerConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    tracing: TracingConfig = TracingConfig()
 
 
 def exposed_secrets(config: Config) -> tuple[str, ...]:

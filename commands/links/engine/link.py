@@ -157,6 +157,14 @@ class Link(Generic[F, P]):
         return LinkState(not trouble if is_up is None else is_up, trouble, self.adapter.next_try_s)
 
     @property
+    def received(self) -> int:
+        return self._inbound.counter.done
+
+    @property
+    def sent(self) -> int:
+        return self._outbound.counter.done
+
+    @property
     def refused(self) -> int:
         return self._outbound.counter.refused
 

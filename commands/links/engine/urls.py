@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from commands.links.engine.config import ConfigError
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
+LOOPBACK: Final = "127.0.0.1"
 _PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmmq": frozenset({"channel"})}
 
 
@@ -75,3 +76,14 @@ def parse_address(text: str, option: str) -> Address:
         path if parts.scheme == "ibmmq" else "",
         given.get("channel"),
     )
+
+
+def parse_listen(where: str, option: str) -> tuple[str, int]:
+    """Host and port of ``[HOST:]PORT``, the loopback address where there is no host. Raises ConfigError.
+
+    option: the option or key that says so.
+    """
+    host, _, port = where.rpartition(":")
+    if not port.isdecimal() or not 0 <= int(port) <= 65_535:
+        raise ConfigError(option, f"{where} is not HOST:PORT or a port, as in 127.0.0.1:1414")
+    return host.strip("[]") or LOOPBACK, int(port)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,42 @@ def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
         ("info", 3, 3077),
         ("warning", 26, 3073),
     ]
+
+
+def test_metrics_are_served_while_run_works_and_the_place_is_said(home: Path) -> None:
+    result = _run(home, "run", "-m", "QM1", "--once", "--metrics", "0")
+    assert result.exit_code == ExitCode.DONE
+    assert re.search(r"queue manager QM1: metrics on 127\.0\.0\.1:[1-9]\d*$", result.stderr, re.MULTILINE)
+
+
+def test_spans_are_lines_of_json_on_stderr(home: Path) -> None:
+    config = home / "config.toml"
+    config.write_text('[tracing]\nendpoint = "console"\nshare = 1\nload = 1\n')
+    result = _run(home, "run", "-m", "QM1", "--once", "--config", str(config))
+    spans = [json.loads(line) for line in result.stderr.splitlines() if line.startswith("{")]
+    assert {"get", "decode", "match", "deliver", "commit"} < {span["name"] for span in spans}
+
+
+NOT_MEASURED = [
+    (("--metrics", "host"), "--metrics: host is not HOST:PORT or a port"),
+    (("--metrics", "99999"), "--metrics: 99999 is not HOST:PORT or a port"),
+    (("--tracing", "collector:4318"), "--tracing: collector:4318 is neither console nor a URL"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), NOT_MEASURED, ids=[" ".join(words) for words, _ in NOT_MEASURED])
+def test_what_cannot_be_measured_is_named(home: Path, words: tuple[str, ...], said: str) -> None:
+    result = _run(home, "run", "-m", "QM1", "--once", *words)
+    assert (result.exit_code, said in result.stderr) == (ExitCode.USAGE, True)
+
+
+@pytest.mark.parametrize(("words", "extra"), [(("--metrics", "0"), "metrics"), (("--tracing", "console"), "tracing")])
+def test_a_missing_library_is_named_with_how_to_install_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], extra: str
+) -> None:
+    monkeypatch.setattr("commands.monitoring.opening.find_spec", lambda _name: None)
+    result = _run(home, "run", "-m", "QM1", "--once", *words)
+    assert (result.exit_code, f"[{extra}]" in result.stderr) == (ExitCode.USAGE, True)
 
 
 # docs/conformance.md: QM-12

@@ -1,0 +1,163 @@
+"""What metrics and traces cost: the same commands processed without them, with metrics, and with metrics and traces.
+
+``python -m tests.benchmarks.metrics [--turns N]``
+
+All in one run: three queue managers, which take turns, so that what else the machine does hits all. A figure is
+processor time for a command, of all threads, the median of the turns; the ratio is that of the turns that stood side
+by side, the median and the middle half. Spans are encoded as for a collector (OTLP), and not sent. One publication in
+a hundred is traced by its publisher.
+
+    alike        equal headers: what the publication cache answers, so that measuring costs most in proportion
+    numbered     a number in each header
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from prometheus_client import CollectorRegistry
+
+from commands.broker.objects import QueueManager
+from commands.links.engine.config import TracingConfig
+from commands.monitoring.observer import Observing
+from commands.monitoring.processor_metrics import ProcessorMetrics
+from commands.monitoring.tracing import Tracing
+from commands.qmgr.observer import Observer
+from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.store import Durability, QueueManagerStore
+from tests.commands.monitoring.traffic import SAMPLED, STREAM, put, register, traced
+
+TOPICS, TRACED_OF, TURN = 200, 100, 5_000
+TRAFFIC = ("alike", "numbered")
+
+
+class _Encoded(SpanExporter):
+    """Does with spans what the exporter does, but for the network."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        encode_spans(spans).SerializeToString()
+        return SpanExportResult.SUCCESS
+
+
+def _nothing() -> None:
+    """No end."""
+
+
+def _off() -> tuple[Observer | None, Callable[[], object]]:
+    return None, _nothing
+
+
+def _metrics() -> tuple[Observer | None, Callable[[], object]]:
+    return Observing(ProcessorMetrics(CollectorRegistry(), "QM1"), None), _nothing
+
+
+def _both() -> tuple[Observer | None, Callable[[], object]]:
+    tracing = Tracing(_Encoded(), "QM1", TracingConfig().load, 0.0)
+    # Spans are sent every few seconds; here, with the unit of work that made them.
+    return Observing(ProcessorMetrics(CollectorRegistry(), "QM1"), tracing), tracing._provider.force_flush
+
+
+WAYS: dict[str, Callable[[], tuple[Observer | None, Callable[[], object]]]] = {
+    "off": _off,
+    "metrics": _metrics,
+    "metrics and traces": _both,
+}
+"""How a processor is measured: its observer, and what ends that."""
+
+
+def _loaded(home: Path, commands: int, traffic: str) -> QueueManagerStore:
+    """A queue manager with *commands* publications for one subscriber."""
+    store = QueueManagerStore.create(home, QueueManager("QM1"), durability=Durability.NORMAL)
+    with store.unit_of_work() as unit:
+        register(unit, "S", "t/#")
+    Processor(store, lambda: datetime.now(UTC)).drain()
+    with store.unit_of_work() as unit:
+        for n in range(commands):
+            number = f"<SeqNum>{n}</SeqNum>" if traffic == "numbered" else ""
+            usr = traced(SAMPLED) if n % TRACED_OF == 0 else "<region>EMEA</region>"
+            put(unit, STREAM, f"<Command>Publish</Command><Topic>t/{n % TOPICS}</Topic>{number}", usr, b"x" * 200)
+    return store
+
+
+class _After:
+    """Stops a processor when it has processed *count* commands more."""
+
+    def __init__(self, processor: Processor, count: int) -> None:
+        self._processor, self._end = processor, processor.tally.commands + count
+
+    def is_set(self) -> bool:
+        return self._processor.tally.commands >= self._end
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return True
+
+
+def _spent_us(processor: Processor, end: Callable[[], object], count: int) -> float:
+    """Microseconds of processor time for a command, of *count* commands."""
+    before = time.process_time()
+    done = processor.drain(_After(processor, count))
+    end()
+    spent_s = time.process_time() - before
+    assert done == count
+    return spent_s / done * 1e6
+
+
+def measured(turns: int, turn: int, traffic: str) -> dict[str, list[float]]:
+    """Of each way, its figure in each turn of *turn* commands."""
+    found: dict[str, list[float]] = {name: [] for name in WAYS}
+    with tempfile.TemporaryDirectory() as home, ExitStack() as stack:
+        processors = {}
+        for name, make in WAYS.items():
+            store = stack.enter_context(_loaded(Path(home) / name, turns * turn, traffic))
+            observer, end = make()
+            batch = min(BATCH, turn)
+            processors[name] = (Processor(store, lambda: datetime.now(UTC), batch=batch, observer=observer), end)
+        names = list(WAYS)
+        gc.collect()
+        for number in range(turns):
+            at = number % len(names)
+            for name in names[at:] + names[:at]:
+                found[name].append(_spent_us(*processors[name], turn))
+    return found
+
+
+def rows(traffic: str, figures: dict[str, list[float]]) -> Iterator[str]:
+    """The rows of the table."""
+    for name, taken in figures.items():
+        ratios = sorted(one / off for one, off in zip(taken, figures["off"], strict=True))
+        quarter = len(ratios) // 4
+        spread = f"{ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f}"
+        yield f"| {traffic}, {name} | {median(taken):,.1f} | {median(ratios):.3f} | {spread} |"
+
+
+def table(turns: int, turn: int = TURN) -> Iterator[str]:
+    """The table, line by line, as it is measured."""
+    yield "| | us a command | ratio | middle half |"
+    yield "|---|---|---|---|"
+    for traffic in TRAFFIC:
+        yield from rows(traffic, measured(turns, turn, traffic))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.metrics", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--turns", type=int, default=12, metavar="N", help=f"of {TURN} commands each")
+    options = parser.parse_args()
+    for line in table(options.turns):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
