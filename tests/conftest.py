@@ -19,6 +19,9 @@ from tests.browser import needs_chromium
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
 
+# Tests that import ibmmq themselves must do it as the bridge does (commands.links.ibmmq.connection).
+os.environ.setdefault("MQIPY_NOOTEL", "1")
+
 SEED = os.environ.get("QPUBSUB_TEST_SEED")
 
 settings.register_profile("ci", derandomize=True, print_blob=True)

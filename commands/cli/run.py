@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -27,12 +27,14 @@ from commands.monitoring.health import Health, Phase
 from commands.monitoring.opening import Monitoring
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
+from commands.qmgr.event_numbers import ENDED, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
+from commands.running.log_file import STDERR, LogFile, LogFormat
 from commands.running.recorder import Recorder
 from commands.running.supervisor import SupervisedWatch, die_with, supervised
 from commands.running.work_page import WorkPage
@@ -66,9 +68,16 @@ _DEFAULT: Final = Budget()
 )
 @click.option(
     "--log",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Append a log to this file: one JSON object on each line.",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Append a log to this file, one event on each line; SIGHUP opens it again. -: log on stderr.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice([each.value for each in LogFormat]),
+    default=LogFormat.JSON.value,
+    show_default=True,
+    help="How --log writes an event.",
 )
 @click.option(
     "--durability",
@@ -141,6 +150,7 @@ def command(
     once: bool,
     record: Path | None,
     log: Path | None,
+    log_format: str,
     durability: str,
     command_seconds: float,
     command_topics: int,
@@ -175,7 +185,7 @@ def command(
         with nullcontext() if listener is None else listening(listener, die_with) as where:
             if where is not None:
                 console.say(f"queue manager {qmgr}: listening on {where}")
-            worker = supervised(console, directory_of(home, qmgr), budget.time_s)
+            worker = supervised(console, directory_of(home, qmgr), budget.time_s, log not in (None, STDERR))
             if not isinstance(worker, WorkPage):
                 return worker
         page = worker
@@ -193,7 +203,8 @@ def command(
         watch = None if page is None else SupervisedWatch(page, stop, directory)
         accused = None if watch is None else watch.accused(directory)
         errors = [] if accused is None else last_status(directory).get("last_errors", [])
-        journal = Journal(console, directory, log, None if page is None else os.getppid(), errors)
+        log_file = None if log is None else LogFile(log, LogFormat(log_format), console.lines)
+        journal = Journal(console, directory, log_file, None if page is None else os.getppid(), errors)
         there = places.config.queues
         health = Health(qmgr, journal, budget.time_s, link)
         observer = stack.enter_context(monitoring.observing(qmgr, places.store, journal, health, link, console))
@@ -224,16 +235,31 @@ def command(
                 _log.error("%s", accused)
             processor.start()
             health.phase = Phase.RUNNING
+            _log.info("queued publish/subscribe started for queue manager %s", qmgr, extra=_event(STARTED))
             if once:
                 unsettled = not _drained(processor, link, stop)
             else:
                 console.say(f"queue manager {qmgr}: waiting for commands; stop with Ctrl-C")
                 processor.run(stop)
             health.phase = Phase.ENDING
+            _log.info("queued publish/subscribe ended for queue manager %s", qmgr, extra=_event(ENDED))
     console.say(_sum(processor.tally))
     if as_json:
         console.data(json.dumps(processor.tally.as_dict()))
-    if unsettled and link is not None and not stop.is_set():
+    return _exit_code(console, places, processor, link, once, unsettled and not stop.is_set(), deadq)
+
+
+def _exit_code(
+    console: Console,
+    places: Places,
+    processor: Processor,
+    link: ManagedLink | None,
+    once: bool,
+    unsettled: bool,
+    deadq: str,
+) -> ExitCode:
+    """How it ended; what is left to do is said. unsettled: whether the topic tree had time and did not take all."""
+    if unsettled and link is not None:
         console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
     if link is not None and link.fault:
         console.warn(f"ended by a fault: {link.fault}")
@@ -247,6 +273,11 @@ def command(
     stranded = _stranded(console, places) if once and places.queues is None else False
     problems = processor.tally.dead_letters or refused or unsettled or stranded or (once and processor.owed)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+
+def _event(number: int) -> dict[str, Any]:
+    """An event for the log alone: the console says it in other words."""
+    return {"numbers": (number,), "is_told": True}
 
 
 def _stranded(console: Console, places: Places) -> bool:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from commands.broker.core import Arrival, Outcome, Reading
 from commands.monitoring.steps import DECODE, DELIVER, MATCH, Step
 from commands.monitoring.trace_context import seems_sampled
 from commands.qmgr.observer import Committed, Sample
 from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.tally import ProcessorTally
 
 if TYPE_CHECKING:
     # Either library may be missing where its part is not used.
     from commands.monitoring.processor_metrics import ProcessorMetrics
     from commands.monitoring.tracing import TracedCommand, Tracing
+
+# So many commands pass without a look at the clock, where neither metrics nor traces are due.
+_SKIPPED: Final = 15
 
 
 class Observing:
@@ -25,17 +29,25 @@ class Observing:
     def __init__(self, metrics: ProcessorMetrics | None, tracing: Tracing | None) -> None:
         self._metrics, self._tracing = metrics, tracing
         self._committing: float | None = None
+        self._skipped = 0
+
+    def begun(self, tally: ProcessorTally) -> None:
+        self._skipped = 0
+        if self._metrics is not None:
+            self._metrics.unit = tally
 
     def sample(self, message: StoredMessage) -> Sample | None:
+        if self._skipped:
+            self._skipped -= 1
+            return None
         now, metrics, tracing = time.perf_counter(), self._metrics, self._tracing
-        is_due = is_traced = False
-        is_sampled: bool | None = None
-        if metrics is not None:
-            metrics.in_flight += 1
-            is_due = now >= metrics.due_s
+        is_due = metrics is not None and now >= metrics.due_s
+        is_traced, is_sampled = False, None
         if tracing is not None and now >= tracing.due_s:
             is_sampled = seems_sampled(message.body)
             is_traced = tracing.wants(is_sampled)
+        elif not is_due:
+            self._skipped = _SKIPPED
         if not is_due and not is_traced:
             return None
         return _Sample(message, now, metrics if is_due else None, tracing if is_traced else None, is_sampled)

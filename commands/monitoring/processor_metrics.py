@@ -18,6 +18,7 @@ from commands.monitoring.catalogue import METRICS, PLATFORM, RULE_FILTER, RULE_R
 from commands.monitoring.health import Health, Signs
 from commands.monitoring.steps import STAGES, Steps
 from commands.qmgr.observer import Committed, Ending
+from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import REASON_NAMES
 
 _CLASSES: Final = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge, Kind.HISTOGRAM: Histogram}
@@ -29,8 +30,8 @@ _LEVELS: Final = ("info", "warning", "error")
 class ProcessorMetrics:
     """The metrics whose source is the processor, for one queue manager.
 
-    in_flight: commands that were got and are not committed. due_s: from when on a command is measured step by step, of
-    ``time.perf_counter``.
+    unit: counts the commands of the unit of work that is open. due_s: from when on a command is measured step by step,
+    of ``time.perf_counter``.
     """
 
     def __init__(self, registry: CollectorRegistry, qmgr: str) -> None:
@@ -51,8 +52,8 @@ class ProcessorMetrics:
         self.events = {level: self.labelled("qpubsub_log_events", level) for level in _LEVELS}
         self._endings: dict[Ending, tuple[Any, ...]] = {}
         self.due_s = 0.0
-        self.in_flight = 0
-        self._plain["qpubsub_in_flight"].set_function(lambda: self.in_flight)
+        self.unit: ProcessorTally | None = None
+        self._plain["qpubsub_in_flight"].set_function(self._in_flight)
         self._plain["qpubsub_start_time_seconds"].set_to_current_time()
 
     def show(self, health: Health, signs: Signs, clock_s: Callable[[], float]) -> None:
@@ -87,7 +88,7 @@ class ProcessorMetrics:
     def committed(self, unit: Committed, commit_s: float | None) -> None:
         """Count a unit of work. commit_s: how long its commit took, if that was measured."""
         tally, counts, plain = unit.tally, unit.counts, self._plain
-        self.in_flight = 0
+        self.unit = None
         if not tally.commands:
             return
         others = 0
@@ -118,8 +119,12 @@ class ProcessorMetrics:
 
     def backed_out(self) -> None:
         """Count a unit of work that was backed out."""
-        self.in_flight = 0
+        self.unit = None
         self._plain["qpubsub_backouts"].inc()
+
+    def _in_flight(self) -> int:
+        unit = self.unit  # another thread asks
+        return 0 if unit is None else unit.commands
 
     def _ended(self, ending: Ending, times: int) -> None:
         found = self._endings.get(ending)

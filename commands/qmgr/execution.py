@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
-from commands.broker.puts import Outgoing, Put
+from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.puts import Outgoing, Put, PutKind
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer
+from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Ending, Observer, Sample
+from commands.qmgr.refusals import Refusal
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -39,6 +42,7 @@ class Batch:
     suspect: a message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
     redefined: whether definitions have changed; that command too is the last one, because the processor may now have to
     read other queues. endings: how commands ended that the publication cache did not answer, for an observer.
+    refusals: how many messages became dead letters because their queue refused them.
     """
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
@@ -48,6 +52,12 @@ class Batch:
     suspect: StoredMessage | None = None
     redefined: bool = False
     endings: dict[Ending, int] = field(default_factory=dict)
+    refusals: dict[Refusal, int] = field(default_factory=dict)
+
+    def refused(self, kind: PutKind, queue: str, letter: Outgoing) -> None:
+        """Count one message that *queue* refused, and that became *letter*."""
+        refusal = Refusal(kind, queue, letter.reason)
+        self.refusals[refusal] = self.refusals.get(refusal, 0) + 1
 
     def ended(self, command: str, completion: Completion | None, reason: int | None) -> None:
         """Count how one command ended."""
@@ -165,7 +175,7 @@ class Execution:
         """Get *message* once more and make it a dead letter: *fault* kept it from being processed."""
         reason = reason_of(fault)
         named = MQRCCF_COMMAND_FAILED if reason is None else reason
-        about = {"seq": message.seq, "queue": message.queue, "reason": named}
+        about = {"seq": message.seq, "queue": message.queue, "reason": named, "numbers": _failed(message.queue, True)}
         if reason is None:
             why = f"internal error: {fault!r}"
             text = "message %d on %s: internal error"
@@ -189,7 +199,7 @@ class Execution:
     ) -> None:
         """Get *message* once more and discard it, as PSNPMSG allows."""
         _take_again(unit, queues, message)
-        about = {"seq": message.seq, "queue": message.queue}
+        about = {"seq": message.seq, "queue": message.queue, "numbers": (DISCARDED,)}
         _log.error("message %d on %s is discarded (PSNPMSG): %s", message.seq, message.queue, error, extra=about)
         batch.tally.add(ProcessorTally(commands=1, errors=1, discarded=1))
         if self._observer is not None:
@@ -248,6 +258,8 @@ class Execution:
                 tally.put(kept.kinds[n], -1)
                 if put is not None:
                     tally.put(put.kind)
+                    if put.kind is PutKind.DEADLETTER:
+                        batch.refused(kept.kinds[n], kept.queues[n], put)
             if ended := deliverer.take_ended():
                 self._end(unit, broker, ended)
         else:
@@ -284,6 +296,8 @@ class Execution:
             if put_ is not None:
                 tally.put(put_.kind)
                 batch.size_bytes += len(put_.body)
+                if put_.kind is PutKind.DEADLETTER and (wanted := outcome.puts[n]).kind is not PutKind.DEADLETTER:
+                    batch.refused(wanted.kind, wanted.queue, put_)
                 if self._records:
                     batch.puts.append(Put.of(arrival.seq, n, put_))
         for what in outcome.lost:
@@ -293,7 +307,8 @@ class Execution:
         if outcome.completion is Completion.ERROR:
             tally.errors += 1
         if outcome.completion is Completion.ERROR and not is_logged:
-            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason}
+            numbers = _failed(arrival.queue, any(put.kind is PutKind.DEADLETTER for put in outcome.puts))
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason, "numbers": numbers}
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
 
@@ -304,6 +319,12 @@ class Execution:
             return ()
         outgoing = tree.after(outcome.trace)
         return () if arrival.md is not None and is_native(arrival.md) else outgoing
+
+
+def _failed(queue: str, is_dead_letter: bool) -> tuple[int, ...]:
+    """The event numbers of a command on *queue* that could not be processed."""
+    number = CONTROL_FAILED if queue == CONTROL_QUEUE else PUBLISH_FAILED
+    return (number, DEAD_LETTER) if is_dead_letter else (number,)
 
 
 def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:

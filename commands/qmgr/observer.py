@@ -4,8 +4,8 @@ The observer reads the clock and the results; it decides nothing. Nearly all com
 of work. A few are measured step by step (``Sample``): those go through the broker, and not through the publication
 cache, because the cache does not have the steps. The puts are the same.
 
-    sample() ── read() ── worked_out() ── delivered() ──┐
-    sample() ── None, for nearly all ───────────────────┴── committing() ── committed(), or backed_out()
+    begun() ── sample() ── read() ── worked_out() ── delivered() ──┐
+            └─ sample() ── None, for nearly all ───────────────────┴── committing() ── committed(), or backed_out()
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class Sample(Protocol):
 class Observer(Protocol):
     """Whoever measures. A method must raise nothing."""
 
+    def begun(self, tally: ProcessorTally) -> None:
+        """Note that a unit of work has begun; *tally* counts its commands while it grows."""
+
     def sample(self, message: StoredMessage) -> Sample | None:
         """Note that *message* was got; how to measure it step by step, None for not at all."""
 
@@ -76,3 +79,15 @@ class Observer(Protocol):
 
     def backed_out(self) -> None:
         """Note that the unit of work was backed out."""
+
+
+class Unobserved:
+    """Nobody measures."""
+
+    def begun(self, tally: ProcessorTally) -> None: ...
+    def committing(self) -> None: ...
+    def committed(self, unit: Committed) -> None: ...
+    def backed_out(self) -> None: ...
+
+    def sample(self, _message: StoredMessage) -> Sample | None:
+        return None

@@ -32,7 +32,8 @@ from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker, input_queues
-from commands.qmgr.observer import Committed, Observer
+from commands.qmgr.observer import Committed, Observer, Unobserved
+from commands.qmgr.refusals import RefusalLog
 from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -97,7 +98,8 @@ class Processor:
         observer: Observer | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
-        self._link, self._observer = link, observer
+        self._link = link
+        self._observer: Observer = Unobserved() if observer is None else observer
         self._longest_pause_s = longest_pause_s
         self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
         self._committed = committed
@@ -112,6 +114,7 @@ class Processor:
         self._execution = Execution(
             self._loaded, self._guard, clock, self._backlog, record is not None, logged, server, observer
         )
+        self._refusals = RefusalLog()
         self.tally = ProcessorTally()
 
     def start(self) -> None:
@@ -140,7 +143,10 @@ class Processor:
         It first tries to deliver what is owed to subscribers.
         """
         self._pays = True
-        return self._drain(stop)
+        try:
+            return self._drain(stop)
+        finally:
+            self._refusals.end()
 
     def _drain(self, stop: Stop | None) -> int:
         done = 0
@@ -168,12 +174,14 @@ class Processor:
                     self._discard_expired()
                     self._end_lost_connections()
                     self._forget_unused_topics()
+                self._refusals.flush(now)
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
             except StoreError as error:
                 _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
                 patience = min(patience * 2, self._longest_pause_s)
+        self._refusals.end()
 
     @property
     def owed(self) -> int:
@@ -224,6 +232,7 @@ class Processor:
 
     def _unit_of_work(self, limit: int) -> int:
         batch = Batch()
+        self._observer.begun(batch.tally)
         waiting: UndeliverableError | ApartError | None = None
         try:
             with self._store.unit_of_work() as unit:
@@ -266,12 +275,10 @@ class Processor:
                 if isinstance(unit, CountsMessages):
                     unit.counters.add(batch.counter.total())
                 version = unit.state_version
-                if self._observer is not None:
-                    self._observer.committing()
+                self._observer.committing()
         except BaseException:
             self._guard.idle()
-            if self._observer is not None:
-                self._observer.backed_out()
+            self._observer.backed_out()
             self._backlog.doubt()
             self._loaded.forget()  # it may know of what was backed out
             raise
@@ -338,8 +345,9 @@ class Processor:
 
     def _count(self, batch: Batch) -> None:
         self.tally.add(batch.tally)
-        if self._observer is not None:
-            self._observer.committed(Committed(batch.tally, batch.endings, batch.counter.total(), batch.size_bytes))
+        self._observer.committed(Committed(batch.tally, batch.endings, batch.counter.total(), batch.size_bytes))
+        if batch.refusals:
+            self._refusals.committed(batch.refusals, self._clock())
         if batch.suspect is not None:
             self._guard.done(batch.suspect)
         if self._link is not None:

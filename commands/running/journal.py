@@ -7,22 +7,21 @@ processor, which must not stop because its reports fail.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from commands.qmgr.link_port import ManagedLink
-from commands.qmgr.store.permissions import private
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile, read_fixed
+from commands.running.log_file import LogFile
 from commands.terminal.console import Console
 from rfh2.captured import iso
 
@@ -33,13 +32,13 @@ _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
 # The fields of an event that the processor gives beside its text.
-_ABOUT: Final = ("seq", "queue", "reason", "next_try_s")
+_ABOUT: Final = ("seq", "queue", "reason", "count", "next_try_s")
 
 
 class Journal(logging.Handler):
     """The processor's log, while inside ``following``; the processor calls ``batch`` with what it did.
 
-    log: file for the events, JSON Lines; None for none. pid: the process to end in order to end the processor.
+    log: file for the events; None for none. pid: the process to end in order to end the processor.
     errors: the last ones of the processor that this one replaces. beside: other handlers of the log.
     """
 
@@ -47,14 +46,12 @@ class Journal(logging.Handler):
         self,
         console: Console,
         directory: Path,
-        log: Path | None,
+        log: LogFile | None,
         pid: int | None = None,
         errors: Iterable[dict[str, Any]] = (),
     ) -> None:
         super().__init__()
-        self._console, self._path = console, directory / STATUS_FILE
-        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._log = None if log is None else os.fdopen(private(str(log), appending), "a", encoding="utf-8")
+        self._console, self._path, self._log = console, directory / STATUS_FILE, log
         self._errors: deque[dict[str, Any]] = deque(errors, maxlen=_ERRORS_KEPT)
         self._pid = os.getpid() if pid is None else pid
         self._file: FixedFile | None = None
@@ -85,15 +82,18 @@ class Journal(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One event: to the terminal for people, to the log file as a JSON object, to the last errors."""
-        event = {"time": iso(datetime.fromtimestamp(record.created, UTC)), "level": record.levelname.lower()}
+        event: dict[str, Any] = {
+            "time": iso(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+        }
         about = {key: getattr(record, key) for key in _ABOUT if hasattr(record, key)}
-        event |= {**about, "text": record.getMessage()}
+        event |= {**_ids(record), **about, "text": record.getMessage()}
         with suppress(OSError, ValueError):
             if self._log is not None:
-                self._log.write(json.dumps(event | _stack(record)) + "\n")
-                self._log.flush()
+                self._log.write(event | _stack(record))
         with suppress(OSError, ValueError):
-            self._report(record, about)
+            if self._log is None or not self._log.is_stderr:
+                self._report(record, about)
         if "next_try_s" in about:
             self._signed = time.monotonic()
             since = event["time"] if self._waiting is None else self._waiting["since"]
@@ -103,6 +103,8 @@ class Journal(logging.Handler):
             self._keep(event)
 
     def _report(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
+        if getattr(record, "is_told", False):
+            return
         text = record.getMessage()
         if "next_try_s" in about:
             text += f"; the next try is in {about['next_try_s']:g} seconds"
@@ -123,6 +125,9 @@ class Journal(logging.Handler):
         """Take the totals, after each commit; they are the same while there is nothing to do."""
         self._waiting = None
         self._signed = time.monotonic()
+        if self._log is not None:
+            with suppress(OSError):
+                self._log.reopen_if_asked()
         if tally != self._tally:
             self._tally = replace(tally)
         since_s = time.monotonic() - self._written
@@ -178,7 +183,8 @@ class Journal(logging.Handler):
         log.setLevel(logging.INFO)
         self._write(running=True)
         try:
-            yield
+            with nullcontext() if self._log is None else self._log.reopening():
+                yield
         finally:
             self._write(running=False)
             log.handlers = []
@@ -186,6 +192,15 @@ class Journal(logging.Handler):
                 self._log.close()
             if self._file is not None:
                 self._file.close()
+
+
+_LETTERS: Final = {logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E"}
+
+
+def _ids(record: logging.LogRecord) -> dict[str, list[str]]:
+    """The identifiers of messages of IBM MQ's error log that stand for the event."""
+    numbers = getattr(record, "numbers", ())
+    return {"ids": [f"AMQ{number}{_LETTERS.get(record.levelno, 'E')}" for number in numbers]} if numbers else {}
 
 
 def _stack(record: logging.LogRecord) -> dict[str, str]:

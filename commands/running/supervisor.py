@@ -44,6 +44,8 @@ _INTERRUPT_S: Final = 1.0
 _MOST_RESTARTS: Final = 5
 _RESTARTS_WITHIN_S: Final = 60.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+# Not handled between the fork and the worker's own handlers.
+_HELD_BACK: Final = (*_STOPS, signal.SIGHUP)
 _SET_PDEATHSIG: Final = 1
 _WAITING: Final = 3.0
 # How Linux makes the number of the clock of another process's processor time (clock_getcpuclockid).
@@ -52,19 +54,21 @@ _IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.
 _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
 
-def supervised(console: Console, directory: Path, time_s: float) -> WorkPage | int:
+def supervised(console: Console, directory: Path, time_s: float, takes_hangup: bool = False) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
-    time_s: for one message; 0 for no limit: then no message counts as hung.
+    time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
+    worker, which opens its log again, and does not end the program.
     Raises SystemUnsuitableError on Windows.
     """
     require_locks(f"queue manager {directory.name}")
-    return _Supervisor(console, directory, time_s).run()
+    return _Supervisor(console, directory, time_s, takes_hangup).run()
 
 
 class _Supervisor:
-    def __init__(self, console: Console, directory: Path, time_s: float) -> None:
+    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool) -> None:
         self._console, self._directory, self._time_s = console, directory, time_s
+        self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()
         self._file: FixedFile | None = None
         self._is_written = False
@@ -73,22 +77,27 @@ class _Supervisor:
 
     def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
+        if self._takes_hangup:
+            signal.signal(signal.SIGHUP, self._hang_up)
         while True:
             self._page.reset()
             self._console.stderr.flush()
             self._console.stdout.flush()
-            signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+            signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
             alive, held = os.pipe()
             supervisor, worker = os.getpid(), os.fork()
             if worker == 0:
                 os.close(alive)
                 for number, handler in before.items():
                     signal.signal(number, handler)
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+                if self._takes_hangup:
+                    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the log is open
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
                 die_with(supervisor)
                 return self._page
             os.close(held)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+            self._worker = worker
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             try:
                 code = self._look_after(worker, alive)
             finally:
@@ -99,6 +108,10 @@ class _Supervisor:
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked is None:
             self._asked = time.monotonic()
+
+    def _hang_up(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._worker:
+            os.kill(self._worker, signal.SIGHUP)
 
     def _look_after(self, worker: int, alive: int) -> int | None:
         """Wait until *worker* has ended; returns the exit code, None if another worker must be started."""
@@ -123,6 +136,7 @@ class _Supervisor:
             if not cause and self._hangs(worker, work, seen):
                 cause = f"hung for {seen.for_s:.0f} s"  # by the clock, as a person sees it
                 _kill_with_a_trace(worker)
+        self._worker = 0
         _, status = os.waitpid(worker, 0)
         return self._ended(os.waitstatus_to_exitcode(status), cause)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("opentelemetry.sdk.trace")
+
 from tests.benchmarks.metrics import TRAFFIC, WAYS, table
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,6 +24,9 @@ _FIRST_BUFFER: Final = 65_536
 
 
 def _package() -> Any:
+    # Where OpenTelemetry is installed, the package would change how messages are got and put, and add properties of its
+    # own. The bridge reads and writes the trace context itself (commands.monitoring).
+    os.environ.setdefault("MQIPY_NOOTEL", "1")
     try:
         import ibmmq  # noqa: PLC0415 - the extra may not be installed, nor the client library that it loads
     except ImportError as error:

@@ -49,10 +49,34 @@ def test_the_log_is_a_json_object_an_event(home: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     _run(home, "run", "-m", "QM1", "--once", "--log", str(log))
     events = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [(event["level"], event["seq"], event["reason"]) for event in events] == [
-        ("info", 3, 3077),
-        ("warning", 26, 3073),
+    assert [(event["level"], event.get("seq"), event.get("reason"), event["ids"]) for event in events] == [
+        ("info", None, None, ["AMQ5806I"]),
+        ("info", 3, 3077, ["AMQ5857I"]),
+        ("warning", 26, 3073, ["AMQ5857W"]),
+        ("info", None, None, ["AMQ5807I"]),
     ]
+
+
+def test_a_log_as_text_is_a_line_an_event(home: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert _run(home, "run", "-m", "QM1", "--once", "--log", str(log), "--log-format", "text").exit_code == 0
+    lines = log.read_text().splitlines()
+    assert [line.split()[1:3] for line in lines] == [
+        ["INFO", "AMQ5806I"],
+        ["INFO", "AMQ5857I"],
+        ["WARNING", "AMQ5857W"],
+        ["INFO", "AMQ5807I"],
+    ]
+    assert re.fullmatch(
+        r"[-0-9T:.]+Z INFO    AMQ5806I queued publish/subscribe started for queue manager QM1", lines[0]
+    )
+
+
+def test_a_log_on_stderr_takes_the_place_of_the_talk_about_events(home: Path) -> None:
+    result = _run(home, "run", "-m", "QM1", "--once", "--log", "-")
+    events = [json.loads(line)["ids"][0] for line in result.stderr.splitlines() if line.startswith("{")]
+    assert events == ["AMQ5806I", "AMQ5857I", "AMQ5857W", "AMQ5807I"]
+    assert "qpubsub: message 26" not in result.stderr
 
 
 def test_metrics_are_served_while_run_works_and_the_place_is_said(home: Path) -> None:
@@ -62,6 +86,7 @@ def test_metrics_are_served_while_run_works_and_the_place_is_said(home: Path) ->
 
 
 def test_spans_are_lines_of_json_on_stderr(home: Path) -> None:
+    pytest.importorskip("opentelemetry.sdk.trace")
     config = home / "config.toml"
     config.write_text('[tracing]\nendpoint = "console"\nshare = 1\nload = 1\n')
     result = _run(home, "run", "-m", "QM1", "--once", "--config", str(config))

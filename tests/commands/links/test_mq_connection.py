@@ -5,6 +5,9 @@ The package's own structures, with a queue manager that notes what it is given: 
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -108,3 +111,14 @@ def test_user_and_password(tmp_path: Path, url: str, config: dict[str, Any], wan
 
 def test_a_user_without_a_password_is_the_operating_systems_affair() -> None:
     assert "csp" not in _asked("ibmmq:///QM1", user="bridge")
+
+
+def test_the_package_leaves_messages_as_they_are_where_opentelemetry_is_installed() -> None:
+    """It would read properties into handles, and add some; the bridge knows the trace context itself."""
+    pytest.importorskip("opentelemetry.trace")
+    load = "from tests.commands.links.mqi.harness import load; load()"
+    shows = "import mqcommon; print(mqcommon.OTelFunctions.open)"
+    code = f"{load}; from commands.links.ibmmq.connection import _package as package; package(); {shows}"
+    environment = {name: value for name, value in os.environ.items() if name != "MQIPY_NOOTEL"}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == "None\n"

@@ -10,6 +10,7 @@ from typing import Any
 from commands.qmgr.link_port import LinkState
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
+from commands.running.log_file import LogFile, LogFormat
 from commands.terminal.console import Console
 
 
@@ -18,12 +19,12 @@ def test_a_terminal_that_goes_away_and_a_log_on_a_full_disk_stop_nothing(tmp_pat
         def write(self, _text: str, /) -> int:
             raise BrokenPipeError
 
-    class Full(io.StringIO):
-        def write(self, _text: str, /) -> int:
+    class Full(LogFile):
+        def write(self, _event: dict[str, Any]) -> None:
             raise OSError(28, "No space left on device")
 
-    journal = Journal(Console(io.BytesIO(), Gone()), tmp_path / "no-such-directory", None)
-    journal._log = Full()  # type: ignore[assignment]
+    log = Full(tmp_path / "log", LogFormat.JSON, print)
+    journal = Journal(Console(io.BytesIO(), Gone()), tmp_path / "no-such-directory", log)
     with journal.following():
         logging.getLogger("qpubsub.processor").error("this cannot be told", extra={"next_try_s": 1.0})
         journal.batch(ProcessorTally(commands=1))

@@ -1,0 +1,23 @@
+"""Numbers that IBM MQ's error log has for events of queued publish/subscribe: operators have alarms for these.
+
+A log record has them in ``numbers``. The log shows each as IBM does, with a letter for its severity: ``AMQ5882W``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STARTED: Final = 5806
+"""Queued publish/subscribe was started for a queue manager; programs that start a container wait for AMQ5806I."""
+ENDED: Final = 5807
+"""It has ended."""
+PUBLISH_FAILED: Final = 5856
+"""A command on a stream queue could not be processed."""
+CONTROL_FAILED: Final = 5857
+"""A command on the control queue could not be processed."""
+RESPONSE_FAILED: Final = 5864
+"""A response could not be put on the queue that it was for."""
+DISCARDED: Final = 5866
+"""A command was discarded, as PSNPMSG says."""
+DEAD_LETTER: Final = 5882
+"""A message was put on the dead-letter queue."""

@@ -1,0 +1,97 @@
+"""The file of ``--log``: one event on each line, as JSON or as text; opened again when a signal asks for that.
+
+A program that rotates logs renames the file and sends SIGHUP. The next event goes to a new file of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, TextIO
+
+from commands.qmgr.store.permissions import private
+from rfh2.terminal_escape import harmless
+
+STDERR: Final = Path("-")
+
+
+class LogFormat(StrEnum):
+    """How an event is written."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+class LogFile:
+    """Writes events to *path*, or with *show* where that is ``-``. Raises OSError where it cannot be opened."""
+
+    def __init__(self, path: Path, style: LogFormat, show: Callable[[str], None]) -> None:
+        self._path, self._style, self._show = path, style, show
+        self._is_asked = False
+        self._file = self._opened()
+
+    @property
+    def is_stderr(self) -> bool:
+        """Whether it is no file: events are shown as they are, and not in the words for people."""
+        return self._path == STDERR
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Write *event*, at once. Raises OSError."""
+        with suppress(OSError):
+            self.reopen_if_asked()
+        line = json.dumps(event) if self._style is LogFormat.JSON else as_text(event)
+        if self._file is None:
+            self._show(line)
+            return
+        self._file.write(line + "\n")
+        self._file.flush()
+
+    def reopen_if_asked(self) -> None:
+        """Open the file again if a signal has asked for that. Raises OSError; then the open one is kept for now."""
+        if self._is_asked and self._file is not None:
+            file = self._opened()
+            self._is_asked = False
+            self._file.close()
+            self._file = file
+
+    @contextmanager
+    def reopening(self) -> Iterator[None]:
+        """SIGHUP asks for a new file, while inside; nothing changes on a thread of a program that embeds this."""
+        if self._file is None or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def asked(_signal: int, _frame: FrameType | None) -> None:
+            # Only noted: the signal may come in the middle of a write.
+            self._is_asked = True
+
+        before = signal.signal(signal.SIGHUP, asked)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+
+    def _opened(self) -> TextIO | None:
+        if self.is_stderr:
+            return None
+        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        return os.fdopen(private(str(self._path), appending), "a", encoding="utf-8")
+
+
+def as_text(event: dict[str, Any]) -> str:
+    """One event as a line: time, level, identifiers, text. Control characters are escaped: an event is one line."""
+    ids = "".join(f"{each} " for each in event.get("ids", ()))
+    return harmless(f"{event['time']} {event['level'].upper():<7} {ids}{event['text']}")

@@ -1,0 +1,96 @@
+"""The file of --log: formats, and a new file when SIGHUP asks for one, with the supervisor in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands.running.log_file import LogFile, LogFormat, as_text
+from tests.commands.cli_runs import run
+
+EVENT = {"time": "2026-01-02T09:11:20Z", "level": "warning", "text": "message 3 on Q: bad"}
+LINES = [
+    ("plain", EVENT, "2026-01-02T09:11:20Z WARNING message 3 on Q: bad"),
+    (
+        "ids",
+        EVENT | {"ids": ["AMQ5857W", "AMQ5882W"]},
+        "2026-01-02T09:11:20Z WARNING AMQ5857W AMQ5882W message 3 on Q: bad",
+    ),
+    (
+        "a forged line",
+        EVENT | {"text": "a\n2026 ERROR b\x1b[2J"},
+        r"2026-01-02T09:11:20Z WARNING a\u000a2026 ERROR b\u001b[2J",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), [row[1:] for row in LINES], ids=[row[0] for row in LINES])
+def test_an_event_as_text_is_one_line(event: dict[str, object], line: str) -> None:
+    assert as_text(event) == line
+
+
+def test_sighup_opens_a_new_file_between_two_events(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, LogFormat.JSON, print)
+    with log.reopening():
+        log.write(EVENT)
+        path.rename(tmp_path / "log.1")
+        log.write(EVENT)
+        os.kill(os.getpid(), signal.SIGHUP)
+        log.write(EVENT | {"text": "new"})
+    log.close()
+    assert len((tmp_path / "log.1").read_text().splitlines()) == 2
+    assert [json.loads(line)["text"] for line in path.read_text().splitlines()] == ["new"]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_where_no_new_file_can_be_opened_the_old_one_goes_on_for_now(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    path = tmp_path / "there" / "log"
+    log = LogFile(path, LogFormat.JSON, print)
+    with log.reopening():
+        (tmp_path / "there").rename(tmp_path / "gone")
+        os.kill(os.getpid(), signal.SIGHUP)
+        log.write(EVENT)
+        log.write(EVENT)
+        (tmp_path / "there").mkdir()
+        log.write(EVENT)
+    log.close()
+    assert [len(each.read_text().splitlines()) for each in (tmp_path / "gone" / "log", path)] == [2, 1]
+
+
+def _until(holds: Callable[[], bool], patience_s: float = 120.0) -> None:
+    end = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_sighup_to_run_opens_its_log_again_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QPUBSUB_HOME", str(tmp_path))
+    assert run("create", "QM1").code == 0
+    path, old = tmp_path / "run.log", tmp_path / "run.log.1"
+    words = ["run", "-m", "QM1", "--log", str(path)]
+    process = subprocess.Popen([sys.executable, "-m", "commands.cli", *words], stderr=subprocess.DEVNULL)
+    try:
+        _until(lambda: path.exists() and "AMQ5806I" in path.read_text())
+        path.rename(old)
+        process.send_signal(signal.SIGHUP)
+        # The processor looks twice a second where there is nothing to do.
+        _until(path.exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert "AMQ5807I" in path.read_text()
+    assert "AMQ5807I" not in old.read_text()
