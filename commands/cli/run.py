@@ -19,7 +19,7 @@ from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
-from commands.links.engine.config import exposed_secrets, read_config
+from commands.links.engine.config import Config, exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.listener.process import listening
@@ -34,7 +34,7 @@ from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
-from commands.running.log_file import STDERR, LogFile, LogFormat
+from commands.running.log_file import LogFile, LogFormat
 from commands.running.recorder import Recorder
 from commands.running.supervisor import SupervisedWatch, die_with, supervised
 from commands.running.work_page import WorkPage
@@ -49,14 +49,33 @@ _MEGABYTE: Final = 1_000_000
 _DEFAULT: Final = Budget()
 
 
+def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Config:
+    """The configuration; its table [run] gives the options that nothing else gives."""
+    if ctx.resilient_parsing:
+        return Config()
+    config = read_config(path)
+    ctx.default_map = {**(ctx.default_map or {}), **config.run.defaults()}
+    return config
+
+
 @verb(
     "qpubsub run -m QM1",
     "qpubsub run -m QM1 --once --record puts.jsonl",
+    "QPUBSUB_RUN_DURABILITY=normal qpubsub run -m QM1",
     exit_codes={
         0: "an orderly end",
         1: "an orderly end, and there are dead letters or what could not be delivered",
         130: "ended by force in the middle of a command, which is on its queue again",
     },
+    environment="QPUBSUB_RUN",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    callback=_configured,
+    is_eager=True,
+    help="A TOML file with options, passwords, TLS and all other settings; qpubsub config check FILE checks it.",
 )
 @queue_manager
 @click.option("--once", is_flag=True, help="Process the messages that are on the queues, then end.")
@@ -135,16 +154,11 @@ _DEFAULT: Final = Budget()
     metavar="URL|console",
     help="Send traces of publications to this OTLP collector, or show them on stderr.",
 )
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="A TOML file with passwords, TLS and the settings that the URLs do not have.",
-)
 @json_option
 @click.pass_obj
 def command(
     console: Console,
+    config: Config,
     qmgr: str,
     home: Path,
     once: bool,
@@ -161,7 +175,6 @@ def command(
     topics: str | None,
     metrics: str | None,
     tracing: str | None,
-    config: Path | None,
     as_json: bool,
 ) -> int:
     """Process the commands on SYSTEM.BROKER.CONTROL.QUEUE and on the stream queues of queue manager QMGR.
@@ -175,24 +188,26 @@ def command(
 
     run puts a command that exceeds its limits on the dead-letter queue with reason 2102. It puts a message on which
     the processor ended or hung twice there with reason 2362; the processor is restarted automatically.
+
+    Each option can also be an environment variable, QPUBSUB_RUN_LOG_FORMAT for --log-format, or a key of the file of
+    --config. The command line comes first, then the environment, then the file.
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
-    settings = read_config(config)
-    listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
-    monitoring = Monitoring.of(settings, metrics, tracing)
+    listener = listener_of(config.listener, listen, home, qmgr, Durability[durability.upper()])
+    monitoring = Monitoring.of(config, metrics, tracing)
     page = None
     if console.is_the_process:
         with nullcontext() if listener is None else listening(listener, die_with) as where:
             if where is not None:
                 console.say(f"queue manager {qmgr}: listening on {where}")
-            worker = supervised(console, directory_of(home, qmgr), budget.time_s, log not in (None, STDERR))
+            worker = supervised(console, directory_of(home, qmgr), budget.time_s, log is not None)
             if not isinstance(worker, WorkPage):
                 return worker
         page = worker
     stop = threading.Event()
-    for exposed in exposed_secrets(settings):
+    for exposed in exposed_secrets(config):
         console.warn(exposed)
-    places = Places.of(home, qmgr, settings, queues, topics, Durability[durability.upper()])
+    places = Places.of(home, qmgr, config, queues, topics, Durability[durability.upper()])
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write, ExitStack() as stack:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from commands.running.journal import last_status
 from commands.running.work_page import being_worked_on
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.stopping import stopping
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
@@ -48,18 +50,41 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     "qpubsub status -m QM1",
     "qpubsub status -m QM1 --subscriptions | grep BOARD",
     "qpubsub status -m QM1 --json | jq .input.oldest_s",
+    "qpubsub status -m QM1 --watch 2",
     prints=True,
 )
 @queue_manager_to_read
 @click.option("--subscriptions", is_flag=True, help="List each subscription, with what was delivered to it.")
 @click.option("--topics", is_flag=True, help="List each topic on which a program published.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="Show it again every SECONDS, until Ctrl-C; with --json, one object on each line.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> ExitCode:
+def command(
+    console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, watch: float | None, as_json: bool
+) -> ExitCode:
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
     status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
     """
+    _show(console, qmgr, home, subscriptions, topics, as_json)
+    if watch is None:
+        return ExitCode.DONE
+    stop = threading.Event()
+    with stopping(stop):
+        while not stop.wait(watch):
+            if not as_json:
+                console.new_page()
+            _show(console, qmgr, home, subscriptions, topics, as_json)
+            console.stdout.flush()
+    return ExitCode.DONE
+
+
+def _show(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
         status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
     if status["open_to_others"]:
@@ -69,7 +94,6 @@ def command(console: Console, qmgr: str, home: Path, subscriptions: bool, topics
     else:
         for line in _lines(status):
             console.data(line)
-    return ExitCode.DONE
 
 
 def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:

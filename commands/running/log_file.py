@@ -64,7 +64,7 @@ class LogFile:
     @contextmanager
     def reopening(self) -> Iterator[None]:
         """SIGHUP asks for a new file, while inside; nothing changes on a thread of a program that embeds this."""
-        if self._file is None or threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
 

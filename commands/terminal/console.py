@@ -27,6 +27,8 @@ from commands.terminal.progress import Progress
 from rfh2.terminal_escape import harmless
 
 _STDOUT: Final = Path("-")
+# Cursor to the first place, and all below it erased.
+_CLEARED: Final = b"\x1b[H\x1b[J"
 _COLOUR: Final = re.compile("(\x1b\\[[0-9;]*m)")
 
 
@@ -225,6 +227,10 @@ class Console:
     def data(self, line: str, *, coloured: bool = False) -> None:
         """One line of data. coloured: it may have colours, for what is not ours in it has been made visible already."""
         self.stdout.write(harmless_data([line], coloured=coloured))
+
+    def new_page(self) -> None:
+        """What follows replaces what was shown: on a terminal it is cleared, elsewhere there is an empty line."""
+        self.stdout.write(_CLEARED if self.stdout.isatty() else b"\n")
 
     def line(self, line: bytes) -> None:
         """One line of JSON that is in UTF-8 already."""

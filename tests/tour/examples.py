@@ -15,6 +15,7 @@ NOT_RUN = {
     r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
     r"qpubsub sub ": "needs a processor that runs beside it",
     r"qpubsub estate (?!plan missing)": "needs an estate, which docs/estate.md makes",
+    r"bridge\.toml": "needs a configuration",
     r"qpubsub replay --step": "needs a terminal",
     r"tail -f": "needs a log that grows",
     r"https://mq|live\.toml": "needs IBM MQ",
@@ -23,7 +24,7 @@ NOT_RUN = {
 """What a command contains, and why it is not run."""
 
 ENDLESS = re.compile(
-    r"\bqpubsub (?:run\b(?!.*--once)|replay\b.*--follow|get\b.*--follow|why\b.*--follow|sub\b(?!.*(?:-C|--count)))"
+    r"\bqpubsub (?:run\b(?!.*--once)|(?:replay|get|why)\b.*--follow|status\b.*--watch|sub\b(?!.*(?:-C|--count)))"
 )
 """Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
 
@@ -57,6 +58,11 @@ PROVOKED = {
     "run": {
         1: "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE browse.txt; qpubsub run -m QM1 --once",
         2: "qpubsub run -m QM9 --once",
+    },
+    "config": {
+        0: "echo '[run]' >empty.toml; qpubsub config check empty.toml",
+        1: "qpubsub config check missing.toml",
+        2: "qpubsub config",
     },
     "cleanup": {
         1: "qpubsub put -m QM1 SYSTEM.JMS.ADMIN.QUEUE capture.dat; qpubsub cleanup -m QM1",

@@ -158,18 +158,26 @@ def verb(
     prints: bool = False,
     former: Mapping[str, str] | None = None,
     exit_codes: Mapping[int, str] | None = None,
+    environment: str | None = None,
 ) -> Callable[[F], Verb]:
     """A click command with what every verb has. examples: command lines, as a person types them.
 
     prints: what it prints on stdout may go to a file with ``-o``. former: options by their former names. exit_codes:
-    those that differ from EXIT_CODES, or that are not in it.
+    those that differ from EXIT_CODES, or that are not in it. environment: how the names of environment variables begin
+    that may give its options.
     """
     title = "Example:" if len(examples) == 1 else "Examples:"
     shown = "\n".join(f"  {line}" for example in examples for line in example.split("\n"))
 
     def made(function: F) -> Verb:
+        settings = {} if environment is None else {"auto_envvar_prefix": environment}
         command: Verb = click.command(
-            cls=Verb, epilog=f"\b\n{title}\n{shown}", prints=prints, former=former, exit_codes=exit_codes
+            cls=Verb,
+            epilog=f"\b\n{title}\n{shown}",
+            prints=prints,
+            former=former,
+            exit_codes=exit_codes,
+            context_settings=settings,
         )(function)
         return command
 

@@ -22,14 +22,21 @@ Every key is explained in docs/live-brokers.md. A key that is not known is an er
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rfh2.errors import QPubSubError
+
+_TABLE: Final = re.compile(r"\s*\[([^\[\]]+)\]")
+_KEY: Final = re.compile(r"\s*([\w.\"'*-]+)\s*=")
 
 
 class ConfigError(QPubSubError):
@@ -201,6 +208,30 @@ class AdminConfig(Secret):
         return own if self.key_file is None else (*own, self.key_file)
 
 
+class RunConfig(BaseModel):
+    """Table [run]: options of ``run`` that have no table of their own, by their names without the hyphens.
+
+    None for what the option's own default is.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    qmgr: str | None = None
+    home: Path | None = None
+    record: Path | None = None
+    log: Path | None = None
+    log_format: Literal["json", "text"] | None = None
+    durability: Literal["full", "normal"] | None = None
+    command_seconds: Annotated[float, Field(ge=0)] | None = None
+    command_topics: Annotated[int, Field(ge=0)] | None = None
+    command_puts: Annotated[int, Field(ge=0)] | None = None
+    command_megabytes: Annotated[int, Field(ge=0)] | None = None
+
+    def defaults(self) -> dict[str, Any]:
+        """What the options are where neither the command line nor the environment gives them."""
+        return {name: value for name, value in self if value is not None}
+
+
 class MetricsConfig(BaseModel):
     """Table [metrics]: the port of ``--metrics``.
 
@@ -235,6 +266,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    run: RunConfig = RunConfig()
     queues: QueuesConfig = QueuesConfig()
     topics: TopicsConfig = TopicsConfig()
     admin: AdminConfig = AdminConfig()
@@ -264,18 +296,68 @@ def _exposed(path: Path) -> str | None:
     return f"{path}: {who} may read this secret; chmod 600 takes that away" if who else None
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigFault:
+    """A fault in the file. key: dotted, "" where the file is no TOML. line: 1 for the first, None if it has none."""
+
+    key: str
+    why: str
+    line: int | None = None
+
+
 def read_config(path: Path | None) -> Config:
     """The configuration in the file at *path*; the defaults where there is none. Raises ConfigError."""
     if path is None:
         return Config()
+    config, faults = config_of(path)
+    if config is None:
+        first = faults[0]
+        raise ConfigError(f"{path}: {first.key}" if first.key else str(path), first.why)
+    return config
+
+
+def config_of(path: Path) -> tuple[Config | None, tuple[ConfigFault, ...]]:
+    """The configuration in the file at *path*, or None and all of its faults."""
     try:
-        return Config.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        return Config.model_validate(tomllib.loads(text)), ()
     except OSError as error:
-        raise ConfigError(str(path), error.strerror or "cannot be read") from error
+        return None, (ConfigFault("", error.strerror or "cannot be read"),)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), str(error)) from error
+        return None, (ConfigFault("", str(error)),)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        why = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"]
-        raise ConfigError(f"{path}: {where}", why) from error
+        faults = [_fault(text, each["loc"], each["type"], each["msg"]) for each in error.errors()]
+        return None, tuple(sorted(faults, key=lambda fault: fault.line or 0))
+
+
+def _fault(text: str, loc: tuple[int | str, ...], kind: str, message: str) -> ConfigFault:
+    keys = [str(part) for part in loc]
+    why = f"there is no such key{_suggestion(keys)}" if kind == "extra_forbidden" else message
+    return ConfigFault(".".join(keys), why, _line_of(text, keys))
+
+
+def _suggestion(keys: Sequence[str]) -> str:
+    """The key that may be meant."""
+    model: type[BaseModel] | None = Config
+    for key in keys[:-1]:
+        field = None if model is None else model.model_fields.get(key)
+        model = field.annotation if field is not None and isinstance(field.annotation, type) else None
+        model = model if model is not None and issubclass(model, BaseModel) else None
+    near = [] if model is None else get_close_matches(keys[-1], model.model_fields, n=1)
+    return f"; {near[0]} may be meant" if near else ""
+
+
+def _line_of(text: str, keys: Sequence[str]) -> int | None:
+    """The line of a key, or of its table, as far as the usual way to write them shows it."""
+    table: list[str] = []
+    found: int | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _TABLE.match(line):
+            table = [part.strip(" \"'") for part in header[1].split(".")]
+            if table == list(keys[: len(table)]):
+                found = found or number
+        elif (key := _KEY.match(line)) and [*table, *(part.strip(" \"'") for part in key[1].split("."))] == list(
+            keys[: len(table) + key[1].count(".") + 1]
+        ):
+            return number
+    return found

@@ -236,3 +236,16 @@ def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -
         "If it is a stream queue, add it with ALTER NAMELIST)" in shown
     )
     assert {name for name, row in _status(home)["queues"].items() if row["not_read"]} == {"SCORES"}
+
+
+def test_watch_shows_it_again_until_it_is_stopped(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = 0
+
+    def waited(_self: threading.Event, _seconds: float | None = None) -> bool:
+        nonlocal shown
+        shown += 1
+        return shown > 2
+
+    monkeypatch.setattr(threading.Event, "wait", waited)
+    result = _run(home, "status", "-m", "QM1", "--watch", "5", "--json")
+    assert [json.loads(line)["qmgr"] for line in result.stdout.splitlines()] == ["QM1"] * 3
