@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.listener.process import ListenerThread
 from commands.listener.security import ChannelRule, Security
 from commands.listener.server import Listener, ListenerOptions
+from commands.listener.serving import ListenerThread
 from commands.qmgr.store import QueueManagerStore
 
 ANYBODY = Security({"*": ChannelRule()})
