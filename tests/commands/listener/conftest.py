@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.links.engine.config import ChannelRule
 from commands.listener.process import ListenerThread
-from commands.listener.security import ChannelRule, Security
+from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.qmgr.store import QueueManagerStore
 
