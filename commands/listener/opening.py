@@ -8,8 +8,8 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
-from commands.links.engine.config import ConfigError, ListenerConfig
-from commands.listener.security import ChannelRule, Security
+from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
+from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.qmgr.store import Durability, QueueManagerStore
 
@@ -59,15 +59,13 @@ def _is_loopback(host: str) -> bool:
 
 
 def _rules(config: ListenerConfig) -> dict[str, ChannelRule]:
-    rules = {}
     for name, channel in config.channels.items():
         for network in channel.addresses:
             try:
                 ip_network(network, strict=False)
             except ValueError as error:
                 raise ConfigError(f"[listener.channels.{name}] addresses", str(error)) from error
-        rules[name] = ChannelRule(channel.mcauser, channel.addresses, channel.block_users, channel.password)
-    return rules or {"*": ChannelRule()}
+    return config.channels or {"*": ChannelRule()}
 
 
 def _tls(config: ListenerConfig) -> ssl.SSLContext | None:

@@ -19,6 +19,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
+from commands.links.engine.config import ChannelRule
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
 _SCRYPT: Final = "scrypt"
@@ -37,19 +38,6 @@ class Identity:
     address: str
     user: str = ""
     password: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelRule:
-    """One channel. mcauser: "" for the client's own user. addresses: networks; none for all.
-
-    block_users: users who may not connect; ``*MQADMIN`` for the privileged ones. password: whether one is required.
-    """
-
-    mcauser: str = ""
-    addresses: tuple[str, ...] = ()
-    block_users: tuple[str, ...] = ("*MQADMIN",)
-    password: bool = False
 
 
 class Security:

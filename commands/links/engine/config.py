@@ -132,7 +132,7 @@ class QueuesConfig(Secret):
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
 
 
-class ChannelConfig(BaseModel):
+class ChannelRule(BaseModel):
     """Table [listener.channels.NAME], NAME a server-connection channel, ``*`` for those that are not named.
 
     mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
@@ -168,7 +168,7 @@ class ListenerConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
-    channels: dict[str, ChannelConfig] = {}
+    channels: dict[str, ChannelRule] = {}
     users_file: Path | None = None
     tls: ListenerTls | None = None
     sharing: Annotated[int, Field(ge=0, le=999)] = 10

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.listener.security import ChannelRule, Security
+from commands.links.engine.config import ChannelRule
+from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.listener.serving import ListenerThread
 from commands.qmgr.store import QueueManagerStore

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.listener.security import ChannelRule, Security, password_hash
+from commands.links.engine.config import ChannelRule
+from commands.listener.security import Security, password_hash
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.listener.conftest import listener_at
 

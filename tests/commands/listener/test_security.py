@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.links.engine.config import ConfigError, ListenerConfig
+from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
 from commands.listener.opening import listener_of
-from commands.listener.security import ChannelRule, Security, is_password, password_hash
+from commands.listener.security import Security, is_password, password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.channel.segments import SegmentType
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
