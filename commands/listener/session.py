@@ -21,7 +21,7 @@ from commands.listener.conversation import Conversation, Manager
 from commands.listener.gate import Gate
 from commands.listener.negotiation import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
 from commands.listener.request import Request
-from commands.listener.security import Identity
+from commands.listener.security import Credentials, Identity
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ByteOrder
@@ -330,8 +330,8 @@ def _user(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity
     layout = UID_LONG if len(data) >= UID_LONG.size else UID
     fields = Structure(layout, data, 0, header.order, header.charset)
     user = fields.text("LongUserIdentifier") if layout is UID_LONG else ""
-    password = fields.text("Password")
-    return replace(identity, user=user or fields.text("UserIdentifier"), password=password or None)
+    user, password = user or fields.text("UserIdentifier"), fields.text("Password")
+    return replace(identity, user=user, credentials=Credentials(user, password) if password else None)
 
 
 def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity:
@@ -346,4 +346,4 @@ def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> I
         at += _CAUT_NEW_BYTES
     user = bytes(data[at : at + user_length]).decode(header.charset, "replace")
     password = bytes(data[at + user_length : at + user_length + password_length]).decode(header.charset, "replace")
-    return replace(identity, user=user, password=password)
+    return replace(identity, user=identity.user or user, credentials=Credentials(user, password))

@@ -19,7 +19,7 @@ from typing import Final
 
 from commands.listener.server import Listener
 from commands.listener.serving import ListenError, serve
-from commands.running.restarts import MOST_RESTARTS, Restarts
+from commands.running.crashes import MOST_CRASHES, Crashes
 from commands.running.supervisor import die_with
 from rfh2.errors import QPubSubError
 
@@ -85,7 +85,7 @@ class _Guardian:
 
     def _guard(self, says: int) -> int:
         """In the child: run listeners, one after the other, until one ends in order."""
-        restarts = Restarts()
+        crashes = Crashes()
         first = True
         while True:
             parent, worker = os.getpid(), os.fork()
@@ -105,8 +105,8 @@ class _Guardian:
             code = os.waitstatus_to_exitcode(status)
             if code >= 0:
                 return code
-            if not restarts.allow():
-                _log.error("the listener ended by signal %d, %d times in a minute; it stays down", -code, MOST_RESTARTS)
+            if not crashes.may_restart():
+                _log.error("the listener ended by signal %d, %d times in a minute; it stays down", -code, MOST_CRASHES)
                 return 1
             _log.error("the listener ended by signal %d, and is started again", -code)
             time.sleep(_PAUSE_S)

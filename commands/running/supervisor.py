@@ -28,8 +28,8 @@ from typing import Any, Final
 from commands.qmgr.store.lock import require_locks
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
+from commands.running.crashes import MOST_CRASHES, Crashes
 from commands.running.fixed_file import FixedFile
-from commands.running.restarts import MOST_RESTARTS, Restarts
 from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
@@ -67,7 +67,7 @@ class _Supervisor:
         self._file: FixedFile | None = None
         self._is_written = False
         self._asked: float | None = None  # when the supervisor was asked to end
-        self._restarts = Restarts()
+        self._crashes = Crashes()
 
     def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
@@ -148,8 +148,8 @@ class _Supervisor:
         if work is not None and work.on_message:
             self._note(work, cause or f"ended by signal {-code}{_name_of(-code)}")
             return None
-        if not self._restarts.allow():
-            text = f"the processor ended by signal {-code}{_name_of(-code)}, {MOST_RESTARTS} times in a minute"
+        if not self._crashes.may_restart():
+            text = f"the processor ended by signal {-code}{_name_of(-code)}, {MOST_CRASHES} times in a minute"
             self._console.warn(f"{text}; it is not started again")
             return ExitCode.INTERNAL
         return None

@@ -137,7 +137,7 @@ class ChannelRule(BaseModel):
 
     mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
     connect, none for all. block_users: users who may not; ``*MQADMIN`` for the privileged ones. password: whether one
-    is required, which ``users_file`` must know.
+    is required, whatever ``connauth`` says.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -146,6 +146,23 @@ class ChannelRule(BaseModel):
     addresses: tuple[str, ...] = ()
     block_users: tuple[str, ...] = ("*MQADMIN",)
     password: bool = False
+
+
+class ConnAuth(BaseModel):
+    """Table [listener.connauth]: when passwords are compared, in the words of IBM's AUTHINFO of type IDPWOS.
+
+    authenmd: with what: ``file`` (``users_file``) or ``pam``. chckclnt: ``none``, ``optional`` (where one is given),
+    ``required``, ``reqdadm`` (as optional; privileged users need one). adoptctx: whether a program then works as the
+    user of the password. faildlay: seconds until a wrong one is refused. pam_service: the file in ``/etc/pam.d``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    authenmd: Literal["file", "pam"] = "file"
+    chckclnt: Literal["none", "optional", "required", "reqdadm"] = "reqdadm"
+    adoptctx: bool = True
+    faildlay: Annotated[float, Field(ge=0, le=60)] = 1.0
+    pam_service: str = Field("qpubsub", pattern=r"^[\w.-]+$")
 
 
 class ListenerTls(BaseModel):
@@ -170,6 +187,7 @@ class ListenerConfig(BaseModel):
     listen: str | None = None
     channels: dict[str, ChannelRule] = {}
     users_file: Path | None = None
+    connauth: ConnAuth = ConnAuth()
     tls: ListenerTls | None = None
     sharing: Annotated[int, Field(ge=0, le=999)] = 10
     connections: Annotated[int, Field(ge=1, le=100_000)] = 1_000

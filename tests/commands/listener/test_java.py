@@ -21,7 +21,8 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.links.engine.config import ChannelRule
-from commands.listener.security import Security, password_hash
+from commands.listener.passwords import in_users_file, password_hash
+from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.listener.conftest import listener_at
 
@@ -134,7 +135,7 @@ def test_a_password_is_read_and_compared(classpath: str, tmp_path: Path) -> None
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     users = tmp_path / "users"
     users.write_text(f"alice:{password_hash('right')}\n", encoding="utf-8")
-    with listener_at(tmp_path, Security({"*": ChannelRule(password=True)}, users)) as port:
+    with listener_at(tmp_path, Security({"*": ChannelRule(password=True)}, in_users_file(users))) as port:
         assert java(classpath, "Password", port, "alice", "wrong", "right") == ["wrong 2035", "right 0"]
         assert java(classpath, "Password", port, "bob", "right") == ["right 2035"]
 

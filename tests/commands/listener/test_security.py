@@ -16,9 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
+from commands.links.engine.config import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of
-from commands.listener.security import Security, is_password, password_hash
+from commands.listener.passwords import in_users_file, is_password, password_hash
+from commands.listener.security import Security
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.channel.segments import SegmentType
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
@@ -34,6 +35,8 @@ RULES = {
     "SECRET": ChannelRule(password=True),
 }
 
+AT_ONCE = ConnAuth(faildlay=0)
+
 
 @pytest.mark.parametrize(
     ("channel", "user", "password", "reason"),
@@ -46,7 +49,10 @@ RULES = {
         ("FAR", "alice", "", 2035),
         ("NEAR", "alice", "", 0),
         ("NO.BOB", "Bob", "", 2035),
-        ("NO.BOB", "mqm", "", 0),
+        ("NO.BOB", "mqm", "", 2035),
+        ("NO.BOB", "mqm", "admin", 0),
+        ("OPEN", "alice", "wrong", 2035),
+        ("OPEN", "alice", "right", 0),
         ("SECRET", "alice", "", 2035),
         ("SECRET", "alice", "wrong", 2035),
         ("SECRET", "nobody", "right", 2035),
@@ -56,8 +62,9 @@ RULES = {
 )
 def test_who_may_connect(home: Path, channel: str, user: str, password: str, reason: int) -> None:
     users = home / "users"
-    users.write_text(f"# who\nalice: {password_hash('right')}\n", encoding="utf-8")
-    with listener_at(home, Security(RULES, users)) as port, MqiClient(port, channel=channel) as client:
+    users.write_text(f"# who\nalice: {password_hash('right')}\nmqm:{password_hash('admin')}\n", encoding="utf-8")
+    security = Security(RULES, in_users_file(users), AT_ONCE)
+    with listener_at(home, security) as port, MqiClient(port, channel=channel) as client:
         assert client.connect(user, password=password) == reason
 
 

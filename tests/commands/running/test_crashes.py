@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.running.restarts import Restarts
+from commands.running.crashes import Crashes
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from commands.running.restarts import Restarts
 )
 def test_a_process_is_not_started_again_after_five_ends_in_a_minute(ends_s: list[float], allowed: list[bool]) -> None:
     clock = iter(ends_s)
-    restarts = Restarts(lambda: next(clock))
-    assert [restarts.allow() for _ in ends_s] == allowed
+    crashes = Crashes(lambda: next(clock))
+    assert [crashes.may_restart() for _ in ends_s] == allowed

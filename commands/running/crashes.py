@@ -7,18 +7,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-MOST_RESTARTS: Final = 5
+MOST_CRASHES: Final = 5
 _WITHIN_S: Final = 60.0
 
 
-class Restarts:
+class Crashes:
     """The ends of one process. clock: in seconds, never back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ends: deque[float] = deque(maxlen=MOST_RESTARTS)
+        self._ends: deque[float] = deque(maxlen=MOST_CRASHES)
 
-    def allow(self) -> bool:
+    def may_restart(self) -> bool:
         """The process has ended by a signal; whether it is started again: not after the fifth such end in a minute."""
         self._ends.append(self._clock())
-        return len(self._ends) < MOST_RESTARTS or self._ends[-1] - self._ends[0] >= _WITHIN_S
+        return len(self._ends) < MOST_CRASHES or self._ends[-1] - self._ends[0] >= _WITHIN_S
