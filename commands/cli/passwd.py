@@ -18,7 +18,7 @@ _MOST_BYTES: Final = 256
 _OWNER_ONLY: Final = 0o600
 
 
-@verb("qpubsub passwd --users users alice", "pass show mq/alice | qpubsub passwd alice >>users", prints=True)
+@verb("qpubsub passwd --users users alice", "pass show mq/alice | qpubsub passwd --users users alice", prints=True)
 @click.argument("user")
 @click.option(
     "--users",
