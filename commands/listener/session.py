@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.listener import calls, spi, streaming
-from commands.listener.conversation import Conversation, Manager
+from commands.listener.conversation import Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
 from commands.listener.request import Request
@@ -85,12 +85,12 @@ class Session:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        manager: Manager,
+        shared: Shared,
         sharing: int,
         first_s: float,
         random: Callable[[int], bytes],
     ) -> None:
-        self._reader, self._writer, self._manager = reader, writer, manager
+        self._reader, self._writer, self._shared = reader, writer, shared
         self._sharing, self._first_s, self._random = sharing, first_s, random
         peer = writer.get_extra_info("peername")
         self._address = str(peer[0]) if peer else ""
@@ -164,7 +164,7 @@ class Session:
     # Negotiation
 
     async def _agree(self) -> None:
-        highest = FAP_OF_PLAIN_PASSWORDS if self._manager.security.reads_passwords else HIGHEST_FAP
+        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
         while self._terms is None:
             received = await self._receive()
             if received is None:
@@ -174,7 +174,7 @@ class Session:
                 raise ProtocolError(_BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            reply = answer(offer, order, self._manager.name, self._sharing, self._random(12), highest)
+            reply = answer(offer, order, self._shared.name, self._sharing, self._random(12), highest)
             if not reply.terms.is_client:
                 raise ProtocolError(_WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
@@ -187,7 +187,7 @@ class Session:
         self._begin_line(first)
 
     def _begin_line(self, number: int | None) -> _Line:
-        line = self._lines[number] = _Line(Conversation(self._manager, self._identity, self._trace))
+        line = self._lines[number] = _Line(Conversation(self._shared, self._identity, self._trace))
         line.task = asyncio.create_task(self._serve(line))
         return line
 
