@@ -7,6 +7,7 @@ them as they came.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 from commands.listener.conversation import Conversation
@@ -30,6 +31,7 @@ from rfh2.mqi_constants import (
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NOT_AVAILABLE,
 )
+from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
@@ -128,11 +130,16 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
     if length < 0 or len(body) < length:
         raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
     put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body)
+    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    return request.reply(written + request.bytes_of(length), handle=request.handle)
+
+
+def put_written(conversation: Conversation, request: Request, pmo: Structure, put: Mqmd, queue: str) -> bytes:
+    """The descriptor, and the MQPMO with the names that *queue* resolved to, as the reply to a put has them."""
     pmo["KnownDestCount"] = 1
     pmo.put_text("ResolvedQName", queue)
     pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    described = request.in_own_terms(put, mqmd.version)
-    return request.reply(described + bytes(pmo) + request.bytes_of(length), handle=request.handle)
+    return request.in_own_terms(put, put.version) + bytes(pmo)
 
 
 async def _get(conversation: Conversation, request: Request) -> bytes:

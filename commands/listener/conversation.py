@@ -58,7 +58,7 @@ async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> Non
 
 
 @dataclass(slots=True)
-class Manager:
+class Shared:
     """What all conversations share. new_id: 24 bytes that nothing else has."""
 
     name: str
@@ -79,13 +79,13 @@ class Manager:
 class Conversation:
     """identity: who the session says that its program is. trace: of the connection, for the log."""
 
-    def __init__(self, manager: Manager, identity: Identity, trace: str) -> None:
-        self._manager, self.identity, self._trace = manager, identity, trace
-        self._number = manager.next_number()
+    def __init__(self, shared: Shared, identity: Identity, trace: str) -> None:
+        self._shared, self.identity, self._trace = shared, identity, trace
+        self._number = shared.next_number()
         self._program: Program | None = None
-        self._unique = manager.new_id()[-8:]
+        self._unique = shared.new_id()[-8:]
         self._application = ""
-        self.qmgr = manager.name
+        self.qmgr = shared.name
 
     # The connection
 
@@ -116,31 +116,31 @@ class Conversation:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
             return MQRC_Q_MGR_NAME_ERROR
-        user, reason = await self._manager.security.user_of(self.identity)
+        user, reason = await self._shared.security.user_of(self.identity)
         if reason:
             _log.warning("%s: user %r may not connect (reason %d)", self._trace, self.identity.user, reason)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)
-        manager = self._manager
+        shared = self._shared
 
         def made(store: QueueManagerStore) -> Program:
-            if manager.holder is None:
-                manager.holder = store.connect()
+            if shared.holder is None:
+                shared.holder = store.connect()
             return Program(
-                *(store.name, store.connect(), manager.holder, self._number, context, manager.open_queues),
-                *(manager.new_id, store.clock),
+                *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
+                *(shared.new_id, store.clock),
             )
 
-        self._program = await manager.worker.alone(made)
+        self._program = await shared.worker.alone(made)
         return 0
 
     async def disconnect(self, commit: bool) -> None:
         """MQDISC, or with *commit* false the end of a broken connection."""
         program, self._program = self._program, None
         if program is not None:
-            queues = await self._manager.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
-            self._manager.arrivals.wake(queues)
+            queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
+            self._shared.arrivals.wake(queues)
 
     def _connected(self) -> Program:
         if self._program is None:
@@ -152,7 +152,7 @@ class Conversation:
     async def open(self, od: ObjectDescriptor, options: int) -> int:
         """MQOPEN; the handle. Writes the names into *od*."""
         program = self._connected()
-        number = await self._manager.worker.alone(
+        number = await self._shared.worker.alone(
             lambda store: program.open(od.target, options, od.dynamic_name, store.unit_of_work)
         )
         handle = program.handle(number)
@@ -165,12 +165,12 @@ class Conversation:
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""
         program = self._connected()
-        await self._manager.worker.alone(lambda _: program.close(handle, options))
+        await self._shared.worker.alone(lambda _: program.close(handle, options))
 
     async def inquire(self, handle: int, selectors: list[int]) -> Values:
         """MQINQ."""
         program = self._connected()
-        return await self._manager.worker.do(lambda unit: program.inquire(unit, handle, selectors))
+        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors))
 
     # Messages
 
@@ -187,19 +187,19 @@ class Conversation:
         program = self._connected()
         if od is not None:
             target = od.target
-            put = await self._manager.worker.do(lambda unit: program.put1(unit, target, mqmd, options, body))
+            put = await self._shared.worker.do(lambda unit: program.put1(unit, target, mqmd, options, body))
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await self._manager.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
+            put = await self._shared.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
             queue = opened.queue or opened.name
-        self._manager.arrivals.wake((queue,))
+        self._shared.arrivals.wake((queue,))
         return put, queue
 
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""
         program = self._connected()
-        self._manager.arrivals.wake(await self._manager.worker.do(lambda unit: program.activate(unit, msg_id, put)))
+        self._shared.arrivals.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
     async def get(self, handle: int, asked: GetOptions, wait_ms: int, gate: Gate | None = None) -> Got | None:
         """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended."""
@@ -208,12 +208,12 @@ class Conversation:
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         while True:
             # Whatever comes from here on is noticed, also while the queue is looked at.
-            arrived = self._manager.arrivals.expect(queue)
+            arrived = self._shared.arrivals.expect(queue)
             changed = None if gate is None else gate.change()
             if gate is not None and not await gate.enter():
                 return None
             try:
-                return await self._manager.worker.do(lambda unit: program.get(unit, handle, asked))
+                return await self._shared.worker.do(lambda unit: program.get(unit, handle, asked))
             except MqiError as error:
                 left = None if end is None else end - time.monotonic()
                 if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
@@ -232,4 +232,4 @@ class Conversation:
         await self._end(self._connected().backout)
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
-        self._manager.arrivals.wake(await self._manager.worker.do(end))
+        self._shared.arrivals.wake(await self._shared.worker.do(end))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from commands.listener.conversation import Arrivals, Manager
+from commands.listener.conversation import Arrivals, Shared
 from commands.listener.security import Security
 from commands.listener.session import Session
 from commands.listener.worker import Worker
@@ -48,7 +48,7 @@ class Listener:
         self._sessions: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._worker: Worker | None = None
-        self._manager: Manager | None = None
+        self._shared: Shared | None = None
 
     @property
     def where(self) -> str:
@@ -59,7 +59,7 @@ class Listener:
         """Listen; returns the port. Raises OSError, StoreError."""
         self._worker = Worker(self._open_store, self._arrived)
         await self._worker.start()
-        self._manager = Manager(self._name, self._worker, self._arrivals, self._security, _new_ids())
+        self._shared = Shared(self._name, self._worker, self._arrivals, self._security, _new_ids())
         self._server = await asyncio.start_server(
             self._serve, self._options.host, self._options.port, ssl=self._options.tls
         )
@@ -76,7 +76,7 @@ class Listener:
             task.cancel()
         await asyncio.gather(*sessions, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:
-            holder = None if self._manager is None else self._manager.holder
+            holder = None if self._shared is None else self._shared.holder
             if holder is not None:
                 await self._worker.alone(lambda _: holder.disconnect())
             await self._worker.stop()
@@ -91,13 +91,13 @@ class Listener:
             return
         task = asyncio.current_task()
         assert task is not None
-        assert self._manager is not None
+        assert self._shared is not None
         options = self._options
         self._sessions.add(task)
         task.add_done_callback(self._sessions.discard)
         # Only ``stop`` cancels a session, and waits for its end; to asyncio it would look like a fault.
         with suppress(asyncio.CancelledError):
-            await Session(reader, writer, self._manager, options.sharing, options.first_s, os.urandom).run()
+            await Session(reader, writer, self._shared, options.sharing, options.first_s, os.urandom).run()
 
 
 def _new_ids() -> Callable[[], bytes]:

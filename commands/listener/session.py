@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.listener import calls, spi, streaming
-from commands.listener.conversation import Conversation, Manager
+from commands.listener.conversation import Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.negotiation import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
+from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
 from commands.listener.request import Request
 from commands.listener.security import Credentials, Identity
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
@@ -85,12 +85,12 @@ class Session:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        manager: Manager,
+        shared: Shared,
         sharing: int,
         first_s: float,
         random: Callable[[int], bytes],
     ) -> None:
-        self._reader, self._writer, self._manager = reader, writer, manager
+        self._reader, self._writer, self._shared = reader, writer, shared
         self._sharing, self._first_s, self._random = sharing, first_s, random
         peer = writer.get_extra_info("peername")
         self._address = str(peer[0]) if peer else ""
@@ -153,10 +153,10 @@ class Session:
 
     async def _send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
         body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
-        encoding = 0x222 if header.order == "little" else 0x111
         conversation = header.conversation if code is None else None
-        answered = replace(
-            header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, encoding=encoding, conversation=conversation
+        answered = SegmentHeader(
+            *(SegmentType.STATUS, flags, 0, header.order, ENCODINGS[header.order], header.ccsid, conversation),
+            *(header.request, header.charset),
         )
         with suppress(ConnectionError):
             await self._send(answered.write(body))
@@ -164,7 +164,7 @@ class Session:
     # Negotiation
 
     async def _agree(self) -> None:
-        highest = FAP_OF_PLAIN_PASSWORDS if self._manager.security.reads_passwords else HIGHEST_FAP
+        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
         while self._terms is None:
             received = await self._receive()
             if received is None:
@@ -174,14 +174,11 @@ class Session:
                 raise ProtocolError(_BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            reply = answer(offer, order, self._manager.name, self._sharing, self._random(12), highest)
+            reply = answer(offer, order, self._shared.name, self._sharing, self._random(12), highest)
             if not reply.terms.is_client:
                 raise ProtocolError(_WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
-            sent = SegmentHeader(
-                *(header.kind, reply.flags, 0, order, 0x222 if order == "little" else 0x111, 819, header.conversation)
-            )
-            if reply.flags & ERROR:
-                sent = replace(sent, encoding=0x111)
+            encoding = ENCODINGS["big" if reply.flags & ERROR else order]
+            sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._send(sent.write(reply.payload))
             if reply.is_agreed:
                 self._terms = reply.terms
@@ -190,7 +187,7 @@ class Session:
         self._begin_line(first)
 
     def _begin_line(self, number: int | None) -> _Line:
-        line = self._lines[number] = _Line(Conversation(self._manager, self._identity, self._trace))
+        line = self._lines[number] = _Line(Conversation(self._shared, self._identity, self._trace))
         line.task = asyncio.create_task(self._serve(line))
         return line
 
@@ -259,9 +256,7 @@ class Session:
             return True
         self._begin_line(number)
         action["Type"] = _STARTED
-        started = SegmentHeader(
-            *(header.kind, 0, 0, header.order, 0x222 if header.order == "little" else 0x111, header.ccsid, number)
-        )
+        started = SegmentHeader(header.kind, 0, 0, header.order, ENCODINGS[header.order], header.ccsid, number)
         await self._send(started.write(bytes(action)))
         return True
 

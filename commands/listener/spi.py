@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from commands.listener.calls import ERROR_QUEUE
+from commands.listener.calls import ERROR_QUEUE, put_written
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.targets import object_descriptor
@@ -83,10 +84,7 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
     put, queue = await conversation.put(
         None, request.handle, mqmd, _put_options(pmo["Options"], options), body, bool(options & _DEFERRED)
     )
-    pmo["KnownDestCount"] = 1
-    pmo.put_text("ResolvedQName", queue)
-    pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    written = request.in_own_terms(put, mqmd.version) + bytes(pmo)
+    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
     return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
 

@@ -15,6 +15,7 @@ from commands.listener.request import Request
 from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
+from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
 from rfh2.channel.structure import Structure
@@ -149,8 +150,7 @@ async def sent_message(
 
 
 def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
-    encoding = 0x222 if header.order == "little" else 0x111
-    return replace(header, kind=int(kind), flags=WHOLE, encoding=encoding)
+    return replace(header, kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
 
 
 def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:

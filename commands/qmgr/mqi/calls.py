@@ -24,7 +24,7 @@ from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
-from commands.qmgr.store.rows import MessageRow
+from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -169,7 +169,8 @@ class Program:
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._qmgr):
-            return self._remote(target, options, unit_of_work)
+            with unit_of_work() as unit:
+                return _remote(unit, target, options)
         made = None
         with unit_of_work() as unit:
             model = unit.dynamic.model(target.name) is not None
@@ -195,15 +196,6 @@ class Program:
         if found is None:
             raise UnknownQueueError(name)
         return found.name, ""
-
-    def _remote(self, target: Target, options: int, unit_of_work: Begin) -> Handle:
-        if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
-            raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
-        with unit_of_work() as unit:
-            found = unit.find_queue(target.qmgr)
-        if found is None or not found.transmission:
-            raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
-        return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
 
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
@@ -268,10 +260,7 @@ class Program:
         if target.object_type == MQOT_TOPIC:
             handle = Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=self._topic(unit, target))
         elif target.qmgr not in ("", self._qmgr):
-            found = unit.find_queue(target.qmgr)
-            if found is None or not found.transmission:
-                raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
-            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=found.name, qmgr=target.qmgr)
+            handle = _remote(unit, target, MQOO_OUTPUT)
         else:
             queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
             handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
@@ -295,11 +284,11 @@ class Program:
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
-            unit.uncommitted.defer(row[1], seq, self._owner(unit))
+            unit.uncommitted.defer(row[QUEUE], seq, self._owner(unit))
         elif options & MQPMO_SYNCPOINT:
             self._in_syncpoint = True
-            unit.uncommitted.put(row[1], seq, self._owner(unit))
-        kept = Mqmd.decode(row[7])
+            unit.uncommitted.put(row[QUEUE], seq, self._owner(unit))
+        kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
             msg_id=kept.msg_id,
@@ -341,7 +330,7 @@ class Program:
         got = Got(mqmd, body, length, queue.name, message.seq, reason)
         self._open_queues.unlock(handle)
         if browses:
-            handle.cursor = (row[2], row[0])
+            handle.cursor = (row[RANK], row[SEQ])
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
         elif reason != MQRC_TRUNCATED_MSG_FAILED:
@@ -366,9 +355,9 @@ class Program:
             after = handle.cursor
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[0], handle) is handle and _is_selected(handle, row):
+            if locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
                 return row
-            after = (row[2], row[0])
+            after = (row[RANK], row[SEQ])
         if under_cursor:
             raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
         raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
@@ -424,6 +413,16 @@ class Program:
         return of_queue(use, selectors)
 
 
+def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+    """A queue of another queue manager, behind the transmission queue of that name."""
+    if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
+        raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
+    found = unit.find_queue(target.qmgr)
+    if found is None or not found.transmission:
+        raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
+    return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
+
+
 def _selector(text: str) -> Selector:
     try:
         return compile_selector(text)
@@ -435,7 +434,7 @@ def _is_selected(handle: Handle, row: MessageRow) -> bool:
     if handle.selector is None:
         return True
     try:
-        message = decode(row[8] or b"", row[7])
+        message = decode(row[BODY] or b"", row[MD])
     except DecodeError:
         return False
     return handle.selector.matches(message_properties(message))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
     FCNO,
@@ -91,7 +91,7 @@ class MqiClient:
     # Segments
 
     def header(self, kind: int) -> SegmentHeader:
-        return SegmentHeader(kind, order=self.order, encoding=0x111 if self.order == "big" else 0x222)
+        return SegmentHeader(kind, order=self.order, encoding=ENCODINGS[self.order])
 
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
