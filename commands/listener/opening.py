@@ -12,9 +12,11 @@ from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfi
 from commands.listener.passwords import IsRight, by_pam, in_users_file
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
+from commands.listener.session import Bounds
 from commands.qmgr.store import Durability, QueueManagerStore
 
 _LOOPBACK: Final = "127.0.0.1"
+_MEGABYTE: Final = 1_000_000
 
 
 def listener_of(
@@ -38,7 +40,15 @@ def listener_of(
     tls = _tls(config)
     if security.reads_passwords and tls is None and not _is_loopback(host):
         raise ConfigError("[listener]", "passwords are sent as they are: add [listener.tls], or listen on 127.0.0.1")
-    options = ListenerOptions(host, port, config.sharing, config.connections, tls=tls)
+    options = ListenerOptions(
+        host,
+        port,
+        Bounds(config.sharing, config.longest_message, config.heartbeat),
+        config.connections,
+        config.connections_of_address or config.connections,
+        config.memory_megabytes * _MEGABYTE,
+        tls=tls,
+    )
 
     def open_store() -> QueueManagerStore:
         return QueueManagerStore.open(home, qmgr, durability=durability)

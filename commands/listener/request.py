@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.listener.limits import Held
 from rfh2.channel.layouts import API_HEADER, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader
 from rfh2.channel.structure import Structure
@@ -18,10 +19,11 @@ NO_HANDLE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call. data: from its API header on."""
+    """A call. data: from its API header on. held: the memory that it and its reply use."""
 
     header: SegmentHeader
     data: bytearray
+    held: Held
 
     def structure(self, layout: Layout, at: int) -> Structure:
         """The structure at *at*. Raises DecodeError."""

@@ -135,7 +135,7 @@ async def sent_message(
     )
     try:
         gate = stream.call if wanted.for_call else stream.consumer
-        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, gate)
+        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate)
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]

@@ -179,7 +179,9 @@ class ListenerConfig(BaseModel):
     """Table [listener]: programs that connect as MQ clients.
 
     listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. sharing: the most
-    conversations on a connection (SHARECNV). connections: the most at a time.
+    conversations on a connection (SHARECNV). connections: the most at a time. connections_of_address: of one address;
+    None: as many as of all. longest_message: bytes (MAXMSGL). memory_megabytes: of all messages that are received or
+    sent at a time. heartbeat: seconds (HBINT); the longer one, this or the client's, is agreed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -191,6 +193,10 @@ class ListenerConfig(BaseModel):
     tls: ListenerTls | None = None
     sharing: Annotated[int, Field(ge=0, le=999)] = 10
     connections: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    connections_of_address: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    longest_message: Annotated[int, Field(ge=1, le=104_857_600)] = 104_857_600
+    memory_megabytes: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    heartbeat: Annotated[int, Field(ge=1, le=999_999)] = 300
 
     @property
     def secret_files(self) -> tuple[Path, ...]:

@@ -1,0 +1,82 @@
+"""The segments of one connection, in and out, and whether the other end still takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from rfh2.ccsid import ENCODINGS
+from rfh2.channel.segments import (
+    CONFIRM,
+    PREFIX_BYTES,
+    SegmentHeader,
+    SegmentType,
+    read_segment,
+    segment_length,
+)
+
+_log: Final = logging.getLogger("qpubsub.listener")
+
+
+class Wire:
+    """send_s: how long the other end may take nothing of what was sent, before the connection is broken."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, send_s: float) -> None:
+        self._reader, self._writer, self._send_s = reader, writer, send_s
+        peer = writer.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
+        self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
+        self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
+
+    async def receive(self) -> tuple[SegmentHeader, bytes] | None:
+        """The next segment; None where the client has ended.
+
+        Raises DecodeError, ConnectionError, asyncio.IncompleteReadError.
+        """
+        prefix = await self._reader.read(1)
+        if not prefix:
+            return None
+        prefix += await self._reader.readexactly(PREFIX_BYTES - 1)
+        rest = await self._reader.readexactly(segment_length(prefix) - PREFIX_BYTES)
+        header, payload = read_segment(prefix + rest)
+        self.latest = header
+        return header, payload
+
+    async def send(self, *segments: bytes) -> None:
+        """Send *segments*. Raises ConnectionError."""
+        self._writer.write(b"".join(segments))
+        if not self._writer.transport.get_write_buffer_size():
+            return
+        try:
+            async with asyncio.timeout(self._send_s):
+                await self._writer.drain()
+        except TimeoutError:
+            self.break_off(f"it took nothing of what was sent to it in {self._send_s:g} s")
+
+    async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
+        """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
+        body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
+        encoding = ENCODINGS[header.order]
+        conversation = header.conversation if code is None else None
+        answered = replace(
+            header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, encoding=encoding, conversation=conversation
+        )
+        with suppress(ConnectionError):
+            await self.send(answered.write(body))
+
+    def ask(self) -> None:
+        """Send a heartbeat that the other end is to answer. It waits for nothing."""
+        asked = replace(self.latest, kind=int(SegmentType.HEARTBEAT), flags=CONFIRM, flags2=0, request=0)
+        self._writer.write(replace(asked, encoding=ENCODINGS[asked.order]).write(b""))
+
+    def close(self) -> None:
+        """End the connection when what was written is sent."""
+        self._writer.close()
+
+    def break_off(self, why: str) -> None:
+        """End the connection at once; *why* goes to the log."""
+        _log.warning("%s: %s; the connection is closed", self.trace, why)
+        self._writer.transport.abort()
