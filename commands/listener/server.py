@@ -15,14 +15,17 @@ from commands.listener.conversation import Arrivals, Shared
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
-from commands.listener.wire import Wire
+from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
 from commands.qmgr.store import QueueManagerStore
+from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
 
 _HANDSHAKES_WAITING: Final = 512
+_MOST_REFUSED: Final = 32
+_REFUSED_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Listener:
         self._arrivals = Arrivals()
         self._name, self._security = name, security
         self._connections = Connections(options.connections, options.connections_of_address)
-        self._is_full = False
+        self._is_full, self._refused = False, 0
         self._sessions: dict[asyncio.Task[None], Session | None] = {}
         self._server: asyncio.Server | None = None
         self._worker: Worker | None = None
@@ -126,12 +129,27 @@ class Listener:
             if not self._is_full:
                 _log.warning("connections are refused: %s", refusal)
             self._is_full = True
-            transport.abort()
+            self._refuse(transport)
             return
         self._connections.begin(address)
         task = asyncio.get_running_loop().create_task(self._serve(transport))
         self._sessions[task] = None
         task.add_done_callback(lambda done: self._ended(done, address))
+
+    def _refuse(self, transport: asyncio.Transport) -> None:
+        """Tell the client that the channel is not available, unless many are being told, or it would read only TLS."""
+        if self._options.tls is not None or self._refused >= _MOST_REFUSED:
+            transport.abort()
+            return
+        self._refused += 1
+        transport.resume_reading()
+        transport.write(status(SegmentHeader(SegmentType.INITIAL_DATA), ERROR | CLOSE, CHANNEL_UNAVAILABLE))
+
+        def end() -> None:
+            self._refused -= 1
+            transport.abort()
+
+        asyncio.get_running_loop().call_later(_REFUSED_S, end)
 
     def _ended(self, task: asyncio.Task[None], address: str) -> None:
         del self._sessions[task]

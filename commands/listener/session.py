@@ -23,7 +23,14 @@ from commands.listener.limits import Held
 from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
 from commands.listener.request import Request
 from commands.listener.security import Credentials, Identity
-from commands.listener.wire import Wire
+from commands.listener.wire import (
+    BAD_SEGMENT,
+    CHANNEL_UNAVAILABLE,
+    NO_SUCH_CHANNEL,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
+    Wire,
+)
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ENCODINGS, ByteOrder
@@ -46,7 +53,6 @@ from rfh2.mqi_constants import MQCC_FAILED
 _log: Final = logging.getLogger("qpubsub.listener")
 _FIRST_CALL: Final = 0x80
 _START, _STARTED, _END = 1, 8, 2
-_NO_SUCH_CHANNEL, _WRONG_CHANNEL_TYPE, _TERMINATING, _BAD_SEGMENT, _NO_CONVERSATION = 0x01, 0x02, 0x05, 0x0D, 0x16
 _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
 # A program waits for the reply before its next call, except where it asks for messages.
@@ -124,7 +130,7 @@ class Session:
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
             _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
-            code = error.code if isinstance(error, ProtocolError) else _BAD_SEGMENT
+            code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
             await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError) as error:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)
@@ -133,7 +139,7 @@ class Session:
 
     async def terminate(self) -> None:
         """Tell the client that the queue manager ends."""
-        await self._wire.send_status(self._wire.latest, ERROR | CLOSE, _TERMINATING)
+        await self._wire.send_status(self._wire.latest, ERROR | CLOSE, TERMINATING)
 
     # Whether the client is there
 
@@ -188,15 +194,15 @@ class Session:
                 raise ConnectionError("it ended before the first segment")
             header, payload = received
             if header.kind != SegmentType.INITIAL_DATA:
-                raise ProtocolError(_BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
+                raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
             most = Most(self._bounds.sharing, highest, self._bounds.longest_message, self._bounds.heartbeat_s)
             reply = answer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
-                raise ProtocolError(_WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
+                raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             if self._shared.security.rule(reply.terms.channel) is None:
-                raise ProtocolError(_NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
+                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
@@ -221,11 +227,11 @@ class Session:
             return await self._socket_action(header, payload)
         if kind == SegmentType.HEARTBEAT:
             if header.flags & CONFIRM:
-                await self._wire.send(replace(header, flags=ACCEPTED).write(b""))
+                await self._wire.answer_heartbeat()
             return True
         line = self._lines.get(header.conversation)
         if line is None:
-            raise ProtocolError(_BAD_SEGMENT, f"there is no conversation {header.conversation}")
+            raise ProtocolError(BAD_SEGMENT, f"there is no conversation {header.conversation}")
         if kind == SegmentType.USERID:
             self._identity = _user(self._identity, payload, header)
             line.conversation.identity = self._identity
@@ -241,27 +247,27 @@ class Session:
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
         else:
-            raise ProtocolError(_BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
+            raise ProtocolError(BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
         return True
 
     def _collect(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
         if header.flags & FIRST:
             line.partial = Request(header, bytearray(payload), Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
-            raise ProtocolError(_BAD_SEGMENT, "a call goes on that did not begin")
+            raise ProtocolError(BAD_SEGMENT, "a call goes on that did not begin")
         else:
             line.partial.data.extend(payload)
         assert line.partial is not None
         assert self._terms is not None
         line.partial.held.add(len(payload))
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
-            raise ProtocolError(_BAD_SEGMENT, "a call is longer than the longest message")
+            raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
             request, line.partial = line.partial, None
             if len(request.data) < API_HEADER.size:
                 raise DecodeError(len(request.data), "API header", "it is cut")
             if line.requests.full():
-                raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
+                raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
             line.requests.put_nowait(request)
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
@@ -274,7 +280,7 @@ class Session:
                 await self._end_line(line)
             return not header.flags & CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:
-            await self._wire.send_status(replace(header, conversation=number), ERROR, _NO_CONVERSATION)
+            await self._wire.send_status(replace(header, conversation=number), ERROR, CHANNEL_UNAVAILABLE)
             return True
         self._begin_line(number)
         action["Type"] = _STARTED
@@ -307,7 +313,7 @@ class Session:
             payload = request.reply(request.data[API_HEADER.size :], MQCC_FAILED, error.reason)
         except DecodeError as error:
             _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
-            await self._wire.send_status(request.header, ERROR | CLOSE, _BAD_SEGMENT)
+            await self._wire.send_status(request.header, ERROR | CLOSE, BAD_SEGMENT)
             self._wire.close()
             return
         if stream is not None:
@@ -331,7 +337,7 @@ class Session:
             stream = streaming.Stream(streaming.Selection(), Gate(line.is_started), Gate(True))
             line.streams[wanted.handle] = stream
         if len(line.pulls) >= _MOST_WAITING:
-            raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
+            raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
         if wanted.selection is not None:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))

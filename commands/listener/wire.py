@@ -12,6 +12,7 @@ from rfh2.ccsid import ENCODINGS
 from rfh2.channel.segments import (
     CONFIRM,
     PREFIX_BYTES,
+    WHOLE,
     SegmentHeader,
     SegmentType,
     read_segment,
@@ -19,6 +20,9 @@ from rfh2.channel.segments import (
 )
 
 _log: Final = logging.getLogger("qpubsub.listener")
+
+# Codes of STATUS.
+NO_SUCH_CHANNEL, WRONG_CHANNEL_TYPE, TERMINATING, BAD_SEGMENT, CHANNEL_UNAVAILABLE = 0x01, 0x02, 0x05, 0x0D, 0x16
 
 
 class Wire:
@@ -58,19 +62,16 @@ class Wire:
 
     async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
         """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
-        body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
-        encoding = ENCODINGS[header.order]
-        conversation = header.conversation if code is None else None
-        answered = replace(
-            header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, encoding=encoding, conversation=conversation
-        )
         with suppress(ConnectionError):
-            await self.send(answered.write(body))
+            await self.send(status(header, flags, code))
 
     def ask(self) -> None:
         """Send a heartbeat that the other end is to answer. It waits for nothing."""
-        asked = replace(self.latest, kind=int(SegmentType.HEARTBEAT), flags=CONFIRM, flags2=0, request=0)
-        self._writer.write(replace(asked, encoding=ENCODINGS[asked.order]).write(b""))
+        self._writer.write(heartbeat(self.latest, CONFIRM | WHOLE))
+
+    async def answer_heartbeat(self) -> None:
+        """Answer a heartbeat of the other end. Raises ConnectionError."""
+        await self.send(heartbeat(self.latest, WHOLE))
 
     def close(self) -> None:
         """End the connection when what was written is sent."""
@@ -80,3 +81,23 @@ class Wire:
         """End the connection at once; *why* goes to the log."""
         _log.warning("%s: %s; the connection is closed", self.trace, why)
         self._writer.transport.abort()
+
+
+def heartbeat(latest: SegmentHeader, flags: int) -> bytes:
+    """A HEARTBEAT segment; it belongs to the connection, in the byte order of the client's *latest* segment."""
+    is_shared = latest.of_connection or latest.conversation is not None
+    order = latest.order
+    header = SegmentHeader(
+        SegmentType.HEARTBEAT, flags, order=order, encoding=ENCODINGS[order], of_connection=is_shared
+    )
+    return header.write(b"")
+
+
+def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
+    """A STATUS segment that answers what came with *header*."""
+    body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
+    conversation = header.conversation if code is None else None
+    answered = replace(
+        header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
+    )
+    return replace(answered, encoding=ENCODINGS[header.order]).write(body)

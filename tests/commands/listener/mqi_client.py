@@ -24,10 +24,10 @@ from rfh2.channel.layouts import (
     UID_LONG,
 )
 from rfh2.channel.segments import (
-    ACCEPTED,
     FIRST,
     LAST,
     PREFIX_BYTES,
+    WHOLE,
     SegmentHeader,
     SegmentType,
     read_segment,
@@ -201,7 +201,7 @@ class MqiClient:
             header, payload = received
             if header.kind == SegmentType.HEARTBEAT:
                 self.heartbeats += 1
-                self.send(replace(header, flags=ACCEPTED).write(b""))
+                self.send(replace(header, flags=WHOLE).write(b""))
                 continue
             assert header.kind == kind + 0x10, header
             assert bool(header.flags & FIRST) is not bool(data)

@@ -12,7 +12,7 @@ import pytest
 
 from commands.listener.heartbeat import Beat, Pulse
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.segments import CONFIRM, SegmentType
+from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
@@ -55,7 +55,20 @@ def test_a_client_that_shares_its_connection_is_asked_at_any_time(home: Path) ->
         assert client.connect() == 0
         received = client.receive()
         assert received is not None
-        assert (received[0].kind, received[0].flags & CONFIRM, received[1]) == (SegmentType.HEARTBEAT, CONFIRM, b"")
+        header, payload = received
+        assert (header.kind, header.flags, header.of_connection) == (SegmentType.HEARTBEAT, CONFIRM | WHOLE, True)
+        assert payload == b""
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_clients_heartbeat_is_answered(port: int, shared: bool) -> None:
+    with MqiClient(port, sharing=10 if shared else 0) as client:
+        client.send(SegmentHeader(SegmentType.HEARTBEAT, CONFIRM | WHOLE, of_connection=shared).write(b""))
+        received = client.receive()
+        assert received is not None
+        header, payload = received
+        assert (header.kind, header.flags, header.of_connection) == (SegmentType.HEARTBEAT, WHOLE, shared)
+        assert payload == b""
 
 
 def test_a_client_that_does_not_answer_is_ended_and_its_unit_of_work_backed_out(home: Path) -> None:
