@@ -12,6 +12,7 @@ from typing import Final
 
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
+from commands.listener.subscribing import request_retained, subscribe
 from commands.listener.targets import ObjectDescriptor, object_descriptor
 from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
@@ -206,4 +207,6 @@ _CALLS: Final[dict[int, Call]] = {
     SegmentType.MQINQ: _inquire,
     SegmentType.MQCMIT: _commit,
     SegmentType.MQBACK: _backout,
+    SegmentType.MQSUB: subscribe,
+    SegmentType.MQSUBRQ: request_retained,
 }

@@ -18,15 +18,20 @@ from commands.qmgr.mqi.calls import GetOptions, Got, Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import MQRC_HCONN_ERROR, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_NAME_ERROR
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
+# Beside the time for which a request may wait: to carry it out.
+_ANSWERED_S: Final = 10
 
 
 class Arrivals:
@@ -165,7 +170,48 @@ class Conversation:
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""
         program = self._connected()
+        if program.handle(handle).subscription is not None:
+            subscriber = program.subscriber
+            pending = await self._shared.worker.do(lambda unit: subscriber.begin_close(handle, options, unit))
+            if pending is not None:
+                await self._required(pending)
         await self._shared.worker.alone(lambda _: program.close(handle, options))
+
+    # Subscriptions
+
+    async def subscribe(self, descriptor: SubscriptionDescriptor, hobj: int) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB; the handles of the subscription and of its queue, and what there is. hobj: the queue, 0 for none."""
+        program, worker = self._connected(), self._shared.worker
+        subscriber = program.subscriber
+        pending = await worker.alone(lambda store: subscriber.begin(descriptor, hobj, store.unit_of_work))
+        answer = await self._answer(pending)
+        hsub, hobj = await worker.alone(lambda store: subscriber.finish(pending, answer, store.unit_of_work))
+        assert answer is not None
+        return hsub, hobj, answer
+
+    async def request_retained(self, hsub: int, action: int) -> int:
+        """MQSUBRQ; how many publications were sent."""
+        subscriber = self._connected().subscriber
+        pending = await self._shared.worker.do(lambda unit: subscriber.begin_retained(hsub, action, unit))
+        return (await self._required(pending)).count
+
+    async def _answer(self, pending: Pending) -> SubscriptionAnswer | None:
+        """What the command processor answers; None where it does not."""
+        subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
+        while True:
+            arrived = self._shared.arrivals.expect(REPLY_QUEUE)
+            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit))
+            if answer is not None or time.monotonic() > end:
+                return answer
+            await _first_of(end - time.monotonic(), arrived)
+
+    async def _required(self, pending: Pending) -> SubscriptionAnswer:
+        answer = await self._answer(pending)
+        if answer is None:
+            raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
+        if answer.reason:
+            raise MqiError(answer.reason, answer.why)
+        return answer
 
     async def inquire(self, handle: int, selectors: list[int]) -> Values:
         """MQINQ."""

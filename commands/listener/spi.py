@@ -8,9 +8,10 @@ from typing import Final
 from commands.listener.calls import ERROR_QUEUE, put_written
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
+from commands.listener.subscribing import read_descriptor, written
 from commands.listener.targets import object_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.layouts import API_HEADER, LPOO, MQPMO, SPAI, SPI, SPI_BLOCK
+from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
 from rfh2.pcf import Pcf
@@ -18,7 +19,7 @@ from rfh2.pcf_parameters import Cfin, Cfst
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
 _CANCEL = 2
-_QUERY, _PUT, _ACTIVATE, _OPEN = 1, 2, 4, 12
+_QUERY, _PUT, _ACTIVATE, _SUBSCRIBE, _OPEN = 1, 2, 4, 7, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
 # only two are answered.
 _VERBS: Final = (
@@ -38,6 +39,8 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
         return await _put(conversation, request, spi)
     if spi["Verb"] == _ACTIVATE:
         return await _activate(conversation, request, spi)
+    if spi["Verb"] == _SUBSCRIBE:
+        return await _subscribe(conversation, request, spi)
     return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
 
 
@@ -95,6 +98,20 @@ async def _activate(conversation: Conversation, request: Request, spi: Structure
     await conversation.activate(asked["MsgId"], put=asked["Mode"] != _CANCEL)
     blocks = _block(request, "SPAU", 1, SPI_BLOCK.size) + _block(request, "SPAO", 1, SPI_BLOCK.size)
     return request.reply(bytes(spi) + blocks)
+
+
+async def _subscribe(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Like MQSUB."""
+    block = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
+    lsd = request.structure(LSD, block.end + 4)
+    descriptor, asked = read_descriptor(request, lsd.end)
+    hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
+    lsd.put_text("QName", answer.queue)
+    lsd.put_text("QMgrName", answer.qmgr)
+    lsd["SubId"] = answer.sub_id
+    described = request.bytes_of(hsub) + bytes(lsd) + written(asked, descriptor, answer)
+    head = _block(request, "SPBU", 1, SPI_BLOCK.size) + _block(request, "SPBO", 1, SPI_BLOCK.size + len(described))
+    return request.reply(bytes(spi) + head + described, handle=hobj)
 
 
 def _put_options(options: int, spi_options: int) -> int:

@@ -243,6 +243,41 @@ def _lpoo(long: Any) -> tuple[Any, ...]:
     return ("StrucId" / c.Bytes(4), *parts, "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
 
 
+def _sd(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Options" / long,
+        "ObjectName" / c.Bytes(48),
+        "AlternateUserId" / c.Bytes(12),
+        "AlternateSecurityId" / c.Bytes(40),
+        "SubExpiry" / long,
+        *(part for name in ("ObjectString", "SubName", "SubUserData") for part in _charv(long, name)),
+        "SubCorrelId" / c.Bytes(24),
+        "PubPriority" / long,
+        "PubAccountingToken" / c.Bytes(32),
+        "PubApplIdentityData" / c.Bytes(32),
+        *_charv(long, "SelectionString"),
+        "SubLevel" / long,
+        *_charv(long, "ResObjectString"),
+    )
+
+
+def _lsd(long: Any) -> tuple[Any, ...]:
+    names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "SubId" / c.Bytes(24))
+    return (
+        *("StrucId" / c.Bytes(4), "Version" / long, "Options" / long),
+        *_charv(long, "SubIdentity"),
+        *("Reserved1" / c.Bytes(24), "Reserved2" / long, "OpenOptions" / long),
+        *names,
+        *(name / long for name in ("Reserved3", "Reserved4", "Reserved5")),
+    )
+
+
+def _sro(long: Any) -> tuple[Any, ...]:
+    return ("StrucId" / c.Bytes(4), *(name / long for name in ("Version", "Options", "NumPubs")))
+
+
 def _request_messages(long: Any) -> tuple[Any, ...]:
     names = ("Version", "ObjectHandle", "BytesReceived", "BytesRequested", "MaxMsgLength", "Options", "WaitInterval")
     return (*(name / long for name in names), "QueueStatus" / long, "Flags" / long, "GlobalMessageIndex" / long)
@@ -307,6 +342,9 @@ SPI = Layout("SPI", _spi)
 SPI_BLOCK = Layout("SPI block", _spi_block)
 SPAI = Layout("SPAI", _spai)
 LPOO = Layout("LPOO", _lpoo)
+MQSD = Layout("MQSD", _sd)
+LSD = Layout("LSD", _lsd)
+MQSRO = Layout("MQSRO", _sro)
 REQUEST_MSGS = Layout("REQUEST_MSGS", _request_messages)
 SELECTION = Layout("REQUEST_MSGS", _selection)
 ASYNC_MESSAGE = Layout("ASYNC_MESSAGE", _async_message)

@@ -19,7 +19,8 @@ from commands.headers.put_to_topic import publish_command
 from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import Handle, OpenQueues
+from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
+from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
@@ -56,7 +57,6 @@ from rfh2.mqi_constants import (
     MQOO_SAVE_ALL_CONTEXT,
     MQPMO_RETAIN,
     MQPMO_SYNCPOINT,
-    MQRC_HOBJ_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
@@ -144,17 +144,15 @@ class Program:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
-        self._handles: dict[int, Handle] = {}
+        self._handles = Handles()
         self._in_syncpoint = self._defers = False
+        self.subscriber = Subscriber(qmgr, connection, self._handles, open_queues, application, self._owner, clock)
 
     # Opening and closing: each in a unit of work of its own
 
     def open(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> int:
         """MQOPEN; the number of the handle, an even one. Raises MqiError, QueueError, StoreError."""
-        handle = self._opened(target, options, dynamic_name, unit_of_work)
-        number = next(n for n in range(2, 2 * len(self._handles) + 4, 2) if n not in self._handles)
-        self._handles[number] = handle
-        return number
+        return self._handles.add(self._opened(target, options, dynamic_name, unit_of_work))
 
     def _opened(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> Handle:
         if target.object_type == MQOT_Q_MGR:
@@ -204,16 +202,17 @@ class Program:
 
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
-        found = self._handles.get(number)
-        if found is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
-        return found
+        return self._handles[number]
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
         handle = self.handle(number)
         if handle.made is not None:
             self._connection.close(handle.made, _close_option(options))
+        if handle.managed is not None:
+            handle.managed.users -= 1
+            if not handle.managed.users:
+                self._connection.close(handle.managed.opened)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
@@ -221,6 +220,8 @@ class Program:
         self._open_queues.unlock(handle)
         if handle.queue:
             self._open_queues.closed(handle.queue, handle.options)
+        if handle.subscription is not None:
+            self._open_queues.subscriptions.discard(handle.subscription.name)
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -228,12 +229,12 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers:
+        if self._in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
                 queues += unit.uncommitted.end(self._owner(unit))
-        for number in list(self._handles):
+        for number in self._handles:
             self._forget(number)
         self._connection.disconnect()
         return queues
