@@ -19,6 +19,8 @@ from rfh2.pcf_parameters import Cfin, Cfst
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
 _CANCEL = 2
+# What JMS sets for a shared subscription, and for no other.
+_SHARED: Final = 0x50
 _QUERY, _PUT, _ACTIVATE, _SUBSCRIBE, _OPEN = 1, 2, 4, 7, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
 # only two are answered.
@@ -105,6 +107,7 @@ async def _subscribe(conversation: Conversation, request: Request, spi: Structur
     block = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
     lsd = request.structure(LSD, block.end + 4)
     descriptor, asked = read_descriptor(request, lsd.end)
+    descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
     hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
     lsd.put_text("QName", answer.queue)
     lsd.put_text("QMgrName", answer.qmgr)

@@ -9,6 +9,7 @@ whoever calls tries again when there may be one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +21,7 @@ from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_ma
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
+from commands.qmgr.mqi.properties import given
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
@@ -146,7 +148,9 @@ class Program:
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
         self._handles = Handles()
         self._in_syncpoint = self._defers = False
-        self.subscriber = Subscriber(qmgr, connection, self._handles, open_queues, application, self._owner, clock)
+        self.subscriber = Subscriber(
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+        )
 
     # Opening and closing: each in a unit of work of its own
 
@@ -209,10 +213,6 @@ class Program:
         handle = self.handle(number)
         if handle.made is not None:
             self._connection.close(handle.made, _close_option(options))
-        if handle.managed is not None:
-            handle.managed.users -= 1
-            if not handle.managed.users:
-                self._connection.close(handle.managed.opened)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
@@ -221,7 +221,10 @@ class Program:
         if handle.queue:
             self._open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
-            self._open_queues.subscriptions.discard(handle.subscription.name)
+            self._open_queues.unsubscribed(handle.subscription.name)
+        if handle.managed is not None:
+            with suppress(QueueError):  # it may have been deleted by other means
+                handle.managed.release()
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -321,10 +324,10 @@ class Program:
         row = self._found(unit, handle, asked)
         message = message_of(unit.database, row, to_microseconds(self._clock()))
         try:
-            mqmd = Mqmd.decode(message.md)
+            mqmd, body = given(Mqmd.decode(message.md), message.body, options)
         except DecodeError:
-            mqmd = Mqmd()
-        length, body, reason = len(message.body), message.body, 0
+            mqmd, body = Mqmd(), message.body
+        length, reason = len(body), 0
         if asked.longest is not None and length > asked.longest:
             body = body[: asked.longest]
             reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED

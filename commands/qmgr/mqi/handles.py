@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.store.connection import OpenQueue
+from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.uncommitted import BEFORE_ALL
 from rfh2.mqi_constants import (
     MQOO_ANY_INPUT,
@@ -15,6 +15,7 @@ from rfh2.mqi_constants import (
     MQOO_OUTPUT,
     MQRC_HOBJ_ERROR,
     MQRC_OBJECT_IN_USE,
+    MQRC_SUBSCRIPTION_IN_USE,
 )
 from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
@@ -22,10 +23,26 @@ from streams.selectors import Selector
 
 @dataclass(slots=True)
 class ManagedQueue:
-    """The temporary dynamic queue of a managed subscription. users: the handles that keep it."""
+    """The temporary dynamic queue of a managed subscription. maker: closes it. users: the handles that keep it."""
 
     opened: OpenQueue
-    users: int
+    maker: ProgramConnection
+    users: int = 0
+
+    def release(self) -> None:
+        """One handle of it is closed; with the last one it goes. Raises QueueError, StoreError."""
+        self.users -= 1
+        if not self.users:
+            self.maker.close(self.opened)
+
+
+@dataclass(slots=True)
+class SubscriptionUse:
+    """A named subscription that programs have open. shared: by several, as JMS can ask. users: how many."""
+
+    shared: bool
+    managed: ManagedQueue | None
+    users: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +114,14 @@ class Handles:
 class OpenQueues:
     """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
 
-    subscriptions: the names of those that a program has open.
+    subscriptions: named ones, by name.
     """
 
     def __init__(self) -> None:
         self.inputs: Counter[str] = Counter()
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
-        self.subscriptions: set[str] = set()
+        self.subscriptions: dict[str, SubscriptionUse] = {}
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
 
     def unlock(self, handle: Handle) -> bool:
@@ -124,6 +141,21 @@ class OpenQueues:
                 self._exclusive.add(queue)
         if options & MQOO_OUTPUT:
             self.outputs[queue] += 1
+
+    def subscribed(self, name: str, shared: bool) -> SubscriptionUse | None:
+        """The use that others make of a subscription; None if nobody does. Raises MqiError 2429 if that excludes it."""
+        use = self.subscriptions.get(name)
+        if use is not None and not (shared and use.shared):
+            raise MqiError(MQRC_SUBSCRIPTION_IN_USE, f"a program has subscription {name} open")
+        return use
+
+    def unsubscribed(self, name: str) -> None:
+        """One program has closed the subscription, or has not got it."""
+        use = self.subscriptions.get(name)
+        if use is not None:
+            use.users -= 1
+            if not use.users:
+                del self.subscriptions[name]
 
     def closed(self, queue: str, options: int) -> None:
         """What ``opened`` was called for is closed."""

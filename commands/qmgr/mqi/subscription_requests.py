@@ -58,7 +58,8 @@ class Verb(StrEnum):
 class SubscriptionDescriptor(BaseModel):
     """An MQSD. topic_object, topic: ObjectName and ObjectString. expiry: tenths of a second, -1 for none.
 
-    accounting_token, identity_data: as given; they count with MQSO_SET_IDENTITY_CONTEXT alone.
+    accounting_token, identity_data: as given; they count with MQSO_SET_IDENTITY_CONTEXT alone. shared: whether several
+    programs may have the subscription open, as JMS can ask beside the MQSD.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
@@ -75,6 +76,7 @@ class SubscriptionDescriptor(BaseModel):
     accounting_token: bytes = bytes(32)
     identity_data: str = ""
     sub_level: int = 1
+    shared: bool = False
 
     def has(self, option: int) -> bool:
         """Whether *option* (MQSO_*) is set."""

@@ -358,8 +358,6 @@ class _Work:
         self._check_owner(existing)
         self._check_authority(Action.RESUME, existing.topic_string, existing.wildcard)
         self._check_same(wanted, existing)
-        if existing.temporary:
-            raise MqiError(MQRC_SUB_ALREADY_EXISTS, f"non-durable subscription {existing.name} cannot be resumed")
         if not wanted.has(MQSO_ALTER):
             if request.queue and (request.qmgr, request.queue) != (existing.dest_qmgr, existing.dest_queue):
                 raise MqiError(MQRC_HOBJ_ERROR, f"subscription {existing.name} delivers to {existing.dest_queue}")

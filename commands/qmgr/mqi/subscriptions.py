@@ -17,7 +17,7 @@ from commands.broker.identifiers import message_id
 from commands.broker.objects import new_queue
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription
+from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
 from commands.qmgr.mqi.subscription_requests import (
     MANAGED_PREFIX,
     REPLY_QUEUE,
@@ -27,7 +27,7 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionRequest,
     Verb,
 )
-from commands.qmgr.store.connection import OpenQueue, ProgramConnection
+from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
@@ -44,7 +44,6 @@ from rfh2.mqi_constants import (
     MQRC_OPTION_NOT_VALID_FOR_TYPE,
     MQRC_OPTIONS_ERROR,
     MQRC_SUB_NAME_ERROR,
-    MQRC_SUBSCRIPTION_IN_USE,
     MQSO_ALTER,
     MQSO_CREATE,
     MQSO_RESUME,
@@ -67,32 +66,36 @@ Begin = Callable[[], SqliteUnitOfWork]
 class Pending:
     """A request that waits for its answer, which has *msg_id* as its CorrelId.
 
-    managed: the queue that was made for the subscription. deferred: MsgId of the request to remove it when its program
-    ends. hobj: the handle that the program gave.
+    managed: the queue of a non-durable subscription. deferred: MsgId of the request to remove the subscription when its
+    program ends. hobj: the handle that the program gave.
     """
 
     msg_id: bytes
     name: str = ""
-    managed: OpenQueue | None = None
+    managed: ManagedQueue | None = None
     deferred: bytes | None = None
     hobj: int = NO_HANDLE
-    options: int = 0
 
 
 class Subscriber:
-    """The subscriptions of one connection. owner: of its uncommitted messages. clock: UTC."""
+    """The subscriptions of one connection.
+
+    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC.
+    """
 
     def __init__(
         self,
         qmgr: str,
         connection: ProgramConnection,
+        holder: ProgramConnection,
         handles: Handles,
         open_queues: OpenQueues,
         application: Application,
         owner: Callable[[SqliteUnitOfWork], str],
         clock: Callable[[], datetime],
     ) -> None:
-        self._qmgr, self._connection, self._handles, self._open_queues = qmgr, connection, handles, open_queues
+        self._qmgr, self._connection, self._holder = qmgr, connection, holder
+        self._handles, self._open_queues = handles, open_queues
         self._application, self._owner, self._clock = application, owner, clock
         self.defers = False
 
@@ -110,11 +113,13 @@ class Subscriber:
             raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is no queue")
         if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
             raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
-        if name in self._open_queues.subscriptions:
-            raise MqiError(MQRC_SUBSCRIPTION_IN_USE, f"a program has subscription {name} open")
-        managed = None
-        if descriptor.managed and not descriptor.durable:
-            managed = self._connection.open(_MODEL, f"{MANAGED_PREFIX}NDURABLE.*")
+        use = self._open_queues.subscribed(name, descriptor.shared) if name else None
+        managed = None if use is None else use.managed
+        if managed is None and descriptor.managed and not descriptor.durable:
+            maker = self._holder if descriptor.shared else self._connection
+            managed = ManagedQueue(maker.open(_MODEL, f"{MANAGED_PREFIX}NDURABLE.*"), maker)
+        if use is None:
+            use = SubscriptionUse(descriptor.shared, managed)
         qmgr, queue = self._destination(given, managed)
         request = SubscriptionRequest(verb=Verb.SUBSCRIBE, descriptor=descriptor, qmgr=qmgr, queue=queue)
         try:
@@ -124,17 +129,20 @@ class Subscriber:
                 if not descriptor.durable and managed is None:
                     deferred = self._defer_removal(unit, message_id(self._qmgr, seq, 1))
         except BaseException:
-            if managed is not None:
-                self._connection.close(managed)
+            if managed is not None and not managed.users:
+                managed.maker.close(managed.opened)
             raise
+        if managed is not None:
+            managed.users += 2  # of the subscription, and of the queue
         if name:
-            self._open_queues.subscriptions.add(name)
-        return Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj, descriptor.options)
+            use.users += 1
+            self._open_queues.subscriptions[name] = use
+        return Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj)
 
-    def _destination(self, given: Handle | None, managed: OpenQueue | None) -> tuple[str, str]:
+    def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
         if managed is not None:
-            return self._qmgr, managed.name
+            return self._qmgr, managed.opened.name
         if given is None:
             return "", ""
         return (given.qmgr, given.name) if given.qmgr else (self._qmgr, given.queue)
@@ -149,8 +157,7 @@ class Subscriber:
             if answer is None:
                 raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
             raise MqiError(answer.reason, answer.why)
-        managed = None if pending.managed is None else ManagedQueue(pending.managed, 2)
-        hobj = pending.hobj
+        hobj, managed = pending.hobj, pending.managed
         if hobj == NO_HANDLE:
             queue = Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=answer.queue, managed=managed)
             self._open_queues.opened(answer.queue, _MANAGED_OPTIONS)
@@ -160,9 +167,10 @@ class Subscriber:
         return self._handles.add(subscription), hobj
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
-        self._open_queues.subscriptions.discard(pending.name)
+        self._open_queues.unsubscribed(pending.name)
         if pending.managed is not None:
-            self._connection.close(pending.managed)
+            pending.managed.release()
+            pending.managed.release()
         if pending.deferred is not None and answered:
             with unit_of_work() as unit:
                 unit.uncommitted.activate(self._owner(unit), pending.deferred, put=False)
@@ -183,8 +191,11 @@ class Subscriber:
             raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB exclude each other")
         if keeps and not subscription.durable:
             raise MqiError(MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
+        use = self._open_queues.subscriptions.get(subscription.name)
         if subscription.durable and not removes:
             return None
+        if not subscription.durable and use is not None and use.users > 1:
+            return None  # other programs share it
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id)
         if subscription.deferred is not None:
             unit.uncommitted.activate(self._owner(unit), subscription.deferred, put=False)

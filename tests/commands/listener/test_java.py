@@ -2,7 +2,7 @@
 
 CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
 
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14.
 """
 
 from __future__ import annotations
@@ -117,15 +117,42 @@ def test_jms_point_to_point(port: int, classpath: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("version", ["V1", "V2"])
-def test_jms_queued_publish_subscribe(port: int, classpath: str, version: str, tmp_path: Path) -> None:
-    assert java(classpath, "PublishSubscribe", port, version) == [
+@pytest.mark.parametrize("mode", ["V1", "V2", "normal"])
+def test_jms_publish_subscribe(port: int, classpath: str, mode: str, tmp_path: Path) -> None:
+    assert java(classpath, "PublishSubscribe", port, mode) == [
         *(f"got goal {n}" for n in range(3)),
         "selected goal 2, nothing",
         "no local nothing",
         *(f"durable goal {n}" for n in range(3)),
         "later while away",
         "closed",
+    ]
+    assert subscriptions(tmp_path) == []
+
+
+def test_jms_in_normal_mode(port: int, classpath: str, tmp_path: Path) -> None:
+    assert java(classpath, "NormalMode", port) == [
+        *(*("shared one, two, nothing", "still three"),) * 2,
+        "in use 2429",
+        "late retained",
+        "heard committed",
+        "closed",
+    ]
+    assert subscriptions(tmp_path) == []
+
+
+def test_programs_in_all_modes_reach_each_other(port: int, classpath: str) -> None:
+    modes = ("V1", "V2", "normal")
+    assert java(classpath, "Reach", port) == [*(f"{got} got from {put}" for put in modes for got in modes), "closed"]
+
+
+def test_topics_of_base_classes(port: int, classpath: str, tmp_path: Path) -> None:
+    assert java(classpath, "Topics", port) == [
+        "managed one",
+        "durable while away",
+        "removed 2428",
+        "unmanaged kept, 1",
+        "done",
     ]
     assert subscriptions(tmp_path) == []
 
@@ -149,10 +176,10 @@ def subscriptions(home: Path) -> list[str]:
         return [each.topic_string for each in store.load_state()[1]]
 
 
-@pytest.mark.parametrize("version", ["V1", "V2"])
-def test_the_subscription_of_a_program_that_dies_goes(port: int, classpath: str, version: str, tmp_path: Path) -> None:
-    """The client has left its DeregSub with the queue manager, which puts it when the connection breaks."""
-    command = ["java", "-cp", classpath, "PublishSubscribe", str(port), version, "die"]
+@pytest.mark.parametrize("mode", ["V1", "V2", "normal"])
+def test_the_subscription_of_a_program_that_dies_goes(port: int, classpath: str, mode: str, tmp_path: Path) -> None:
+    """In queued mode the client has left its DeregSub with the queue manager; in normal mode the managed queue goes."""
+    command = ["java", "-cp", classpath, "PublishSubscribe", str(port), mode, "die"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "subscribed\n"
