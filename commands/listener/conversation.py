@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from commands.listener.gate import Gate
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
+from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.calls import GetOptions, Got, Program
 from commands.qmgr.mqi.context import Application
@@ -22,6 +23,7 @@ from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAns
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import MQRC_HCONN_ERROR, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_NAME_ERROR
@@ -218,6 +220,11 @@ class Conversation:
         program = self._connected()
         return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors))
 
+    async def set(self, handle: int, values: Sequence[tuple[int, int]]) -> None:
+        """MQSET."""
+        program = self._connected()
+        await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
+
     # Messages
 
     async def put(
@@ -241,6 +248,29 @@ class Conversation:
             queue = opened.queue or opened.name
         self._shared.arrivals.wake((queue,))
         return put, queue
+
+    async def put_unanswered(
+        self, od: ObjectDescriptor | None, handle: int, mqmd: Mqmd, options: int, body: bytes
+    ) -> None:
+        """The same for a program that does not wait for the answer: MQSTAT gives it."""
+        program = self._connected()
+        try:
+            await self.put(od, handle, mqmd, options, body)
+        except (MqiError, QueueError) as error:
+            target = od.target if od is not None else program.handle(handle)
+            program.async_puts.fail(error.reason, target.object_type, target.name)
+        else:
+            program.async_puts.done += 1
+
+    def take_async_puts(self) -> AsyncPuts:
+        """MQSTAT: what became of such puts since it was last called."""
+        program = self._connected()
+        puts, program.async_puts = program.async_puts, AsyncPuts()
+        return puts
+
+    def reserve_ids(self) -> bytes:
+        """An identifier that ends with four zeros; with anything else in their place it is the program's to use."""
+        return b"AMQ qpubsub " + self._shared.new_id()[-8:] + bytes(4)
 
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""

@@ -285,6 +285,8 @@ class Session:
             await self._send_status(request.header, ERROR | CLOSE, _BAD_SEGMENT)
             self._writer.close()
             return
+        if payload == calls.NO_REPLY:
+            return
         if stream is not None:
             payload = request.reply(handle=request.handle)
         await self._send(*split(request.reply_header(), payload, self._terms.largest))

@@ -8,7 +8,7 @@ whoever calls tries again when there may be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,7 +17,8 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_manager
+from commands.qmgr.mqi.async_puts import AsyncPuts
+from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
@@ -57,6 +58,7 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
+    MQOO_SET,
     MQPMO_RETAIN,
     MQPMO_SYNCPOINT,
     MQRC_NO_MSG_AVAILABLE,
@@ -66,6 +68,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
+    MQRC_NOT_OPEN_FOR_SET,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
     MQRC_SELECTION_STRING_ERROR,
@@ -148,6 +151,7 @@ class Program:
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
         self._handles = Handles()
         self._in_syncpoint = self._defers = False
+        self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(
             qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
         )
@@ -415,6 +419,17 @@ class Program:
         opened = self._open_queues
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
+
+    def set(self, unit: SqliteUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
+        """MQSET of a local queue: selectors and values. Raises MqiError 2040, 2067, 2020, QueueError, StoreError."""
+        handle = self.handle(number)
+        handle.requires(MQOO_SET, MQRC_NOT_OPEN_FOR_SET)
+        queue = unit.find_queue(handle.queue)
+        if queue is None:
+            raise UnknownQueueError(handle.queue or handle.name)
+        changed = changed_queue(queue, values)
+        if changed != queue:
+            unit.save_definition(changed)
 
 
 def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:

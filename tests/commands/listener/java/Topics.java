@@ -39,18 +39,18 @@ public class Topics {
     properties.put(CMQC.TRANSPORT_PROPERTY, CMQC.TRANSPORT_MQSERIES_CLIENT);
     MQQueueManager queueManager = new MQQueueManager("QM1", properties);
     MQTopic publisher =
-        queueManager.accessTopic("Sport/Golf", "", CMQC.MQTOPIC_OPEN_AS_PUBLICATION, CMQC.MQOO_OUTPUT);
+        queueManager.accessTopic("Games/Golf", "", CMQC.MQTOPIC_OPEN_AS_PUBLICATION, CMQC.MQOO_OUTPUT);
 
     MQTopic managed =
-        queueManager.accessTopic("Sport/Golf", "", CMQC.MQTOPIC_OPEN_AS_SUBSCRIPTION, CMQC.MQSO_CREATE);
+        queueManager.accessTopic("Games/Golf", "", CMQC.MQTOPIC_OPEN_AS_SUBSCRIPTION, CMQC.MQSO_CREATE);
     put(publisher, "one", 0);
     System.out.println("managed " + get(managed));
 
     int create = CMQC.MQSO_CREATE | CMQC.MQSO_RESUME | CMQC.MQSO_DURABLE;
-    MQTopic durable = queueManager.accessTopic("Sport/Golf", "", create, null, "golf");
+    MQTopic durable = queueManager.accessTopic("Games/Golf", "", create, null, "golf");
     durable.close();
     put(publisher, "while away", 0);
-    durable = queueManager.accessTopic("Sport/Golf", "", create, null, "golf");
+    durable = queueManager.accessTopic("Games/Golf", "", create, null, "golf");
     System.out.println("durable " + get(durable));
     durable.getSubscriptionReference().setCloseOptions(CMQC.MQCO_REMOVE_SUB);
     durable.close();
@@ -63,8 +63,8 @@ public class Topics {
     put(publisher, "kept", CMQC.MQPMO_RETAIN);
     MQTopic unmanaged =
         queueManager.accessTopic(
-            queueManager.accessQueue("Q", CMQC.MQOO_INPUT_SHARED | CMQC.MQOO_OUTPUT),
-            "Sport/Golf",
+            queueManager.accessQueue("GOLF", CMQC.MQOO_INPUT_SHARED | CMQC.MQOO_OUTPUT),
+            "Games/Golf",
             "",
             CMQC.MQSO_CREATE | CMQC.MQSO_PUBLICATIONS_ON_REQUEST);
     int sent = unmanaged.getSubscriptionReference().requestPublicationUpdate(CMQC.MQSR_ACTION_PUBLICATION);
