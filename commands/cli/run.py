@@ -25,6 +25,7 @@ from commands.listener.opening import listener_of
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
+from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
@@ -191,7 +192,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
-            command_server=PcfCommandServer if places.queues is None else None,
+            command_servers=(PcfCommandServer, SubscriptionServer) if places.queues is None else (),
         )
         unsettled = False
         if link is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,16 +14,24 @@ from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
+from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.calls import GetOptions, Got, Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import (
+    MQGMO_ANY_BROWSE,
     MQGMO_FAIL_IF_QUIESCING,
+    MQGMO_SYNCPOINT,
+    MQPMO_SYNCPOINT,
     MQRC_HCONN_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NAME_ERROR,
@@ -34,6 +42,8 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
+# Beside the time for which a request may wait: to carry it out.
+_ANSWERED_S: Final = 10
 
 
 class Arrivals:
@@ -190,12 +200,58 @@ class Conversation:
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""
         program = self._connected()
+        if program.handle(handle).subscription is not None:
+            subscriber = program.subscriber
+            pending = await self._shared.worker.do(lambda unit: subscriber.begin_close(handle, options, unit))
+            if pending is not None:
+                await self._required(pending)
         await self._shared.worker.alone(lambda _: program.close(handle, options))
+
+    # Subscriptions
+
+    async def subscribe(self, descriptor: SubscriptionDescriptor, hobj: int) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB; the handles of the subscription and of its queue, and what there is. hobj: the queue, 0 for none."""
+        program, worker = self._connected(), self._shared.worker
+        subscriber = program.subscriber
+        pending = await worker.alone(lambda store: subscriber.begin(descriptor, hobj, store.unit_of_work))
+        answer = await self._answer(pending)
+        hsub, hobj = await worker.alone(lambda store: subscriber.finish(pending, answer, store.unit_of_work))
+        assert answer is not None
+        return hsub, hobj, answer
+
+    async def request_retained(self, hsub: int, action: int) -> int:
+        """MQSUBRQ; how many publications were sent."""
+        subscriber = self._connected().subscriber
+        pending = await self._shared.worker.do(lambda unit: subscriber.begin_retained(hsub, action, unit))
+        return (await self._required(pending)).count
+
+    async def _answer(self, pending: Pending) -> SubscriptionAnswer | None:
+        """What the command processor answers; None where it does not."""
+        subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
+        while True:
+            arrived = self._shared.arrivals.expect(REPLY_QUEUE)
+            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit))
+            if answer is not None or time.monotonic() > end:
+                return answer
+            await _first_of(end - time.monotonic(), arrived)
+
+    async def _required(self, pending: Pending) -> SubscriptionAnswer:
+        answer = await self._answer(pending)
+        if answer is None:
+            raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
+        if answer.reason:
+            raise MqiError(answer.reason, answer.why)
+        return answer
 
     async def inquire(self, handle: int, selectors: list[int]) -> Values:
         """MQINQ."""
         program = self._connected()
-        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors))
+        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors), lasting=False)
+
+    async def set(self, handle: int, values: Sequence[tuple[int, int]]) -> None:
+        """MQSET."""
+        program = self._connected()
+        await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
 
     # Messages
 
@@ -210,17 +266,42 @@ class Conversation:
     ) -> tuple[Mqmd, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
         self._fail_if_quiescing(options)
-        program = self._connected()
+        program, worker = self._connected(), self._shared.worker
+        # After a power failure there is no uncommitted message, and there need be none that is not persistent.
+        lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
         if od is not None:
             target = od.target
-            put = await self._shared.worker.do(lambda unit: program.put1(unit, target, mqmd, options, body))
+            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body), lasting)
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await self._shared.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
+            put = await worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred), lasting)
             queue = opened.queue or opened.name
         self._shared.arrivals.wake((queue,))
         return put, queue
+
+    async def put_unanswered(
+        self, od: ObjectDescriptor | None, handle: int, mqmd: Mqmd, options: int, body: bytes
+    ) -> None:
+        """The same for a program that does not wait for the answer: MQSTAT gives it."""
+        program = self._connected()
+        try:
+            await self.put(od, handle, mqmd, options, body)
+        except (MqiError, QueueError) as error:
+            target = od.target if od is not None else program.handle(handle)
+            program.async_puts.fail(error.reason, target.object_type, target.name)
+        else:
+            program.async_puts.done += 1
+
+    def take_async_puts(self) -> AsyncPuts:
+        """MQSTAT: what became of such puts since it was last called."""
+        program = self._connected()
+        puts, program.async_puts = program.async_puts, AsyncPuts()
+        return puts
+
+    def reserve_ids(self) -> bytes:
+        """An identifier that ends with four zeros; with anything else in their place it is the program's to use."""
+        return b"AMQ qpubsub " + self._shared.new_id()[-8:] + bytes(4)
 
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""
@@ -235,6 +316,8 @@ class Conversation:
         held: the memory that the message uses; where there is no room for it, it stays on its queue.
         """
         program = self._connected()
+        # After a power failure, what was got in syncpoint is back on its queue in any case.
+        lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         while True:
@@ -245,7 +328,7 @@ class Conversation:
             if gate is not None and not await gate.enter():
                 return None
             try:
-                return await self._shared.worker.do(lambda unit: _held(program.get(unit, handle, asked), held))
+                return await self._shared.worker.do(lambda unit: _held(program.get(unit, handle, asked), held), lasting)
             except MqiError as error:
                 left = None if end is None else end - time.monotonic()
                 if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):

@@ -316,6 +316,8 @@ class Session:
             await self._wire.send_status(request.header, ERROR | CLOSE, BAD_SEGMENT)
             self._wire.close()
             return
+        if payload == calls.NO_REPLY:
+            return
         if stream is not None:
             payload = request.reply(handle=request.handle)
         await self._wire.send(*split(request.reply_header(), payload, self._terms.largest))

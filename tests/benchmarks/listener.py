@@ -151,7 +151,8 @@ def table(messages: int, idles: int) -> Iterator[str]:
                     done = steps(path, server, clients, messages // clients, persistent)
                 rates = [f"{messages / float(step.printed):,.0f}" for step in done]
                 spent = [f"{step.spent_s / messages * 1e6:,.0f}" for step in done]
-                yield f"| {kind}, {clients} Java {'clients' if clients > 1 else 'client'} | {' | '.join(rates + spent)} |"
+                who = f"{clients} Java client{'s' if clients > 1 else ''}"
+                yield f"| {kind}, {who} | {' | '.join(rates + spent)} |"
             (put, get) = in_process(messages, persistent)
             rates = [f"{messages / clock_s:,.0f}" for clock_s, _ in (put, get)]
             spent = [f"{cpu_s / messages * 1e6:,.0f}" for _, cpu_s in (put, get)]

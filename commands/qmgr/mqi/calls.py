@@ -8,7 +8,8 @@ whoever calls tries again when there may be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,10 +17,13 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_manager
+from commands.qmgr.mqi.async_puts import AsyncPuts
+from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import Handle, OpenQueues
+from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
+from commands.qmgr.mqi.properties import given
+from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
@@ -54,9 +58,9 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
+    MQOO_SET,
     MQPMO_RETAIN,
     MQPMO_SYNCPOINT,
-    MQRC_HOBJ_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
@@ -64,6 +68,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
+    MQRC_NOT_OPEN_FOR_SET,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
     MQRC_SELECTION_STRING_ERROR,
@@ -144,17 +149,18 @@ class Program:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
-        self._handles: dict[int, Handle] = {}
+        self._handles = Handles()
         self._in_syncpoint = self._defers = False
+        self.async_puts = AsyncPuts()
+        self.subscriber = Subscriber(
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+        )
 
     # Opening and closing: each in a unit of work of its own
 
     def open(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> int:
         """MQOPEN; the number of the handle, an even one. Raises MqiError, QueueError, StoreError."""
-        handle = self._opened(target, options, dynamic_name, unit_of_work)
-        number = next(n for n in range(2, 2 * len(self._handles) + 4, 2) if n not in self._handles)
-        self._handles[number] = handle
-        return number
+        return self._handles.add(self._opened(target, options, dynamic_name, unit_of_work))
 
     def _opened(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> Handle:
         if target.object_type == MQOT_Q_MGR:
@@ -204,10 +210,7 @@ class Program:
 
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
-        found = self._handles.get(number)
-        if found is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
-        return found
+        return self._handles[number]
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
@@ -221,6 +224,11 @@ class Program:
         self._open_queues.unlock(handle)
         if handle.queue:
             self._open_queues.closed(handle.queue, handle.options)
+        if handle.subscription is not None:
+            self._open_queues.unsubscribed(handle.subscription.name)
+        if handle.managed is not None:
+            with suppress(QueueError):  # it may have been deleted by other means
+                handle.managed.release()
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -228,12 +236,12 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers:
+        if self._in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
                 queues += unit.uncommitted.end(self._owner(unit))
-        for number in list(self._handles):
+        for number in self._handles:
             self._forget(number)
         self._connection.disconnect()
         return queues
@@ -320,10 +328,10 @@ class Program:
         row = self._found(unit, handle, asked)
         message = message_of(unit.database, row, to_microseconds(self._clock()))
         try:
-            mqmd = Mqmd.decode(message.md)
+            mqmd, body = given(Mqmd.decode(message.md), message.body, options)
         except DecodeError:
-            mqmd = Mqmd()
-        length, body, reason = len(message.body), message.body, 0
+            mqmd, body = Mqmd(), message.body
+        length, reason = len(body), 0
         if asked.longest is not None and length > asked.longest:
             body = body[: asked.longest]
             reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
@@ -411,6 +419,17 @@ class Program:
         opened = self._open_queues
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
+
+    def set(self, unit: SqliteUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
+        """MQSET of a local queue: selectors and values. Raises MqiError 2040, 2067, 2020, QueueError, StoreError."""
+        handle = self.handle(number)
+        handle.requires(MQOO_SET, MQRC_NOT_OPEN_FOR_SET)
+        queue = unit.find_queue(handle.queue)
+        if queue is None:
+            raise UnknownQueueError(handle.queue or handle.name)
+        changed = changed_queue(queue, values)
+        if changed != queue:
+            unit.save_definition(changed)
 
 
 def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
+from commands.listener.strings import read_string, write_strings
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
@@ -21,6 +22,8 @@ from rfh2.channel.layouts import (
     MQGMO,
     MQOD,
     MQPMO,
+    MQSD,
+    MQSRO,
     UID_LONG,
 )
 from rfh2.channel.segments import (
@@ -38,7 +41,7 @@ from rfh2.channel.structure import Structure
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import Mqmd, decode_mqmd
-from rfh2.pcf_admin_names import MQOT_Q
+from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 
 
 class StatusError(Exception):
@@ -67,6 +70,19 @@ class Message:
     mqmd: Mqmd
     body: bytes
     length: int
+
+
+@dataclass(frozen=True)
+class Subscribed:
+    """What MQSUB gives: two handles, and the MQSD."""
+
+    reason: int
+    hsub: int
+    hobj: int
+    descriptor: Structure
+
+    def string(self, name: str) -> str:
+        return read_string(self.descriptor, name)
 
 
 class MqiClient:
@@ -290,6 +306,41 @@ class MqiClient:
 
     def shut(self, handle: int, options: int = 0) -> int:
         return self.call(SegmentType.MQCLOSE, self.long(options), handle).reason
+
+    # Topics
+
+    def publish(self, topic: str, body: bytes, options: int = 0, **fields: Any) -> int:
+        """MQPUT1 on a topic string; the reason."""
+        od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_TOPIC, ObjectName="", ObjectQMgrName="")
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        opened = write_strings(od, {"ObjectString": topic}, ["ObjectString"])
+        return self.call(SegmentType.MQPUT1, opened + self.md(**fields) + pmo + self.long(len(body)) + body).reason
+
+    def subscribe(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
+        """MQSUB."""
+        given = ("ObjectString", "SubName", "SubUserData", "SelectionString")
+        strings = {each: fields.pop(each, "") for each in given} | {"ObjectString": topic, "SubName": name}
+        fields = {"SubExpiry": -1, "PubPriority": -3, "SubLevel": 1, "ObjectName": ""} | fields
+        sd = self.structure(MQSD, "SD  ", 1, Options=options, **fields)
+        for each in ("SubUserData", "SelectionString", "ResObjectString"):
+            sd[f"{each}BufferSize"] = 256
+        data = self.long(-1) + self.long(0) + write_strings(sd, strings, given)
+        reply = self.call(SegmentType.MQSUB, data, queue)
+        given_back = Structure(MQSD, bytearray(reply.body), 8, self.order)
+        hsub = int.from_bytes(reply.body[:4], self.order, signed=True)
+        return Subscribed(reply.reason, hsub, reply.handle, given_back)
+
+    def subscribed(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
+        """MQSUB, which succeeded."""
+        made = self.subscribe(options, topic, name, queue, **fields)
+        assert made.reason == 0, made.reason
+        return made
+
+    def request_retained(self, hsub: int, action: int = 1) -> tuple[int, int]:
+        """MQSUBRQ; the reason, and how many publications were sent."""
+        sro = self.structure(MQSRO, "SRO ", 1)
+        reply = self.call(SegmentType.MQSUBRQ, self.long(action) + bytes(sro), hsub)
+        return reply.reason, int(Structure(MQSRO, bytearray(reply.body), 4, self.order)["NumPubs"])
 
     def disconnect(self) -> int:
         return self.call(SegmentType.MQDISC).reason
