@@ -24,6 +24,7 @@ from rfh2.channel.layouts import (
     MQPMO,
     MQSD,
     MQSRO,
+    MQSTS,
     UID_LONG,
 )
 from rfh2.channel.segments import (
@@ -180,10 +181,7 @@ class MqiClient:
 
     def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
         """One call and its reply."""
-        api = Structure.new(API_HEADER, self.order)
-        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
-        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
-            self.send(segment)
+        self.request(kind, body, handle)
         data, header = b"", self.header(0)
         while not data or not header.flags & LAST:
             received = self.receive()
@@ -195,6 +193,13 @@ class MqiClient:
         fields = Structure(API_HEADER, bytearray(data), 0, self.order)
         assert int.from_bytes(fields["ReplyLength"], "big") == 28 + len(data)
         return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size :])
+
+    def request(self, kind: int, body: bytes | bytearray, handle: int) -> None:
+        """Send one call."""
+        api = Structure.new(API_HEADER, self.order)
+        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
+        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
+            self.send(segment)
 
     def long(self, value: int) -> bytes:
         return struct.pack(">i" if self.order == "big" else "<i", value)
@@ -260,6 +265,24 @@ class MqiClient:
     def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
         head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
         return self.call(SegmentType.MQINQ, head + b"".join(map(self.long, selectors)), handle)
+
+    def set(self, handle: int, values: dict[int, int]) -> int:
+        """MQSET of integer attributes; the reason."""
+        head = self.long(len(values)) + self.long(len(values)) + self.long(0)
+        numbers = b"".join(map(self.long, (*values, *values.values())))
+        return self.call(SegmentType.MQSET, head + numbers, handle).reason
+
+    def put_unanswered(self, handle: int, body: bytes, options: int) -> None:
+        """MQPUT with an option for which the queue manager sends no reply."""
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        self.request(SegmentType.MQPUT, self.md() + pmo + self.long(len(body)) + body, handle)
+
+    def status(self, kind: int = 0) -> tuple[int, int, int, int, str]:
+        """MQSTAT: its own reason; reason, puts done, puts failed, and object of those without an answer."""
+        reply = self.call(SegmentType.MQSTAT, self.long(kind) + bytes(self.structure(MQSTS, "STAT", 1)))
+        sts = Structure(MQSTS, bytearray(reply.body), 4, self.order)
+        counts = sts["PutSuccessCount"], sts["PutFailureCount"]
+        return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
 
     def commit(self) -> int:
         return self.call(SegmentType.MQCMIT).reason
