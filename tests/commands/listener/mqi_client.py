@@ -24,6 +24,7 @@ from rfh2.channel.layouts import (
     MQPMO,
     MQSD,
     MQSRO,
+    MQSTS,
     UID_LONG,
 )
 from rfh2.channel.segments import (
@@ -194,17 +195,17 @@ class MqiClient:
 
     def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
         """One call and its reply."""
-        self.ask(kind, body, handle)
+        self.request(kind, body, handle)
         return self.reply(kind)
 
-    def ask(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> None:
-        """Send a call."""
+    def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> None:
+        """Send one call."""
         api = Structure.new(API_HEADER, self.order)
         api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
         for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
             self.send(segment)
 
-    def ask_part(self, kind: int, data: bytes, first: bool) -> None:
+    def request_part(self, kind: int, data: bytes, first: bool) -> None:
         """Send a segment of a call, but not its last one."""
         self.send(replace(self.header(kind), flags=FIRST if first else 0).write(data))
 
@@ -277,14 +278,14 @@ class MqiClient:
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
     ) -> Message:
         """MQGET."""
-        self.ask_get(handle, options, wait_ms, longest, match, **fields)
+        self.request_get(handle, options, wait_ms, longest, match, **fields)
         reply = self.reply(SegmentType.MQGET)
         mqmd, end = decode_mqmd(reply.body[:364])
         at = end + MQGMO[2].size
         (length,) = struct.unpack_from(">i" if self.order == "big" else "<i", reply.body, at)
         return Message(reply.reason, mqmd, reply.body[at + 4 :], length)
 
-    def ask_get(
+    def request_get(
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
     ) -> None:
         """Send MQGET, and do not read its reply."""
@@ -292,11 +293,29 @@ class MqiClient:
             *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
         )
         gmo["MatchOptions"] = match
-        self.ask(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+        self.request(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
 
     def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
         head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
         return self.call(SegmentType.MQINQ, head + b"".join(map(self.long, selectors)), handle)
+
+    def set(self, handle: int, values: dict[int, int]) -> int:
+        """MQSET of integer attributes; the reason."""
+        head = self.long(len(values)) + self.long(len(values)) + self.long(0)
+        numbers = b"".join(map(self.long, (*values, *values.values())))
+        return self.call(SegmentType.MQSET, head + numbers, handle).reason
+
+    def put_unanswered(self, handle: int, body: bytes, options: int) -> None:
+        """MQPUT with an option for which the queue manager sends no reply."""
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        self.request(SegmentType.MQPUT, self.md() + pmo + self.long(len(body)) + body, handle)
+
+    def status(self, kind: int = 0) -> tuple[int, int, int, int, str]:
+        """MQSTAT: its own reason; reason, puts done, puts failed, and object of those without an answer."""
+        reply = self.call(SegmentType.MQSTAT, self.long(kind) + bytes(self.structure(MQSTS, "STAT", 1)))
+        sts = Structure(MQSTS, bytearray(reply.body), 4, self.order)
+        counts = sts["PutSuccessCount"], sts["PutFailureCount"]
+        return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
 
     def commit(self) -> int:
         return self.call(SegmentType.MQCMIT).reason

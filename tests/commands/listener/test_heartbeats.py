@@ -82,7 +82,7 @@ def test_a_client_that_does_not_answer_is_ended_and_its_unit_of_work_backed_out(
         dynamic = gone.opened_name(gone.open("SYSTEM.DEFAULT.MODEL.QUEUE", MQOO_INPUT_SHARED))
         assert gone.get(handle, MQGMO_SYNCPOINT).reason == 0
         gone.put(handle, b"uncommitted", MQPMO_SYNCPOINT)
-        gone.ask_get(gone.opened("EMPTY", MQOO_INPUT_SHARED | MQOO_OUTPUT), wait_ms=-1)
+        gone.request_get(gone.opened("EMPTY", MQOO_INPUT_SHARED | MQOO_OUTPUT), wait_ms=-1)
 
         back = other.get(other.opened("Q", MQOO_INPUT_SHARED), wait_ms=PATIENCE_S * 1000)
         assert (back.body, back.mqmd.backout_count) == (b"got by nobody", 1)

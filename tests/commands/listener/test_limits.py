@@ -168,7 +168,7 @@ def test_calls_that_do_not_end_share_a_limited_memory(home: Path) -> None:
             assert peer.connect() == 0
             for n in range(10):
                 with suppress(OSError):
-                    peer.ask_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
+                    peer.request_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
         ended, _, _ = select.select([peer.socket for peer in peers], [], [], PATIENCE_S)
         assert len(ended) == 1  # there is room for three
         assert is_ended(ended[0])
@@ -184,7 +184,7 @@ def test_a_message_that_there_is_no_room_for_stays_on_its_queue(home: Path) -> N
         handle = client.opened("Q", IN | OUT)
         assert client.put(handle, body)[0] == 0
         for n in range(5):
-            peer.ask_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
+            peer.request_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
         end = time.monotonic() + PATIENCE_S
         while (got := client.get(handle)).reason == 0 and time.monotonic() < end:
             client.put(handle, body)
@@ -203,7 +203,7 @@ def test_a_peer_that_reads_nothing_is_ended_and_its_get_backed_out(home: Path) -
         for _ in range(3):
             assert client.put(out, body)[0] == 0
         for _ in range(3):
-            peer.ask_get(source, MQGMO_SYNCPOINT, longest=len(body))
+            peer.request_get(source, MQGMO_SYNCPOINT, longest=len(body))
         back = client.opened("Q", IN)
         got = [client.get(back, wait_ms=PATIENCE_S * 1000, longest=len(body)).body for _ in range(3)]
         assert got == [body] * 3

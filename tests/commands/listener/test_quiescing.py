@@ -73,7 +73,7 @@ def test_what_goes_on_is_ended_with_a_status_and_backed_out(home: Path, waits: b
         program.put(handle, b"committed")
         assert program.get(handle, MQGMO_SYNCPOINT).reason == 0
         if waits:
-            program.ask_get(handle, wait_ms=WAIT)
+            program.request_get(handle, wait_ms=WAIT)
         begin.set()
         received = program.receive()
         assert received is not None
