@@ -59,6 +59,8 @@ class Listener:
         """Listen; returns the port. Raises OSError, StoreError."""
         self._worker = Worker(self._open_store, self._arrived)
         await self._worker.start()
+        # A listener that was killed has left what its programs held open.
+        await self._worker.alone(lambda store: store.end_lost_connections())
         self._shared = Shared(self._name, self._worker, self._arrivals, self._security, _new_ids())
         self._server = await asyncio.start_server(
             self._serve, self._options.host, self._options.port, ssl=self._options.tls

@@ -35,8 +35,6 @@ from rfh2.mqi_constants import (
 
 REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
 REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"
-MANAGED_PREFIX: Final = "SYSTEM.MANAGED."
-"""The names of managed queues begin so."""
 _ONE_OF: Final = (
     (MQSO_ALTER, MQSO_RESUME),
     (MQSO_ANY_USERID, MQSO_FIXED_USERID),

@@ -19,7 +19,6 @@ from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
 from commands.qmgr.mqi.subscription_requests import (
-    MANAGED_PREFIX,
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
@@ -51,6 +50,7 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+from streams.subscriptions import MANAGED_PREFIX
 
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""

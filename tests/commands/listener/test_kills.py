@@ -17,7 +17,15 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
-from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
+from rfh2.mqi_constants import (
+    MQGMO_SYNCPOINT,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQPMO_SYNCPOINT,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_MANAGED,
+)
 from tests.commands.listener.mqi_client import MqiClient
 
 KILLS = int(os.environ.get("QPUBSUB_LISTENER_KILLS", "8"))
@@ -51,6 +59,34 @@ class Service:
         assert self._run is not None
         os.killpg(self._run.pid, signal.SIGKILL)
         self._run.wait()
+
+
+def test_only_durable_subscriptions_outlive_a_kill(tmp_path: Path) -> None:
+    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+    service = Service(tmp_path)
+    service.start()
+    try:
+        with MqiClient(service.port) as client:
+            assert client.connect() == 0
+            queue = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+            client.subscribed(MQSO_CREATE | MQSO_MANAGED, "Sport/Soccer")
+            client.subscribed(MQSO_CREATE, "Sport/Soccer", queue=queue)
+            client.subscribed(MQSO_CREATE | MQSO_MANAGED | MQSO_DURABLE, "Sport/Soccer", "kept")
+            service.kill()
+        service.start()
+        end = time.monotonic() + 60
+        while len(left := state(tmp_path)) > 1 and time.monotonic() < end:
+            time.sleep(0.1)
+    finally:
+        service.kill()
+    assert left == [("kept", True)]
+
+
+def state(home: Path) -> list[tuple[str | None, bool]]:
+    """The names of subscriptions, and whether their queues are there."""
+    with QueueManagerStore.open(home, "QM1") as store:
+        objects, subscriptions, _ = store.load_state()
+        return [(each.name, each.dest_queue in objects.queues) for each in subscriptions]
 
 
 def produce(port: int, name: str, stop: threading.Event, committed: set[bytes], doubtful: set[bytes]) -> None:

@@ -14,10 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.broker.authority import no_groups
 from commands.broker.objects import AuthorityRecord
 from commands.listener.strings import read_string, write_strings
+from commands.mqsc import parse
+from commands.mqsc.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.sqlite import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import (
@@ -326,6 +330,29 @@ def test_5_authority(client: MqiClient, home: Path) -> None:
     assert client.subscribe(NEW, "Sport/Soccer").reason == 0
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=theirs).reason == 2035
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=mine).reason == 0
+
+
+def test_2_4_1_the_managed_queue_goes_with_its_durable_subscription(client: MqiClient, home: Path) -> None:
+    client.subscribed(KEPT, "Sport/Soccer", "scores")
+    brief = client.subscribed(NEW, "Sport/Golf")
+    rows = shown(home, "DISPLAY SUB(*) DESTCLAS DURABLE")
+    assert sorted((row["SUB"], row["DESTCLAS"], row["DURABLE"]) for row in rows) == [
+        ("", "MANAGED", "NO"),
+        ("scores", "MANAGED", "YES"),
+    ]
+    shown(home, "DELETE SUB('scores')")
+    client.shut(brief.hsub)
+    client.shut(brief.hobj)
+    assert gone(home)
+
+
+def shown(home: Path, statement: str) -> list[dict[str, Any]]:
+    """What an administrator sees of an MQSC command."""
+    with QueueManagerStore.open(home, "QM1") as store:
+        runner = StatementRunner(store, "admin", no_groups, utc_now)
+        ((_, answer),) = runner.run(list(parse(statement)))
+        assert answer.ok, answer
+        return [dict(row) for row in answer.objects]
 
 
 def test_a_subscription_expires(client: MqiClient, home: Path) -> None:
