@@ -207,6 +207,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("not durable", NEW | MQSO_RESUME, {"name": "there"}, 2509),
     ("another kind of queue", MQSO_ALTER | MQSO_DURABLE, {"name": "there"}, 2533),
     ("another level", MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, {"name": "there", "SubLevel": 3}, 2512),
+    ("durable, on a temporary queue", MQSO_CREATE | MQSO_DURABLE, {"name": "new", "queue": "temporary"}, 2522),
     ("no subscriptions here", NEW, {"topic": "Closed/a"}, 2503),
     ("no durable ones here", KEPT, {"topic": "Brief/a", "name": "brief"}, 2436),
 ]
@@ -221,9 +222,12 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     made = client.subscribed(KEPT, "Sport/Soccer", "there")
     client.shut(made.hsub)
     client.shut(made.hobj)
+    temporary = client.opened("SYSTEM.DEFAULT.MODEL.QUEUE", MQOO_INPUT_SHARED)
     before, queues = subscriptions_of(home), managed_queues(home)
     for what, options, given_fields, reason in FAILURES:
         fields = {"topic": "Sport/Soccer"} | given_fields
+        if fields.get("queue") == "temporary":
+            fields["queue"] = temporary
         assert client.subscribe(options, **fields).reason == reason, what
     assert (subscriptions_of(home), managed_queues(home)) == (before, queues)
 
@@ -236,7 +240,7 @@ def test_one_program_at_a_time(client: MqiClient, other: MqiClient) -> None:
     assert other.subscribed(resume, "", "scores").string("ResObjectString") == "Sport/Soccer"
 
 
-def test_5_2_1_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
+def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
     client.shut(client.subscribed(KEPT, "Sport/Soccer", "scores").hsub)
     assert other.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "scores").reason == 2434
 
