@@ -37,6 +37,7 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionRequest,
     Verb,
 )
+from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -172,8 +173,11 @@ class _Work:
         broker, now = self._broker, self._arrival.now
         origin = Origin.of(broker.qmgr, now)
         forwarder = Forwarder(broker.qmgr, now, origin)
+        counts = Counts()
         for delivery in self._deliveries:
+            counts.add_delivered(delivery.subscription.sub_id, now)
             yield forwarder.put(delivery, self._ids(), broker.objects)
+        self._unit.counters.add(counts)
         if answer is None:
             return
         body = answer.model_dump_json().encode()
@@ -195,7 +199,7 @@ class _Work:
         wanted, objects = request.descriptor, self._broker.objects
         if objects.qmgr.psmode == "DISABLED":
             raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
-        wanted.check_options()
+        wanted.check()
         existing = self._broker.space.by_name(wanted.name) if wanted.name else None
         if existing is None:
             if not wanted.has(MQSO_CREATE):

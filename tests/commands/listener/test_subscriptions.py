@@ -208,6 +208,10 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("another kind of queue", MQSO_ALTER | MQSO_DURABLE, {"name": "there"}, 2533),
     ("another level", MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, {"name": "there", "SubLevel": 3}, 2512),
     ("durable, on a temporary queue", MQSO_CREATE | MQSO_DURABLE, {"name": "new", "queue": "temporary"}, 2522),
+    ("a name with a null", KEPT, {"name": "a\0b"}, 2440),
+    ("user data that is too long", NEW, {"SubUserData": "x" * 10_241}, 2431),
+    ("no priority", NEW, {"PubPriority": 10}, 2050),
+    ("no level", NEW, {"SubLevel": 10}, 2424),
     ("no subscriptions here", NEW, {"topic": "Closed/a"}, 2503),
     ("no durable ones here", KEPT, {"topic": "Brief/a", "name": "brief"}, 2436),
 ]
@@ -238,6 +242,25 @@ def test_one_program_at_a_time(client: MqiClient, other: MqiClient) -> None:
     assert other.subscribe(resume, "", "scores").reason == 2429
     client.shut(made.hsub)
     assert other.subscribed(resume, "", "scores").string("ResObjectString") == "Sport/Soccer"
+
+
+SHARED = MQSO_CREATE | MQSO_ALTER | MQSO_MANAGED | MQSO_ANY_USERID
+
+
+def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as first:
+        assert first.connect() == 0
+        made = first.share(SHARED, "Sport/Soccer", "team")
+        joined = other.share(SHARED, "Sport/Soccer", "team")
+        assert (made.reason, joined.reason, len(subscriptions_of(home))) == (0, 0, 1)
+        assert first.subscribe(SHARED, "Sport/Soccer", "team").reason == 2429
+        other.publish("Sport/Soccer", b"one")
+        assert got(first, made.hobj).body == b"one"
+    other.publish("Sport/Soccer", b"two")
+    assert got(other, joined.hobj).body == b"two"
+    assert other.share(SHARED, "Sport/Golf", "team").reason == 2510
+    assert (other.shut(joined.hsub), other.shut(joined.hobj)) == (0, 0)
+    assert gone(home)
 
 
 def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
