@@ -17,6 +17,7 @@ queue manager in each source.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -92,7 +93,7 @@ class Legacy:
     qmgr: str
     product: Product = Product.MQ
     brokers: dict[str, Broker] = field(default_factory=dict)
-    subscription_sources: dict[tuple[str, bytes], Source] = field(default_factory=dict)
+    subscription_sources: dict[str, dict[bytes, Source]] = field(default_factory=lambda: defaultdict(dict))
     retained_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
     sub_points: dict[str, Source] = field(default_factory=dict)
     streams: dict[str, Source] = field(default_factory=dict)
@@ -247,19 +248,26 @@ class _Replay:
 
 
 def state_of(legacy: Legacy) -> Iterator[Item]:
-    """The items of the present state of the brokers of *legacy*."""
+    """The items of the present state of the brokers of *legacy*, which ends them.
+
+    Their indexes need as much memory as the items: they are gone before the items are made.
+    """
     for stream, source in legacy.streams.items():
         yield Stream(source=source, name=stream)
     for point, source in legacy.sub_points.items():
         yield SubPoint(source=source, name=point)
     subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
-    for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
-        yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
+    subscriptions.sort(key=lambda found: found[0].sub_id, reverse=True)
+    kept = [(stream, broker.space.retained_publications()) for stream, broker in legacy.brokers.items()]
+    legacy.brokers.clear()
+    while subscriptions:
+        subscription, stream = subscriptions.pop()
+        yield _subscription(subscription, stream, legacy.subscription_sources[stream].pop(subscription.sub_id))
     yield from legacy.long_topics.items()
-    for stream, broker in legacy.brokers.items():
+    for stream, publications in kept:
         # Topics that retain the same publication share its text.
         texts: dict[int, tuple[str, str]] = {}
-        for retained in broker.space.retained_publications():
+        for retained in publications:
             message = retained.publication.message
             md_hex, body_hex = texts.get(id(message)) or (message.mqmd.encode().hex(), encode(message).hex())
             texts[id(message)] = md_hex, body_hex
@@ -358,14 +366,15 @@ def _note(one: _Traffic, legacy: Legacy) -> None:
 
 
 def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> None:
+    subscriptions = legacy.subscription_sources[stream]
     for effect in outcome.effects:
         match effect:
             case SubscriptionAdded(subscription):
-                legacy.subscription_sources[stream, subscription.sub_id] = source
+                subscriptions[subscription.sub_id] = source
             case SubscriptionAltered(_, after):
-                legacy.subscription_sources.setdefault((stream, after.sub_id), source)
+                subscriptions.setdefault(after.sub_id, source)
             case SubscriptionRemoved(subscription):
-                legacy.subscription_sources.pop((stream, subscription.sub_id), None)
+                subscriptions.pop(subscription.sub_id, None)
             case RetainedStored(retained):
                 legacy.retained_sources[stream, retained.topic_string] = source
             case RetainedCleared(topic_string):
