@@ -132,7 +132,7 @@ def read(
     """
     legacy = Legacy(qmgr, product, jms=JmsRecords() if jms is None else jms)
     yield from replayed(records, numbered, legacy, is_sorted=is_sorted)
-    yield from state_of(legacy)
+    yield from state_of(legacy, is_last=True)
 
 
 def replayed(
@@ -247,10 +247,11 @@ class _Replay:
         yield from self.foreign.items()
 
 
-def state_of(legacy: Legacy) -> Iterator[Item]:
-    """The items of the present state of the brokers of *legacy*, which ends them.
+def state_of(legacy: Legacy, *, is_last: bool = False) -> Iterator[Item]:
+    """The items of the present state of the brokers of *legacy*.
 
-    Their indexes need as much memory as the items: they are gone before the items are made.
+    is_last: nothing else is asked of the brokers. They end before the items are made, because their indexes need as
+    much memory as the items.
     """
     for stream, source in legacy.streams.items():
         yield Stream(source=source, name=stream)
@@ -259,10 +260,11 @@ def state_of(legacy: Legacy) -> Iterator[Item]:
     subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
     subscriptions.sort(key=lambda found: found[0].sub_id, reverse=True)
     kept = [(stream, broker.space.retained_publications()) for stream, broker in legacy.brokers.items()]
-    legacy.brokers.clear()
+    if is_last:
+        legacy.brokers.clear()
     while subscriptions:
         subscription, stream = subscriptions.pop()
-        yield _subscription(subscription, stream, legacy.subscription_sources[stream].pop(subscription.sub_id))
+        yield _subscription(subscription, stream, legacy.subscription_sources[stream][subscription.sub_id])
     yield from legacy.long_topics.items()
     for stream, publications in kept:
         # Topics that retain the same publication share its text.
