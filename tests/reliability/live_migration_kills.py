@@ -77,13 +77,13 @@ class Outcomes:
 
 
 def kills(count: int, seed: int) -> Table:
-    """*count* kills: a third of ``extract`` and ``verify``, the others of ``apply`` and its undo."""
+    """At least *count* kills: a third of ``extract`` and ``verify``, the others of ``apply`` and its undo."""
     chance = random.Random(seed)
     outcomes = {name: Outcomes(name) for name in ("extract --metatopics", "apply --all", "verify", "apply --undo")}
     extracted, applied, verified, undone = outcomes.values()
     with tempfile.TemporaryDirectory() as made, chdir(made):
-        _extracted(count - 5 * (count // 6), chance, extracted)
-        _live(count // 6, chance, applied, verified, undone)
+        _extracted(count // 6, chance, extracted)
+        _live(count - count // 6, chance, applied, verified, undone)
     broken = [line for each in outcomes.values() for line in each.broken]
     rows = [each.row() for each in outcomes.values()]
     total = sum(each.kills for each in outcomes.values())
@@ -113,7 +113,7 @@ def _items(capture: Path) -> list[object]:
     return sorted(item.label for _, item in read_sources([str(capture)], "QM1").items())
 
 
-def _live(rounds: int, chance: random.Random, applied: Outcomes, verified: Outcomes, undone: Outcomes) -> None:
+def _live(count: int, chance: random.Random, applied: Outcomes, verified: Outcomes, undone: Outcomes) -> None:
     _write_files()
     shutil.rmtree("home", ignore_errors=True)
     create(Path("home"))
@@ -124,7 +124,7 @@ def _live(rounds: int, chance: random.Random, applied: Outcomes, verified: Outco
         verifying = time_of(verb(*VERIFY))
         undoing = time_of(verb(*UNDO))
         outcome = _State(before, after)
-        for _ in range(rounds):
+        while applied.kills + verified.kills + undone.kills < count:
             _forget_journals()
             for _attempt in range(2):
                 if killed_when(JOURNAL.exists, chance.uniform(0, 0.6) * applying, verb(*APPLY)):
