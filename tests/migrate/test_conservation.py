@@ -18,7 +18,6 @@ from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import state_json
 from migrate.report.facts import facts
 from migrate.report.html import page
 from migrate.report.outputs import report_files
@@ -110,13 +109,6 @@ def test_everything_that_tells_of_a_plan_can(state: LegacyState, tool: Tool) -> 
     assert [fate.key for fate in told.fates] == [fate.key for fate in plan.fates]
     sums = sums_in_every_form(told, target)
     assert set(sums.values()) == {sums["fates"]}, "the sums agree where files alone carry the plan too"
-
-
-@settings(max_examples=100, deadline=None)
-@given(states)
-def test_a_state_goes_to_json_and_back(state: LegacyState) -> None:
-    again, problems = state_json.read(state_json.write([state]), "state.json")
-    assert (again, problems) == ([state], [])
 
 
 @settings(max_examples=50, deadline=None)

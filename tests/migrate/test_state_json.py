@@ -26,7 +26,7 @@ HEAD = '{"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1"'
 ITEM = '{"source": {"file": "x", "position": 3}, "name": "Sport"}'
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(states, min_size=1, max_size=3), st.sampled_from((None, 1, "\t")))
 def test_what_is_written_is_read(held: list[LegacyState], indent: Any) -> None:
     value = json.loads(state_json.write(held))

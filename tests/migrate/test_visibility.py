@@ -84,7 +84,7 @@ def expected(plan: MigrationPlan) -> dict[int, tuple[Counter[str], Counter[str]]
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(states, st.sampled_from((1, 2, 1000)))
 def test_the_indexes_find_what_trying_one_by_one_finds(state: LegacyState, few: int) -> None:
     with patch.object(visibility, "_FEW", few):
