@@ -33,6 +33,15 @@ def of_result(result: BrokerResult) -> Iterator[str]:
         yield f"{result.qmgr}: and {len(result.said) - _SHOWN_LINES} more; estate status --json has them all"
 
 
+def of_checkpoints(records: Iterable[Record], names: set[str]) -> Iterator[str]:
+    """Which checkpoint follows on which live queue managers; *names*: those that were chosen."""
+    following: dict[str, list[str]] = {}
+    for record in records:
+        if record.checkpoint and record.qmgr in names:
+            following.setdefault(record.checkpoint, []).append(record.qmgr)
+    yield from (f"next: checkpoint {checkpoint} of {some(qmgrs)}" for checkpoint, qmgrs in following.items())
+
+
 def some(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
@@ -84,4 +93,5 @@ def _numbers(sums: Sums) -> str:
 
 
 def _outcome(record: Record) -> str:
-    return f"  {record.outcome}" if record.plan else ""
+    follows = f", next: {record.checkpoint}" if record.checkpoint else ""
+    return f"  {record.outcome}{follows}" if record.plan else ""

@@ -220,13 +220,15 @@ class Applier:
     def _load(self, checkpoint: Checkpoint, journal: Journal) -> None:
         loaded = self._messages(checkpoint)
         began = journal.began(checkpoint.name)
+        is_new = began is None
         if began is None:
             began = Entry(checkpoint=checkpoint.name, did="began", before=self._before(checkpoint), dead=self._dead())
             journal.note(began)
             journal.sync()
         if self.messages is not None:
             self._put(checkpoint, loaded, self.messages)
-        elif checkpoint.name not in self.confirmed:
+        elif is_new or checkpoint.name not in self.confirmed:
+            # What was there before has been noted now: nobody can have loaded the file since.
             raise ConfirmationError(checkpoint.name, self._no_messages(checkpoint))
         self._wait(checkpoint)
         self._check_dead_letters(checkpoint, began)

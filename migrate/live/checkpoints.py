@@ -51,6 +51,11 @@ class Checkpoint:
     kinds: tuple[Kind, ...] = ()
     asks: str = ""
 
+    @property
+    def is_script(self) -> bool:
+        """Whether it runs MQSC."""
+        return self.action is Action.MQSC
+
     def text(self, directory: Path) -> str:
         """The MQSC. Raises OSError."""
         return self.script or (directory / self.file).read_text(encoding="utf-8")
