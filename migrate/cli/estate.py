@@ -373,7 +373,7 @@ def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     if not any(record.plan for record in found.records):
         raise MigrationError("no broker has a plan: run estate plan first")
     with asked.console.progress("items packed", found.sums.items) as advance:
-        impact = write_pack(out, found, asked.estate.directory, asked.home, applications, choices.utc_now(), advance)
+        impact = write_pack(out, found, asked.estate, asked.home, applications, choices.utc_now(), advance)
     if asked.as_json:
         each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
         asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
