@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,29 +19,20 @@ from commands.qmgr.store.lock import exclusive, require_locks
 from commands.qmgr.store.permissions import make_directory
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices, live_options
+from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
 from migrate.estate import text
 from migrate.estate.actions import ACTIONS
 from migrate.estate.item_rows import unpacked
-from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
-from migrate.estate.live_acting import checkpoints_of
-from migrate.estate.overview import EstateOverview, as_json, overview
+from migrate.estate.overview import as_json
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.plan_differences import plan_differences
-from migrate.estate.records import DONE, FATES, WORK, BrokerState, Record
-from migrate.estate.workers import default_processes, results
+from migrate.estate.records import FATES, WORK
+from migrate.estate.workers import default_processes
 from migrate.log import one_line
 from rfh2.errors import MigrationError
 
 _LOCK: Final = "estate.lock"
 _ACTIONS: Final = (*ACTIONS, "status", "diff", "pack")
-_DONE: Final = {
-    "extract": "extracted",
-    "plan": "planned",
-    "rehearse": "rehearsed",
-    "apply": "applied",
-    "verify": "compared",
-    "undo": "undone",
-}
 _OWN_OPTIONS: Final = {
     "again": ("extract", "plan"),
     "scripts": ("plan",),
@@ -63,24 +53,6 @@ EXIT_CODES: Final = {
     1: "done, and a person must look: something is lost, means something else, collides, differs or was refused",
     2: "nothing was changed",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one call is to do."""
-
-    console: Console
-    action: str
-    estate: Estate
-    home: Path
-    chosen: tuple[EstateQueueManager, ...]
-    jobs: int
-    as_json: bool
-    given: dict[str, Any]
-
-    def job(self, of: EstateQueueManager) -> BrokerJob:
-        """The job for one queue manager."""
-        return job_of(self.estate, of, self.home, choices.utc_now(), **self.given)
 
 
 @verb(
@@ -185,7 +157,7 @@ def command(
         raise click.UsageError("no queue manager of estate.toml that is chosen has a source: there is nothing to do")
     given: dict[str, Any] = {"again": again, "scripts": scripts, "create": create, "initial": initial}
     given |= {"every": every, "until": until, "confirmed": frozenset(confirm), "wait_s": wait_s}
-    asked = _Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, given)
+    asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, given)
     if action == "status":
         return _status(asked)
     if action == "diff":
@@ -195,10 +167,10 @@ def command(
     with _alone(estate):
         if action == "apply":
             if not only:
-                _check_earlier_waves(asked)
-            _check_checkpoints(asked, (*confirm, *([] if until is None else [until])))
+                check_earlier_waves(asked)
+            check_checkpoints(asked, (*confirm, *([] if until is None else [until])))
         _warn_of_exposed_secrets(asked)
-        return _act(asked)
+        return act(asked)
 
 
 def _check_options(action: str) -> None:
@@ -218,33 +190,7 @@ def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> It
             yield each
 
 
-def _check_earlier_waves(asked: _Asked) -> None:
-    """Raises MigrationError if a broker of a wave before the first chosen one is not applied."""
-    first = min(each.wave for each in asked.chosen)
-    earlier = [each for each in asked.estate.queue_managers if each.wave < first and each.is_migrated]
-    waiting = [each.name for each in earlier if current(asked.job(each)).state not in DONE]
-    if waiting:
-        raise MigrationError(
-            f"wave {first} does not begin before the waves before it are done: {text.some(waiting)} "
-            f"{'is' if len(waiting) == 1 else 'are'} not applied. --only takes brokers out of their turn"
-        )
-
-
-def _check_checkpoints(asked: _Asked, named: Iterable[str]) -> None:
-    """Raises click.UsageError for a checkpoint that the plan of no chosen live queue manager has."""
-    if not named:
-        return
-    known: dict[str, None] = {}
-    for each in asked.chosen:
-        if each.is_live and (record := current(asked.job(each))).plan:
-            known |= dict.fromkeys(checkpoints_of(asked.job(each), record))
-    for name in named:
-        if name not in known:
-            there = f"there are {', '.join(known)}" if known else "no live queue manager that is chosen has a plan"
-            raise click.UsageError(f"there is no checkpoint {name}; {there}")
-
-
-def _warn_of_exposed_secrets(asked: _Asked) -> None:
+def _warn_of_exposed_secrets(asked: Asked) -> None:
     """Of each file with users and passwords once."""
     configs = {asked.estate.config_of(each) for each in asked.chosen if each.is_live}
     for path in sorted(config for config in configs if config is not None):
@@ -266,97 +212,8 @@ def _alone(estate: Estate) -> Iterator[None]:
         raise MigrationError(f"{work} is being worked on{by}; wait for its end. Nothing was changed") from error
 
 
-@dataclass(slots=True)
-class _Tally:
-    """How an action went."""
-
-    acted: list[BrokerResult] = field(default_factory=list)
-    already: list[BrokerResult] = field(default_factory=list)
-    refused: list[BrokerResult] = field(default_factory=list)
-
-    def add(self, result: BrokerResult) -> None:
-        """Count one broker."""
-        (self.refused if result.refused else self.acted if result.acted else self.already).append(result)
-
-    def exit_code(self, needs_a_person: bool) -> ExitCode:
-        """Of the verb."""
-        if self.refused and not self.acted and not self.already:
-            return ExitCode.USAGE
-        return ExitCode.PROBLEMS if self.refused or needs_a_person else ExitCode.DONE
-
-
-def _act(asked: _Asked) -> ExitCode:
-    """Do the action for all chosen brokers; for apply and undo wave by wave."""
-    tally = _Tally()
-    not_begun: list[str] = []
-    behind: list[str] = []
-    # What a person has confirmed is true of the wave that is at work.
-    is_confirmed = False
-    waves = sorted({each.wave for each in asked.chosen}, reverse=asked.action == "undo")
-    in_order = asked.action in ("apply", "undo")
-    with asked.console.progress(f"brokers {_DONE[asked.action]}", len(asked.chosen)) as advance:
-        for number in waves if in_order else (0,):
-            of_wave = [each for each in asked.chosen if each.wave == number or not in_order]
-            if asked.action == "apply" and (tally.refused or behind or is_confirmed):
-                not_begun += (each.name for each in of_wave)
-                continue
-            for result in results(ACTIONS[asked.action], [asked.job(each) for each in of_wave], asked.jobs):
-                tally.add(result)
-                advance(1)
-                record = result.record
-                if record is not None and record.state is BrokerState.APPLYING:
-                    behind.append(result.qmgr)
-                is_confirmed = is_confirmed or (result.acted and bool(asked.given["confirmed"]))
-                for line in text.of_result(result):
-                    asked.console.warn(line)
-    found = _overview(asked)
-    _show(asked, found, tally, not_begun)
-    if asked.action == "verify":
-        differing = any(result.said for result in tally.acted)
-        return tally.exit_code(differing)
-    concerned = any(result.needs_a_person for result in (*tally.acted, *tally.already))
-    collides = asked.action == "plan" and found.needs_a_person
-    return tally.exit_code((asked.action != "undo" and (concerned or collides)) or any(r.said for r in tally.acted))
-
-
-def _show(asked: _Asked, found: EstateOverview, tally: _Tally, not_begun: list[str]) -> None:
-    if asked.as_json:
-        said: dict[str, object] = {"action": asked.action, "not_begun": not_begun}
-        said |= {
-            word: [{"qmgr": each.qmgr, "why": each.refused, "said": list(each.said)} for each in getattr(tally, word)]
-            for word in ("acted", "already", "refused")
-        }
-        asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
-    else:
-        for line in text.of_overview(found, asked.chosen, asked.action == "plan"):
-            asked.console.data(line)
-    differing = sum(bool(each.said) for each in tally.acted) if asked.action == "verify" else 0
-    done = f"{len(tally.acted)} brokers {_DONE[asked.action]}" + (f", {differing} differ" if differing else "")
-    already = f", {len(tally.already)} left as they were" if tally.already else ""
-    refused = f", {len(tally.refused)} refused" if tally.refused else ""
-    asked.console.say(f"{done}{already}{refused}")
-    if asked.action == "apply":
-        for line in text.of_checkpoints(found.records, {each.name for each in asked.chosen}):
-            asked.console.say(line)
-    if not_begun:
-        why = "was confirmed alone"
-        if tally.refused:
-            why = "has brokers that were refused"
-        elif any(record.checkpoint for record in found.records):
-            why = "has checkpoints left"
-        asked.console.warn(f"a wave before {why}: {text.some(not_begun)} were not begun")
-
-
-def _records(asked: _Asked) -> list[Record]:
-    return [current(asked.job(each)) for each in asked.estate.queue_managers]
-
-
-def _overview(asked: _Asked) -> EstateOverview:
-    return overview(asked.estate, _records(asked))
-
-
-def _status(asked: _Asked) -> ExitCode:
-    found = _overview(asked)
+def _status(asked: Asked) -> ExitCode:
+    found = overview_of(asked)
     if asked.as_json:
         asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
         return ExitCode.DONE
@@ -365,11 +222,11 @@ def _status(asked: _Asked) -> ExitCode:
     return ExitCode.DONE
 
 
-def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
+def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     if out is None:
         raise click.UsageError("pack needs --out: where is it to go?")
     applications = Applications() if mapping is None else read_applications(mapping)
-    found = _overview(asked)
+    found = overview_of(asked)
     if not any(record.plan for record in found.records):
         raise MigrationError("no broker has a plan: run estate plan first")
     with asked.console.progress("items packed", found.sums.items) as advance:
@@ -384,7 +241,7 @@ def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     return ExitCode.PROBLEMS if without else ExitCode.DONE
 
 
-def _diff(asked: _Asked, before: int | None) -> ExitCode:
+def _diff(asked: Asked, before: int | None) -> ExitCode:
     """The latest plan of each broker with the one before it, or with plan *before*."""
     is_different = False
     for each in asked.chosen:
