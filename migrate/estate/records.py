@@ -27,6 +27,7 @@ from commands.qmgr.store.permissions import make_directory
 from migrate.contents import Content
 from migrate.estate.totals import Sums
 from migrate.legacy_state import Frozen
+from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
 from migrate.outcome import Outcome
 from migrate.plan import Phase, Tool
@@ -216,11 +217,15 @@ class BrokerFiles:
         _sync_directory(path.parent)
 
     def shorten_earlier(self, number: int) -> None:
-        """Remove from the plans before *number* what only the latest one needs."""
+        """Remove from the plans before *number* what only the latest one needs.
+
+        A journal that was not undone stays with its scripts: it alone knows how to take them back.
+        """
         for earlier in self.plans():
             if earlier < number:
+                kept = KEPT_OF_EARLIER | ({SCRIPTS} if (self.plan(earlier) / SCRIPTS / JOURNAL).exists() else set())
                 for path in self.plan(earlier).iterdir():
-                    if path.name not in KEPT_OF_EARLIER:
+                    if path.name not in kept:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

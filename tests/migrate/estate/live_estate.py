@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,20 +100,32 @@ class LiveEstate:
         assert run("run", "-m", qmgr, "--home", str(self.live), "--once").code == 0
 
 
-@contextmanager
-def live_estate(directory: Path, states: Sequence[LegacyState], **keys: str) -> Iterator[LiveEstate]:
-    """Brokers of these states, all reached by REST. keys: further lines of a queue manager, by its name."""
-    live = directory / "live"
-    for each in states:
-        QueueManagerStore.create(live, QueueManager(each.qmgr, psmode="COMPAT")).close()
-    with rest_servers(live, [each.qmgr for each in states]) as urls:
+@dataclass
+class Servers:
+    """The servers of queue managers in *home*: one process for many tests, each of which makes its own anew."""
+
+    home: Path
+    urls: dict[str, str]
+
+    def live_estate(self, directory: Path, *states: LegacyState, **keys: str) -> LiveEstate:
+        """Brokers of these states, all reached by REST. keys: further lines of a queue manager, by its name."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        directory.mkdir(exist_ok=True)
         (directory / "secret").write_text(PASSWORD)
         (directory / "secret").chmod(0o600)
         (directory / "live.toml").write_text(f'[admin]\nuser = "{USER}"\npassword_file = "{directory}/secret"\n')
         lines = ["[migration]", 'config = "live.toml"', ""]
         for each in states:
+            QueueManagerStore.create(self.home, QueueManager(each.qmgr, psmode="COMPAT")).close()
             (directory / f"{each.qmgr}.json").write_text(state_json.write([each]))
             lines += ["[[queue_manager]]", f'name = "{each.qmgr}"', f'source = "{each.qmgr}.json"']
-            lines += [f'admin = "{urls[each.qmgr]}"', keys.get(each.qmgr, ""), ""]
+            lines += [f'admin = "{self.urls[each.qmgr]}"', keys.get(each.qmgr, ""), ""]
         (directory / "estate.toml").write_text("\n".join(lines))
-        yield LiveEstate(directory, live, urls)
+        return LiveEstate(directory, self.home, self.urls)
+
+
+@contextmanager
+def servers(home: Path, *qmgrs: str) -> Iterator[Servers]:
+    """A server for each of these names."""
+    with rest_servers(home, qmgrs) as urls:
+        yield Servers(home, urls)

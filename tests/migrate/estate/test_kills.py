@@ -26,5 +26,5 @@ def test_each_broker_is_before_or_after(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")
 def test_7_4_1_a_live_queue_manager_is_what_status_says(tmp_path: Path) -> None:
     """And the same command finishes the rest."""
-    counted = live_kills.kills(tmp_path / "estate", 8, int(os.environ.get("QPUBSUB_TEST_SEED", "20090128")))
+    counted = live_kills.kills(tmp_path / "estate", 4, int(os.environ.get("QPUBSUB_TEST_SEED", "20090128")))
     assert all(figures["killed"] for figures in counted.values())

@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.commands.cli_runs import run
-from tests.migrate.estate.live_estate import LiveEstate, broker, live_estate
+from tests.migrate.estate.live_estate import LiveEstate, Servers, broker, servers
 
 UNREACHABLE = "http://127.0.0.1:9"
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[LiveEstate]:
-    """Two live brokers in two waves."""
-    with live_estate(tmp_path, [broker("QM1"), broker("QM2")], QM2="wave = 2") as made:
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("live") / "qmgrs", "QM1", "QM2", "QM3") as made:
         yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path, reached: Servers) -> LiveEstate:
+    """Two live brokers in two waves."""
+    return reached.live_estate(tmp_path, broker("QM1"), broker("QM2"), QM2="wave = 2")
 
 
 def test_the_whole_way_and_back(place: LiveEstate) -> None:
@@ -75,27 +80,47 @@ def test_qpubsub_apply_goes_on_where_the_estate_stopped(place: LiveEstate) -> No
     assert place.states()["QM1"] == ("applying", "authorities")
 
 
-def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path: Path) -> None:
-    with live_estate(tmp_path, [broker("QM1"), broker("QM2"), broker("QM3")], QM3="wave = 2") as place:
-        path = tmp_path / "estate.toml"
-        text = path.read_text()
-        path.write_text(text.replace(place.urls["QM1"], UNREACHABLE))
-        for action in ("extract", "rehearse", "apply"):
-            if action == "rehearse":
-                assert place.estate("plan").code == 0, "planning connects to nothing"
-            found = place.json(action)
-            (refused,) = found["refused"]
-            assert refused["qmgr"] == "QM1"
-            assert "queue manager QM1 at http://127.0.0.1:9 was not reached: Connection refused" in refused["why"]
-            acted = ["QM2"] if action == "apply" else ["QM2", "QM3"]
-            assert sorted(each["qmgr"] for each in found["acted"]) == acted
-        assert place.states() == {
-            "QM1": ("planned", ""),
-            "QM2": ("applying", "stopped"),
-            "QM3": ("rehearsed", ""),
-        }
-        path.write_text(text)
-        assert place.estate("apply", "--only", "QM1").code == 0, "where it is reached is no part of the plan"
+def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path: Path, reached: Servers) -> None:
+    place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"), broker("QM3"), QM3="wave = 2")
+    path = tmp_path / "estate.toml"
+    text = path.read_text()
+    path.write_text(text.replace(place.urls["QM1"], UNREACHABLE))
+    for action in ("extract", "rehearse", "apply"):
+        if action == "rehearse":
+            assert place.estate("plan").code == 0, "planning connects to nothing"
+        found = place.json(action)
+        (refused,) = found["refused"]
+        assert refused["qmgr"] == "QM1"
+        assert "queue manager QM1 at http://127.0.0.1:9 was not reached: Connection refused" in refused["why"]
+        acted = ["QM2"] if action == "apply" else ["QM2", "QM3"]
+        assert sorted(each["qmgr"] for each in found["acted"]) == acted
+    assert place.states() == {
+        "QM1": ("planned", ""),
+        "QM2": ("applying", "stopped"),
+        "QM3": ("rehearsed", ""),
+    }
+    path.write_text(text)
+    assert place.estate("apply", "--only", "QM1").code == 0, "where it is reached is no part of the plan"
+
+
+def test_a_journal_is_never_lost(place: LiveEstate) -> None:
+    """Also where somebody has removed the record, and plans the broker again."""
+    place.estate("plan")
+    place.estate("apply", "--until", "queues", "--confirm", "stopped")
+    (place.directory / "migration" / "QM1" / "record.json").unlink()
+    assert place.estate("plan", "--only", "QM1").code == 0
+    first = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
+    config = ("--admin", place.urls["QM1"], "--config", str(place.directory / "live.toml"))
+    assert run("apply", "-m", "QM1", str(first), *config, "--undo").code == 0
+
+
+def test_the_runbook_of_the_pack_has_the_command_of_each_wave(place: LiveEstate) -> None:
+    place.estate("plan")
+    assert place.estate("pack", "--out", str(place.directory / "board")).code == 0
+    book = (place.directory / "board" / "runbook.md").read_text()
+    for wave in (1, 2):
+        assert f"qmgrs --wave {wave} --all --confirm stopped`. Where it names a file" in book
+    assert "checklist.md" not in book
 
 
 def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
@@ -119,17 +144,17 @@ def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
     assert "QM1: its sources or its part of estate.toml have changed" in place.estate("apply", "--only", "QM1").talk
 
 
-def test_sources_are_taken_from_the_queue_manager(tmp_path: Path) -> None:
-    with live_estate(tmp_path, [broker("QM1")], QM1='extract = "state"') as place:
-        path = tmp_path / "estate.toml"
-        path.write_text(path.read_text().replace('source = "QM1.json"\n', ""))
-        assert place.states() == {"QM1": ("missing", "")}
-        assert "QM1: nothing was taken from it yet: run estate extract first" in place.estate("plan").talk
-        place.mqsc("QM1", "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n")
-        assert place.estate("extract").code == 1, "persistence options and the like are not shown"
-        assert place.states() == {"QM1": ("extracted", "")}
-        found = place.json("plan")["queue_managers"][0]["sums"]
-        assert found["items"] > 1
+def test_sources_are_taken_from_the_queue_manager(tmp_path: Path, reached: Servers) -> None:
+    place = reached.live_estate(tmp_path, broker("QM1"), QM1='extract = "state"')
+    path = tmp_path / "estate.toml"
+    path.write_text(path.read_text().replace('source = "QM1.json"\n', ""))
+    assert place.states() == {"QM1": ("missing", "")}
+    assert "QM1: nothing was taken from it yet: run estate extract first" in place.estate("plan").talk
+    place.mqsc("QM1", "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n")
+    assert place.estate("extract").code == 1, "persistence options and the like are not shown"
+    assert place.states() == {"QM1": ("extracted", "")}
+    found = place.json("plan")["queue_managers"][0]["sums"]
+    assert found["items"] > 1
 
 
 USAGE = [
