@@ -43,9 +43,9 @@ def described(
         "source": source,
         "index": index,
         "mqmd": _descriptor(partial.mqmd, partial.captured.md),
-        "headers": [_header(located, partial.captured.body) for located in partial.headers],
+        "headers": [header_form(located, partial.captured.body) for located in partial.headers],
         "command": command,
-        "body": _body(partial),
+        "body": body_form(partial),
         "problems": [problem.model_dump(exclude_defaults=True) for problem in problems],
         "captured": partial.captured,
         **({} if partial.fault is None else {"salvaged": _salvage(salvage(partial), partial)}),
@@ -60,8 +60,8 @@ def describe_unreadable(source: str, index: int, problem: Problem) -> Json:
 
 
 def describe_folder(folder: Folder) -> DecodedFolder:
-    """The JSON form of one folder."""
-    return DecodedFolder.model_validate(_folder(folder))
+    """The JSON form of one folder, checked."""
+    return DecodedFolder.model_validate(folder_form(folder))
 
 
 def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | None:
@@ -71,7 +71,7 @@ def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | 
     return read_fields(descriptor_layout(mqmd.version), md, mqmd.order, mqmd.charset)
 
 
-def _header(located: Located, body: bytes) -> Json:
+def header_form(located: Located, body: bytes) -> Json:
     """The JSON form of one header; *body*: all bytes from the first header on."""
     header, offset = located.header, located.offset
     data = body[offset : offset + header.length]
@@ -82,7 +82,7 @@ def _header(located: Located, body: bytes) -> Json:
         return form | {"fields": {}, "hex": data.hex()}
     form |= {"byte_order": order, "charset": charset, "fields": read_fields(layout, data, order, charset)}
     if isinstance(header, Rfh2):
-        form["folders"] = [_folder(folder) for folder in header.folders]
+        form["folders"] = [folder_form(folder) for folder in header.folders]
     elif isinstance(header, Rfh1):
         form |= {"pairs": _pairs(header), "raw": _raw(header.data, header.string_charset)}
     elif isinstance(header, Xqh):
@@ -99,7 +99,8 @@ def _header(located: Located, body: bytes) -> Json:
 def _salvage(found: Salvage, partial: PartialMessage) -> Json:
     """What can be read behind the fault at which decoding stopped. ``encode`` goes by the other keys."""
     headers = [
-        _header(part, partial.captured.body) if isinstance(part, Located) else _with_fault(part) for part in found.parts
+        header_form(part, partial.captured.body) if isinstance(part, Located) else _with_fault(part)
+        for part in found.parts
     ]
     form: Json = {"headers": headers}
     message = found.message
@@ -119,7 +120,7 @@ def _with_fault(part: Salvaged) -> Json:
         form |= {"byte_order": part.order, "charset": part.charset}
         form["fields"] = {name: value for name, value in values.items() if at[name] < size}
     if part.rfh2 is not None:
-        form["folders"] = [_folder(folder) for folder in part.folders]
+        form["folders"] = [folder_form(folder) for folder in part.folders]
     if (string := part.rfh1) is not None:
         form |= {"pairs": _pairs(string), "raw": _raw(string.data, string.string_charset)}
     form["unread"] = [
@@ -129,7 +130,8 @@ def _with_fault(part: Salvaged) -> Json:
     return form
 
 
-def _folder(folder: Folder) -> Json:
+def folder_form(folder: Folder) -> Json:
+    """The JSON form of one NameValueData."""
     values: Json | None
     try:
         values = {tag: as_json(value) for tag, value in folder.values().items()}
@@ -157,7 +159,8 @@ def as_json(value: Value) -> Any:
     return value
 
 
-def _body(partial: PartialMessage) -> Json:
+def body_form(partial: PartialMessage) -> Json:
+    """The JSON form of what follows the last header."""
     message, pcf = partial.message, body_pcf(partial)
     form: Json = {
         "offset": partial.rest_offset,

@@ -180,6 +180,9 @@ def time_text(date: str, time: str) -> str:
             # What strptime reads in a tenth of the time; nearly all are whole.
             numbers = (int(date[:4]), int(date[4:6]), int(date[6:]), int(time[:2]), int(time[2:4]), int(time[4:6]))
             moment = datetime(*numbers, tzinfo=UTC)
+            if date[0] != "0":  # strftime writes earlier years with fewer digits
+                whole = f"{date[:4]}-{date[4:6]}-{date[6:]} {time[:2]}:{time[2:4]}:{time[4:6]}"
+                return f"{whole}.{int(time[6:8] or '0'):02} UTC"
         else:
             moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         hundredths = int(time[6:8] or "0")
