@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from itertools import chain as join
@@ -90,8 +90,12 @@ SHOWN_BYTES = 12
 
 _LINES_ROOM: Final = 16 << 20
 _LINE_BYTES: Final = 900
-_LINES: Final[BoundedCache[tuple[Any, ...], list[AnnotatedLine]]] = BoundedCache(_LINES_ROOM)
-"""Lines of a fixed part, by its place and its bytes without those fields that differ in each message."""
+_LINES: Final[BoundedCache[tuple[Any, ...], AnnotatedLine]] = BoundedCache(_LINES_ROOM)
+"""Lines of fields, by all that a line depends on: most fields of a descriptor are the same in every message."""
+_RUNS_ROOM: Final = 4 << 20
+_RUN_BYTES: Final = 900
+_RUNS: Final[BoundedCache[tuple[Any, ...], list[AnnotatedLine]]] = BoundedCache(_RUNS_ROOM)
+"""The lines of a fixed part, by its place and its bytes without those fields that differ in each message."""
 _UNIQUE: Final = frozenset({"MsgId", "CorrelId", "PutDate", "PutTime"})
 
 _ROW = 16
@@ -167,27 +171,40 @@ def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: 
     """The lines of the fixed part at the start of *data*. offset: of its first byte."""
     unique, others = _parts_of(layout)
     key = (layout.name, offset, order, charset, b"".join([data[part] for part in others]))
-    kept = _LINES.get(key)
+    kept = _RUNS.get(key)
     if kept is None:
         fields = read_fields(layout, data, order, charset)
-        kept = [_line(span, data, offset, fields) for span in spans_of(layout)]
-        _LINES.keep(key, kept, sum([_LINE_BYTES + 8 * len(line.data) for line in kept]))
+        kept = [_line(span, data, offset, fields, (order, charset)) for span in spans_of(layout)]
+        _RUNS.keep(key, kept, _RUN_BYTES + 2 * layout.size)
     if not unique:
         return kept
     lines = kept.copy()
     # The meaning of a time depends on two of them.
     fields = {span.name: read_field(span, data, charset) for _, span in unique}
     for at, span in unique:
-        lines[at] = _line(span, data, offset, fields)
+        lines[at] = _new_line(span, data, offset, fields)
     return lines
 
 
-def _line(span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue]) -> AnnotatedLine:
+def _line(
+    span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue], how: tuple[ByteOrder, str]
+) -> AnnotatedLine:
+    if span.name in _UNIQUE:
+        return _new_line(span, data, offset, fields)
+    key = (span.name, offset + span.offset, data[span.offset : span.offset + span.size], how)
+    line = _LINES.get(key)
+    if line is None:
+        line = _new_line(span, data, offset, fields)
+        line = replace(line, laid_out=_laid_out_plainly(line))
+        _LINES.keep(key, line, _LINE_BYTES + 8 * span.size)
+    return line
+
+
+def _new_line(span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue]) -> AnnotatedLine:
     name, at, size, is_text = span
     value = fields[name]
     shown = f"'{value}'" if is_text else str(value)
-    columns = (offset + at, data[at : at + size], name, shown, meaning(name, value, fields), "")
-    return AnnotatedLine(*columns, "" if name in _UNIQUE else _laid_out_plainly(AnnotatedLine(*columns)))
+    return AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
 
 
 @cache

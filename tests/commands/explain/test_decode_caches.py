@@ -27,7 +27,13 @@ PATHS: Final = sorted(path for path in FIXTURES.glob("*/*.jsonl") if "captur" in
 
 def forget() -> None:
     caches: tuple[BoundedCache[Any, Any], ...] = (
-        *(annotate._LINES, field_problems._FAULTLESS, field_problems._SOUND_HEADERS, problems._FAULTLESS),
+        *(
+            annotate._LINES,
+            annotate._RUNS,
+            field_problems._FAULTLESS,
+            field_problems._SOUND_HEADERS,
+            problems._FAULTLESS,
+        ),
         *(form_bytes._DESCRIPTORS, form_bytes._HEADERS, psc_shapes._SHAPES),
     )
     for cache in caches:
