@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from functools import partial as partial_of
 from itertools import chain as join
 from typing import Any, Final
 
@@ -87,6 +88,9 @@ class AnnotatedLine:
 
 SHOWN_BYTES = 12
 """How many bytes of a field are shown beside it."""
+_BYTES_WIDTH: Final = 2 * SHOWN_BYTES + 1
+_NO_OFFSET: Final = " " * 6
+_NO_BYTES: Final = " " * _BYTES_WIDTH
 
 _LINES_ROOM: Final = 16 << 20
 _LINE_BYTES: Final = 900
@@ -102,16 +106,18 @@ _ROW = 16
 _TEXT_LINES = 40
 
 
-def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[AnnotatedLine]:
+def annotate(partial: PartialMessage, limit: int | None = 256) -> list[AnnotatedLine]:
     """The lines of one message: descriptor, headers, body. limit: bytes of the body that are shown, None for all."""
+    lines: list[AnnotatedLine] = []
     if partial.mqmd is not None and partial.captured.md is not None:
         mqmd = partial.mqmd
         code = f"{mqmd.order}-endian, {mqmd.charset}"
-        yield AnnotatedLine(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}")
-        yield from _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
+        lines.append(AnnotatedLine(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}"))
+        lines += _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
     for located in partial.headers:
-        yield from _header(located, partial.captured.body)
-    yield from _body(partial, limit)
+        lines += _header(located, partial.captured.body)
+    lines += _body(partial, limit)
+    return lines
 
 
 def chain(partial: PartialMessage) -> str:
@@ -128,22 +134,25 @@ def chain(partial: PartialMessage) -> str:
     return " -> ".join(parts)
 
 
-def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> Iterator[str]:
+def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
     """The lines as text, in columns."""
+    shown: list[str] = []
+    lay_out = _laid_out_plainly if paint is plain else partial_of(_laid_out, paint)
     for line in lines:
-        if line.heading:
-            yield ""
-            yield paint(TextRole.TITLE, visible(line.heading))
-        elif paint is plain:
-            yield line.laid_out or _laid_out_plainly(line)
+        if line.laid_out and paint is plain:
+            shown.append(line.laid_out)
+        elif line.heading:
+            shown += "", paint(TextRole.TITLE, visible(line.heading))
         else:
-            yield _laid_out(line, paint)
+            shown.append(lay_out(line))
+    return shown
 
 
-def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
+def _laid_out(paint: Paint, line: AnnotatedLine) -> str:
+    offset = "" if line.offset is None else f"{line.offset:6}"
     columns = [
-        paint(TextRole.OFFSET, f"{_offset(line):6}"),
-        paint(TextRole.BYTES, f"{_shown_bytes(line):{2 * SHOWN_BYTES + 1}}"),
+        paint(TextRole.OFFSET, f"{offset:6}"),
+        paint(TextRole.BYTES, f"{_shown_bytes(line.data):{_BYTES_WIDTH}}"),
         paint(TextRole.FIELD, f"{visible(line.field):18}"),
         paint(TextRole.VALUE, visible(line.value)),
     ]
@@ -153,18 +162,17 @@ def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
 
 
 def _laid_out_plainly(line: AnnotatedLine) -> str:
-    text = f"{_offset(line):6} {_shown_bytes(line):{2 * SHOWN_BYTES + 1}} {line.field:18} {line.value}"
+    offset, data = line.offset, line.data
+    front = _NO_OFFSET if offset is None else f"{offset:6}"
+    shown = _NO_BYTES if not data else f"{_shown_bytes(data):{_BYTES_WIDTH}}"
+    text = f"{front} {shown} {line.field:18} {line.value}"
     if line.meaning:
         text = f"{text} [{line.meaning}]"
-    return text.rstrip() if text.isprintable() else _laid_out(line, plain)
+    return text.rstrip() if text.isprintable() else _laid_out(plain, line)
 
 
-def _offset(line: AnnotatedLine) -> str:
-    return "" if line.offset is None else f"{line.offset:6}"
-
-
-def _shown_bytes(line: AnnotatedLine) -> str:
-    return line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
+def _shown_bytes(data: bytes) -> str:
+    return data.hex() if len(data) <= SHOWN_BYTES else f"{data[:SHOWN_BYTES].hex()}…"
 
 
 def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> list[AnnotatedLine]:

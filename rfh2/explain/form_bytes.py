@@ -106,11 +106,11 @@ def _captured(captured: CapturedMessage) -> bytes:
         _name(captured.qmgr),
         _name(captured.queue),
         _name(captured.user),
-        b"null" if captured.md_hex is None else _hex(captured.md_hex),
-        _hex(captured.body_hex),
+        b"null" if captured.md_hex is None or captured.md is None else _hex(captured.md_hex, captured.md),
+        _hex(captured.body_hex, captured.body),
     )
 
 
-def _hex(value: str) -> bytes:
-    """Digits, and perhaps white space between them."""
-    return b'"%b"' % value.encode() if value.isalnum() else to_json(value)
+def _hex(digits: str, data: bytes) -> bytes:
+    """Digits of *data* as they were captured: there may be white space between them."""
+    return b'"%b"' % digits.encode() if len(digits) == 2 * len(data) else to_json(digits)
