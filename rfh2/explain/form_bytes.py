@@ -47,7 +47,7 @@ def described_line(
     headers = b",".join([_header(located, partial.captured.body) for located in partial.headers])
     found = to_json([problem.model_dump(exclude_defaults=True) for problem in problems]) if problems else b"[]"
     return b'{"source":%b,"index":%d,"mqmd":%b,"headers":[%b],"command":%b,"body":%b,"problems":%b,"captured":%b}' % (
-        _name(source),
+        _word(source).encode(),
         index,
         _descriptor(partial.mqmd, partial.captured.md),
         headers,
@@ -60,8 +60,8 @@ def described_line(
 
 # Names of files, queues and users: few of them, again and again.
 @lru_cache(maxsize=1024)
-def _name(value: str | None) -> bytes:
-    return to_json(value)
+def _word(value: str | None) -> str:
+    return to_json(value).decode()
 
 
 def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> bytes:
@@ -99,18 +99,13 @@ def _header(located: Located, body: bytes) -> bytes:
 
 
 def _captured(captured: CapturedMessage) -> bytes:
-    time = captured.time
-    return b'{"seq":%d,"time":%b,"qmgr":%b,"queue":%b,"user":%b,"md_hex":%b,"body_hex":%b}' % (
-        captured.seq,
-        b"null" if time is None else b'"%b"' % iso(time).encode(),
-        _name(captured.qmgr),
-        _name(captured.queue),
-        _name(captured.user),
-        b"null" if captured.md_hex is None or captured.md is None else _hex(captured.md_hex, captured.md),
-        _hex(captured.body_hex, captured.body),
-    )
+    time = "null" if captured.time is None else f'"{iso(captured.time)}"'
+    where = f'"qmgr":{_word(captured.qmgr)},"queue":{_word(captured.queue)},"user":{_word(captured.user)}'
+    md = "null" if captured.md_hex is None or captured.md is None else _hex(captured.md_hex, captured.md)
+    body = _hex(captured.body_hex, captured.body)
+    return f'{{"seq":{captured.seq},"time":{time},{where},"md_hex":{md},"body_hex":{body}}}'.encode()
 
 
-def _hex(digits: str, data: bytes) -> bytes:
+def _hex(digits: str, data: bytes) -> str:
     """Digits of *data* as they were captured: there may be white space between them."""
-    return b'"%b"' % digits.encode() if len(digits) == 2 * len(data) else to_json(digits)
+    return f'"{digits}"' if len(digits) == 2 * len(data) else to_json(digits).decode()
