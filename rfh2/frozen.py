@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import MISSING, FrozenInstanceError, fields, make_dataclass
+from dataclasses import MISSING, FrozenInstanceError, fields
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ def _compiled(source: str, cls: type[T], **names: object) -> dict[str, Any]:
     if hasattr(cls, "__post_init__"):
         raise TypeError(f"{cls.__name__} checks its fields at construction")
     taken = [each.name for each in fields(cls)]  # type: ignore[arg-type]
-    twin = make_dataclass(cls.__name__, taken, bases=cls.__bases__, slots=True, init=False, eq=False, repr=False)
+    twin = type(cls.__name__, cls.__bases__, {"__slots__": tuple(taken)})
     space: dict[str, Any] = {"twin": twin, "cls": cls, **names}
     exec(source.format(names=", ".join(taken), assignments=_assignments(taken)), space)
     return space
