@@ -9,7 +9,7 @@ from rfh2.body_text import body_text
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
-from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem, number
+from rfh2.explain.form import FieldValue, Json, Problem, number
 from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
@@ -20,17 +20,6 @@ from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
 
 
-def describe(
-    partial: PartialMessage,
-    source: str = "",
-    index: int = 0,
-    command: Json | None = None,
-    problems: Iterable[Problem] = (),
-) -> DecodedMessage:
-    """The JSON form of one message. command: the parsed command as JSON; problems: those to report."""
-    return DecodedMessage.model_validate(described(partial, source, index, command, problems))
-
-
 def described(
     partial: PartialMessage,
     source: str = "",
@@ -38,7 +27,7 @@ def described(
     command: Json | None = None,
     problems: Iterable[Problem] = (),
 ) -> Json:
-    """The same, as values that ``form.json_line`` writes: nothing has to be checked that is made here."""
+    """The JSON form of one message. command: the parsed command as JSON; problems: those to report."""
     return {
         "source": source,
         "index": index,
@@ -57,11 +46,6 @@ def describe_unreadable(source: str, index: int, problem: Problem) -> Json:
     nothing: Json = {"mqmd": None, "headers": [], "command": None, "body": None}
     problems = [problem.model_dump(exclude_defaults=True)]
     return {"source": source, "index": index, **nothing, "problems": problems, "captured": None}
-
-
-def describe_folder(folder: Folder) -> DecodedFolder:
-    """The JSON form of one folder, checked."""
-    return DecodedFolder.model_validate(folder_form(folder))
 
 
 def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | None:
