@@ -42,6 +42,7 @@ VERBS: Final[dict[str, str]] = {
     "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
     "config": "Check the file of run --config.",
+    "passwd": "Make the passwords of programs that connect.",
     "cleanup": "Remove what JMS subscribers left behind.",
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",

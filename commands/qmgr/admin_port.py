@@ -1,4 +1,4 @@
-"""The port to the server of the queue manager's administration commands (``commands.mqsc.pcf``)."""
+"""The port to the servers of administration commands (``commands.mqsc.pcf``) and of MQSUB (``commands.qmgr.mqi``)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class CommandServer(Protocol):
     @property
     def queue(self) -> str:
         """The queue that holds the commands."""
+
+    @property
+    def kind(self) -> str:
+        """What the commands are: the name under which an observer counts them."""
 
     def carry_out(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival) -> Administered:
         """Carry out the command. Raises StoreError where the store cannot keep the changes, and UndeliverableError."""

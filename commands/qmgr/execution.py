@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 
 from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
 from commands.broker.objects import CONTROL_QUEUE
@@ -32,7 +33,6 @@ from streams.operations import Effect, RetainedStored, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 _arrival = maker(Arrival)
-_ADMINISTRATION = "PCF"
 
 
 @dataclass(slots=True)
@@ -68,8 +68,8 @@ class Batch:
 class Execution:
     """Carries out commands for one processor.
 
-    clock: UTC now. records: whether a batch has to know its puts. server: of administration commands, if any are taken.
-    observer: who measures, if anybody does.
+    clock: UTC now. records: whether a batch has to know its puts. servers: of commands that are not the broker's, by
+    their queues. observer: who measures, if anybody does.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class Execution:
         backlog: Backlog,
         records: bool,
         logged: set[str],
-        server: CommandServer | None = None,
+        servers: Mapping[str, CommandServer] = MappingProxyType({}),
         observer: Observer | None = None,
     ) -> None:
-        self._server, self._observer = server, observer
+        self._servers, self._observer = servers, observer
         self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
@@ -96,8 +96,9 @@ class Execution:
         """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
-        if self._server is not None and message.queue == self._server.queue:
-            self._administer(self._server, unit, message, reading, batch)
+        server = self._servers.get(message.queue)
+        if server is not None:
+            self._administer(server, unit, message, reading, batch)
             return
         work_out, publications = self._guard.work_out, self._loaded.publications
         sample = None if self._observer is None else self._observer.sample(message)
@@ -158,7 +159,7 @@ class Execution:
                     batch.puts.append(Put.of(arrival.seq, n, delivered))
         tally.commands += 1
         if self._observer is not None:
-            batch.ended(_ADMINISTRATION, done.completion, done.reason)
+            batch.ended(server.kind, done.completion, done.reason)
         batch.size_bytes += len(arrival.body)
         if done.completion is Completion.ERROR:
             tally.errors += 1
