@@ -2,20 +2,23 @@
 
 CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
 
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -275,4 +278,53 @@ def test_the_subscription_of_a_program_that_dies_goes(
     end = time.monotonic() + 20
     while subscriptions(home) and time.monotonic() < end:
         time.sleep(0.2)
+    assert subscriptions(home) == []
+
+
+class Talking:
+    """A program that says lines and is told when to go on."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def says(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip()
+
+    def told(self) -> None:
+        assert self.process.stdin is not None
+        print("", file=self.process.stdin, flush=True)
+
+
+@contextmanager
+def talking(*command: str) -> Iterator[Talking]:
+    """A program, which is killed at the end, or when that does not come."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(100, process.kill)
+        patience.start()
+        try:
+            yield Talking(process)
+        finally:
+            patience.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
+    port: int, classpath: str, version: str, home: Path
+) -> None:
+    """Durable, with a selector and noLocal. Each publication goes to one of the two; none is lost with the first."""
+    command = ["java", "-cp", classpath, "Clones", str(port), version]
+    with talking(*command, "rest") as rest:
+        # One after the other: IBM's classes give all clones one identity, and two that join at a time would get 3157.
+        assert rest.says() == "subscribed"
+        with talking(*command, "take") as take:
+            assert take.says() == "subscribed"
+            rest.told()
+            assert rest.says() == "published"
+            taken = [take.says() for _ in range(2)]
+            assert all(re.fullmatch("took goal [1-5]", line) for line in taken), taken
+        rest.told()
+        assert rest.says() == "got goal 1, goal 2, goal 3, goal 4, goal 5, nothing"
+        assert rest.says() == "closed"
     assert subscriptions(home) == []
