@@ -162,7 +162,7 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
     asked = GetOptions(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest))
     wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
     try:
-        got = await conversation.get(request.handle, asked, wait_ms)
+        got = await conversation.get(request.handle, asked, wait_ms, request.held)
     except MqiError as error:
         if error.reason != MQRC_NO_MSG_AVAILABLE:
             raise

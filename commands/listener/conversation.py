@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from commands.listener.gate import Gate
+from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
@@ -25,8 +26,17 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQRC_RESOURCE_PROBLEM
-from rfh2.mqi_constants import MQRC_HCONN_ERROR, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_NAME_ERROR
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_RESOURCE_PROBLEM
+from rfh2.mqi_constants import (
+    MQGMO_ANY_BROWSE,
+    MQGMO_FAIL_IF_QUIESCING,
+    MQGMO_SYNCPOINT,
+    MQPMO_SYNCPOINT,
+    MQRC_HCONN_ERROR,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_Q_MGR_NAME_ERROR,
+    MQRC_Q_MGR_QUIESCING,
+)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
@@ -66,13 +76,15 @@ async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> Non
 
 @dataclass(slots=True)
 class Shared:
-    """What all conversations share. new_id: 24 bytes that nothing else has."""
+    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: set when the listener ends."""
 
     name: str
     worker: Worker
     arrivals: Arrivals
     security: Security
     new_id: Callable[[], bytes]
+    memory: Memory
+    quiescing: asyncio.Event = field(default_factory=asyncio.Event)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     holder: ProgramConnection | None = None
     numbers: int = 0
@@ -92,6 +104,8 @@ class Conversation:
         self._program: Program | None = None
         self._unique = shared.new_id()[-8:]
         self._application = ""
+        self._waits = 0
+        self.was_connected = False
         self.qmgr = shared.name
 
     # The connection
@@ -100,6 +114,11 @@ class Conversation:
     def is_connected(self) -> bool:
         """Whether MQCONN succeeded, and MQDISC has not come."""
         return self._program is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for a message."""
+        return self._waits > 0
 
     @property
     def connection_id(self) -> bytes:
@@ -123,6 +142,8 @@ class Conversation:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
             return MQRC_Q_MGR_NAME_ERROR
+        if self._shared.quiescing.is_set():
+            return MQRC_Q_MGR_QUIESCING
         user, reason = await self._shared.security.user_of(self.identity)
         if reason:
             _log.warning("%s: user %r may not connect (reason %d)", self._trace, self.identity.user, reason)
@@ -140,6 +161,7 @@ class Conversation:
             )
 
         self._program = await shared.worker.alone(made)
+        self.was_connected = True
         return 0
 
     async def disconnect(self, commit: bool) -> None:
@@ -154,10 +176,16 @@ class Conversation:
             raise MqiError(MQRC_HCONN_ERROR, "the program is not connected")
         return self._program
 
+    def _fail_if_quiescing(self, options: int) -> None:
+        """*options*: of MQOPEN, MQPUT or MQGET, where the bit is the same. Raises MqiError 2161."""
+        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.is_set():
+            raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
+
     # Objects
 
     async def open(self, od: ObjectDescriptor, options: int) -> int:
         """MQOPEN; the handle. Writes the names into *od*."""
+        self._fail_if_quiescing(options)
         program = self._connected()
         number = await self._shared.worker.alone(
             lambda store: program.open(od.target, options, od.dynamic_name, store.unit_of_work)
@@ -218,7 +246,7 @@ class Conversation:
     async def inquire(self, handle: int, selectors: list[int]) -> Values:
         """MQINQ."""
         program = self._connected()
-        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors))
+        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors), lasting=False)
 
     async def set(self, handle: int, values: Sequence[tuple[int, int]]) -> None:
         """MQSET."""
@@ -237,14 +265,17 @@ class Conversation:
         deferred: bool = False,
     ) -> tuple[Mqmd, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
-        program = self._connected()
+        self._fail_if_quiescing(options)
+        program, worker = self._connected(), self._shared.worker
+        # After a power failure there is no uncommitted message, and there need be none that is not persistent.
+        lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
         if od is not None:
             target = od.target
-            put = await self._shared.worker.do(lambda unit: program.put1(unit, target, mqmd, options, body))
+            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body), lasting)
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await self._shared.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
+            put = await worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred), lasting)
             queue = opened.queue or opened.name
         self._shared.arrivals.wake((queue,))
         return put, queue
@@ -277,19 +308,27 @@ class Conversation:
         program = self._connected()
         self._shared.arrivals.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
-    async def get(self, handle: int, asked: GetOptions, wait_ms: int, gate: Gate | None = None) -> Got | None:
-        """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended."""
+    async def get(
+        self, handle: int, asked: GetOptions, wait_ms: int, held: Held, gate: Gate | None = None
+    ) -> Got | None:
+        """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended.
+
+        held: the memory that the message uses; where there is no room for it, it stays on its queue.
+        """
         program = self._connected()
+        # After a power failure, what was got in syncpoint is back on its queue in any case.
+        lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         while True:
             # Whatever comes from here on is noticed, also while the queue is looked at.
+            self._fail_if_quiescing(asked.options)
             arrived = self._shared.arrivals.expect(queue)
             changed = None if gate is None else gate.change()
             if gate is not None and not await gate.enter():
                 return None
             try:
-                return await self._shared.worker.do(lambda unit: program.get(unit, handle, asked))
+                return await self._shared.worker.do(lambda unit: _held(program.get(unit, handle, asked), held), lasting)
             except MqiError as error:
                 left = None if end is None else end - time.monotonic()
                 if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
@@ -297,7 +336,12 @@ class Conversation:
             finally:
                 if gate is not None:
                     gate.leave()
-            await _first_of(left, arrived, changed)
+            quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
+            self._waits += 1
+            try:
+                await _first_of(left, arrived, changed, quiescing)
+            finally:
+                self._waits -= 1
 
     async def commit(self) -> None:
         """MQCMIT."""
@@ -309,3 +353,8 @@ class Conversation:
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
         self._shared.arrivals.wake(await self._shared.worker.do(end))
+
+
+def _held(got: Got, held: Held) -> Got:
+    held.add(len(got.body))
+    return got

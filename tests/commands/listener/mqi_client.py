@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ from rfh2.channel.segments import (
     FIRST,
     LAST,
     PREFIX_BYTES,
+    WHOLE,
     SegmentHeader,
     SegmentType,
     read_segment,
@@ -44,6 +45,14 @@ from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+
+
+class StatusError(Exception):
+    """The listener sent STATUS with an error code, and closes the connection."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -89,10 +98,13 @@ class MqiClient:
         channel: str = "APP.SVRCONN",
         sharing: int = 0,
         tls: ssl.SSLContext | None = None,
+        heartbeat_s: int = 300,
     ) -> None:
-        self.order, self.largest = order, 0x7FEC
+        self.order, self.largest, self._heartbeat_s = order, 0x7FEC, heartbeat_s
+        self.heartbeats = 0
+        self.conversation: int | None = None
         plain = socket.create_connection(("127.0.0.1", port), 20)
-        self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
+        self.socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
         self.terms = self.negotiate(channel, sharing)
 
     def __enter__(self) -> Self:
@@ -105,15 +117,15 @@ class MqiClient:
 
     def close(self) -> None:
         """End the connection at once, as a program that is killed does."""
-        self._socket.close()
+        self.socket.close()
 
     # Segments
 
     def header(self, kind: int) -> SegmentHeader:
-        return SegmentHeader(kind, order=self.order, encoding=ENCODINGS[self.order])
+        return SegmentHeader(kind, order=self.order, encoding=ENCODINGS[self.order], conversation=self.conversation)
 
     def send(self, data: bytes) -> None:
-        self._socket.sendall(data)
+        self.socket.sendall(data)
 
     def receive(self) -> tuple[SegmentHeader, bytes] | None:
         """The next segment; None where the other end has closed."""
@@ -123,7 +135,7 @@ class MqiClient:
     def _exactly(self, count: int) -> bytes | None:
         data = b""
         while len(data) < count:
-            part = self._socket.recv(count - len(data))
+            part = self.socket.recv(count - len(data))
             if not part:
                 return None
             data += part
@@ -138,7 +150,7 @@ class MqiClient:
         begin["MaxTransmissionSize"], begin["MaxMessageSize"] = 0x7FEC, 4_194_304
         begin.put_text("ChannelName", channel)
         more = Structure(ID_MORE, data, ID_BEGIN.size, self.order)
-        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, 300
+        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, self._heartbeat_s
         more["LengthOfRest"] = 138
         more.put_text("QMgrName", "QM1")
         shared = Structure(ID_SHARING, data, more.end, self.order)
@@ -155,6 +167,8 @@ class MqiClient:
             received = self.receive()
             assert received is not None
             header, answered = received
+            if header.kind == SegmentType.STATUS:
+                raise StatusError(int.from_bytes(answered[4:8], header.order))
             assert header.kind == SegmentType.INITIAL_DATA, answered
             if not header.flags & 0x02:
                 return answered
@@ -184,24 +198,36 @@ class MqiClient:
     def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
         """One call and its reply."""
         self.request(kind, body, handle)
+        return self.reply(kind)
+
+    def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> None:
+        """Send one call."""
+        api = Structure.new(API_HEADER, self.order)
+        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
+        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
+            self.send(segment)
+
+    def request_part(self, kind: int, data: bytes, first: bool) -> None:
+        """Send a segment of a call, but not its last one."""
+        self.send(replace(self.header(kind), flags=FIRST if first else 0).write(data))
+
+    def reply(self, kind: int) -> Reply:
+        """The reply to a call that was sent; heartbeats before it are answered."""
         data, header = b"", self.header(0)
         while not data or not header.flags & LAST:
             received = self.receive()
             assert received is not None, "the connection was closed"
             header, payload = received
+            if header.kind == SegmentType.HEARTBEAT:
+                self.heartbeats += 1
+                self.send(replace(header, flags=WHOLE).write(b""))
+                continue
             assert header.kind == kind + 0x10, header
             assert bool(header.flags & FIRST) is not bool(data)
             data += payload
         fields = Structure(API_HEADER, bytearray(data), 0, self.order)
         assert int.from_bytes(fields["ReplyLength"], "big") == 28 + len(data)
         return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size :])
-
-    def request(self, kind: int, body: bytes | bytearray, handle: int) -> None:
-        """Send one call."""
-        api = Structure.new(API_HEADER, self.order)
-        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
-        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
-            self.send(segment)
 
     def long(self, value: int) -> bytes:
         return struct.pack(">i" if self.order == "big" else "<i", value)
@@ -254,15 +280,22 @@ class MqiClient:
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
     ) -> Message:
         """MQGET."""
-        gmo = self.structure(
-            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
-        )
-        gmo["MatchOptions"] = match
-        reply = self.call(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+        self.request_get(handle, options, wait_ms, longest, match, **fields)
+        reply = self.reply(SegmentType.MQGET)
         mqmd, end = decode_mqmd(reply.body[:364])
         at = end + MQGMO[2].size
         (length,) = struct.unpack_from(">i" if self.order == "big" else "<i", reply.body, at)
         return Message(reply.reason, mqmd, reply.body[at + 4 :], length)
+
+    def request_get(
+        self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
+    ) -> None:
+        """Send MQGET, and do not read its reply."""
+        gmo = self.structure(
+            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
+        )
+        gmo["MatchOptions"] = match
+        self.request(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
 
     def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
         head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
