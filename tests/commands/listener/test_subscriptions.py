@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import no_groups
-from commands.broker.objects import AuthorityRecord
+from commands.broker.objects import AliasQueue, AuthorityRecord
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
@@ -46,6 +46,7 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
+from rfh2.pcf_admin_names import MQOT_TOPIC
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from tests.commands.listener.conftest import processing
@@ -380,6 +381,32 @@ def shown(home: Path, statement: str) -> list[dict[str, Any]]:
         ((_, answer),) = runner.run(list(parse(statement)))
         assert answer.ok, answer
         return [dict(row) for row in answer.objects]
+
+
+def test_5_authority_to_publish(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("SPORT", topic_string="Sport"),
+        TopicObject("CLOSED", topic_string="Sport/Closed", pub=False),
+        AliasQueue("NEWS.ALIAS", "NEWS", target_type="TOPIC"),
+        TopicObject("NEWS", topic_string="News"),
+    )
+    assert client.publish("News", b"x") == 0  # nothing is checked before the first record is set
+    define(home, AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "alice", ("PUB",)))
+    reasons = {
+        "its topic": client.publish("Sport/Soccer", b"x"),
+        "another": client.publish("News", b"x"),
+        "an alias of another": client.put1("NEWS.ALIAS", b"x"),
+        "opened, its topic": client.open("SPORT", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, another": client.open("NEWS", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, an alias of another": client.open("NEWS.ALIAS", MQOO_OUTPUT).reason,
+        "no topic": client.publish("", b"x"),
+        "PUB(DISABLED)": client.publish("Sport/Closed/a", b"x"),
+    }
+    assert list(reasons.values()) == [0, 2035, 2035, 0, 2035, 2035, 2425, 2051], reasons
+    shown(home, "ALTER QMGR PSMODE(DISABLED)")
+    assert client.publish("Sport/Soccer", b"x") == 2531
+    assert client.subscribe(NEW, "Sport/Soccer").reason == 2531
 
 
 def test_a_subscription_expires(client: MqiClient, home: Path) -> None:
