@@ -20,9 +20,9 @@ from commands.qmgr.mqi.calls import GetOptions, Got, Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
-from commands.qmgr.mqi.rights import PublishingRights
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
@@ -87,7 +87,7 @@ class Shared:
     memory: Memory
     quiescing: asyncio.Event = field(default_factory=asyncio.Event)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
-    rights: PublishingRights = field(default_factory=PublishingRights)
+    topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
     numbers: int = 0
 
@@ -159,7 +159,7 @@ class Conversation:
                 shared.holder = store.connect()
             return Program(
                 *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
-                *(shared.new_id, store.clock, shared.rights),
+                *(shared.new_id, store.clock, shared.topics),
             )
 
         self._program = await shared.worker.alone(made)

@@ -18,7 +18,7 @@ from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
-from commands.qmgr.mqi.rights import PublishingRights
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
 
@@ -74,7 +74,7 @@ class Listener:
         security: Security,
         groups_of: GroupsOf = no_groups,
     ) -> None:
-        self._rights = PublishingRights(groups_of)
+        self._topics = TopicDefinitions(groups_of)
         self._options, self._open_store = options, open_store
         self._arrivals = Arrivals()
         self._name, self._security = name, security
@@ -99,7 +99,7 @@ class Listener:
         await self._worker.alone(lambda store: store.end_lost_connections())
         memory = Memory(options.memory_bytes)
         self._shared = Shared(
-            *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), rights=self._rights
+            *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), topics=self._topics
         )
         self._server = await loop.create_server(
             lambda: _Arrival(self._admit), options.host, options.port, backlog=_HANDSHAKES_WAITING

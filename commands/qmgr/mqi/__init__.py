@@ -8,7 +8,7 @@ subscription_server     what the command processor does for them
 handles                 what a program has open, and what all programs together have
 attributes              what MQINQ tells and MQSET changes
 context                 the fields of a descriptor that MQPUT fills in
-rights                  whether a program may publish on a topic
+topic_definitions       what the definitions say to a program about a topic
 properties              message properties, as MQGET gives them
 async_puts              what became of puts whose answers are not waited for: MQSTAT
 """

@@ -23,8 +23,8 @@ from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
 from commands.qmgr.mqi.properties import given
-from commands.qmgr.mqi.rights import PublishingRights
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
@@ -133,7 +133,7 @@ class Target:
 class Program:
     """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
 
-    open_queues, rights: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
+    open_queues, topics: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
     """
 
     def __init__(
@@ -146,16 +146,16 @@ class Program:
         open_queues: OpenQueues,
         new_id: Callable[[], bytes],
         clock: Callable[[], datetime],
-        rights: PublishingRights,
+        topics: TopicDefinitions,
     ) -> None:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
-        self._open_queues, self._new_id, self._clock, self._rights = open_queues, new_id, clock, rights
+        self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
         self._handles = Handles()
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(
-            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock, topics
         )
 
     # Opening and closing: each in a unit of work of its own
@@ -208,7 +208,7 @@ class Program:
     def _publishing(self, unit: SqliteUnitOfWork, handle: Handle) -> Handle:
         """*handle*, whose user may publish on its topic, if it has one. Raises MqiError 2035."""
         if handle.topic and handle.options & MQOO_OUTPUT:
-            self._rights.check_user(unit, self.application.user, handle.topic)
+            self._topics.check_user(unit, self.application.user, handle.topic)
         return handle
 
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
@@ -291,7 +291,7 @@ class Program:
         self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
     ) -> Mqmd:
         if handle.topic:
-            self._rights.check_topic(unit, handle.topic)
+            self._topics.check_topic(unit, handle.topic)
         mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
         queue, described = handle.queue, mqmd
         if handle.object_type == MQOT_TOPIC:

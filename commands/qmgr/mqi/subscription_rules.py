@@ -63,7 +63,7 @@ from streams.subscriptions import (
     SubscriptionOptions,
     WildcardScheme,
 )
-from streams.topic_objects import ResolvedTopic
+from streams.topic_objects import ResolvedTopic, TopicObjects
 from streams.topic_strings import MQRC_TOPIC_STRING_ERROR, construct_topic_string
 
 
@@ -76,8 +76,8 @@ class SubscriptionRules:
     def created(self, request: SubscriptionRequest, sub_id: bytes) -> Subscription:
         """The subscription that is made. Raises MqiError, QueueError, CommandError."""
         wanted, broker = request.descriptor, self._broker
-        scheme = WildcardScheme.CHAR if wanted.has(MQSO_WILDCARD_CHAR) else WildcardScheme.TOPIC
-        topic_string, resolved = self._topic(wanted, scheme)
+        scheme = scheme_of(wanted)
+        topic_string, resolved = topic_of(wanted, broker.objects.topics, scheme)
         self._check_topic(wanted, topic_string, scheme, resolved)
         if wanted.selector:
             _check_selector(wanted.selector)
@@ -98,24 +98,6 @@ class SubscriptionRules:
         )
         made = self._with_attributes(made, wanted)
         return self._at_its_queue(made, wanted, resolved)
-
-    def _topic(self, wanted: SubscriptionDescriptor, scheme: WildcardScheme) -> tuple[str, ResolvedTopic]:
-        topics = self._broker.objects.topics
-        above = ""
-        if wanted.topic_object:
-            found = topics.get(wanted.topic_object)
-            if found is None:
-                raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
-            above = found.topic_string
-        # A topic object's own characters are never wild (guide 2.5.2).
-        whole = construct_topic_string(above, wanted.topic)
-        if above and whole != above:
-            whole = add_pattern_prefix(above, wanted.topic, scheme)
-        try:
-            parse_pattern(whole, scheme)
-            return whole, topics.resolve_subscription(whole, scheme)
-        except CommandError as error:
-            raise MqiError(MQRC_TOPIC_STRING_ERROR, str(error)) from error
 
     def _check_topic(
         self, wanted: SubscriptionDescriptor, topic_string: str, scheme: WildcardScheme, resolved: ResolvedTopic
@@ -222,7 +204,7 @@ class SubscriptionRules:
 
     def _check_same(self, wanted: SubscriptionDescriptor, existing: Subscription) -> None:
         if wanted.topic_object or wanted.topic:
-            topic_string, _ = self._topic(wanted, existing.wildcard)
+            topic_string, _ = topic_of(wanted, self._broker.objects.topics, existing.wildcard)
             if topic_string != existing.topic_string:
                 why = f"subscription {existing.name} is to {existing.topic_string}"
                 raise MqiError(MQRC_TOPIC_NOT_ALTERABLE, why)
@@ -236,6 +218,30 @@ class SubscriptionRules:
             raise MqiError(MQRC_SUBLEVEL_NOT_ALTERABLE, f"subscription {existing.name} keeps its level")
         if wanted.has(MQSO_ALTER) and wanted.has(MQSO_GROUP_SUB) != existing.grouped:
             raise MqiError(MQRC_GROUPING_NOT_ALTERABLE, f"subscription {existing.name} keeps its grouping")
+
+
+def topic_of(wanted: SubscriptionDescriptor, topics: TopicObjects, scheme: WildcardScheme) -> tuple[str, ResolvedTopic]:
+    """The whole topic string of an MQSD, and what holds there. Raises MqiError 2085, 2425."""
+    above = ""
+    if wanted.topic_object:
+        found = topics.get(wanted.topic_object)
+        if found is None:
+            raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no topic object {wanted.topic_object}")
+        above = found.topic_string
+    try:
+        whole = construct_topic_string(above, wanted.topic)
+        if above and whole != above:
+            # A topic object's own characters are never wild (guide 2.5.2).
+            whole = add_pattern_prefix(above, wanted.topic, scheme)
+        parse_pattern(whole, scheme)
+        return whole, topics.resolve_subscription(whole, scheme)
+    except CommandError as error:
+        raise MqiError(MQRC_TOPIC_STRING_ERROR, str(error)) from error
+
+
+def scheme_of(wanted: SubscriptionDescriptor) -> WildcardScheme:
+    """That of the wildcards in an MQSD."""
+    return WildcardScheme.CHAR if wanted.has(MQSO_WILDCARD_CHAR) else WildcardScheme.TOPIC
 
 
 def _check_selector(selector: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import no_groups
-from commands.broker.objects import AliasQueue, AuthorityRecord
+from commands.broker.objects import AliasQueue, AuthorityRecord, ModelQueue
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
@@ -46,7 +46,7 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
-from rfh2.pcf_admin_names import MQOT_TOPIC
+from rfh2.pcf_admin_names import MQIA_MAX_Q_DEPTH, MQOT_TOPIC
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from tests.commands.listener.conftest import processing
@@ -125,6 +125,19 @@ def test_2_4_1_a_managed_subscription_gets_what_is_published(client: MqiClient, 
     assert name.startswith("SYSTEM.MANAGED.NDURABLE.")
     assert (client.shut(made.hsub), client.shut(made.hobj)) == (0, 0)
     assert gone(home)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_2_5_4_a_managed_queue_is_made_from_the_model_of_its_topic(
+    client: MqiClient, home: Path, durable: bool
+) -> None:
+    models = (ModelQueue("MINE", max_depth=7), ModelQueue("KEPT", max_depth=8, definition_type="PERMDYN"))
+    topic = TopicObject("SPORT", topic_string="Sport", non_durable_model_queue="MINE", durable_model_queue="KEPT")
+    define(home, *models, topic)
+    made = client.subscribed(KEPT if durable else NEW, "Soccer", "a" if durable else "", ObjectName="SPORT")
+    assert made.string("ResObjectString") == "Sport/Soccer"
+    depth = client.inquire(made.hobj, MQIA_MAX_Q_DEPTH, integers=1).body[-4:]
+    assert int.from_bytes(depth, "little") == (8 if durable else 7)
 
 
 def test_4_2_1_a_program_may_close_the_queue_first(client: MqiClient, home: Path) -> None:

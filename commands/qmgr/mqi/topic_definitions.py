@@ -1,7 +1,7 @@
-"""Whether a program may publish on a topic: its user's authority, PUB of the topic objects, PSMODE (guide 2.5.4, 5).
+"""What the definitions say to a program about a topic (guide 2.5.4, 5).
 
-What the command processor says of a publication comes too late for the program that put it. So MQOPEN and MQPUT of a
-topic ask here, by the same definitions.
+Whether it may publish there: its user's authority, PUB of the topic objects, PSMODE. What the command processor says of
+a publication comes too late for the program that put it. And the topic objects, for the model of a managed queue.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED
 from rfh2.mqi_constants import MQRC_PUBSUB_INHIBITED
+from streams.topic_objects import TopicObjects
 
 
-class PublishingRights:
+class TopicDefinitions:
     """Of all programs of one queue manager. groups_of: the groups of a user.
 
     It keeps the definitions, as long as their version is the same.
@@ -38,6 +39,10 @@ class PublishingRights:
         resolved = objects.topics.resolve(topic)
         if not resolved.pub:
             raise MqiError(MQRC_PUT_INHIBITED, f"topic object {resolved.object_name} has PUB(DISABLED)")
+
+    def topics(self, unit: SqliteUnitOfWork) -> TopicObjects:
+        """The topic objects. Raises StoreError."""
+        return self._definitions(unit)[0].topics
 
     def _definitions(self, unit: SqliteUnitOfWork) -> tuple[Objects, RecordedAuthority]:
         version = unit.definitions_version
