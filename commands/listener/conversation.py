@@ -22,6 +22,7 @@ from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
@@ -86,6 +87,7 @@ class Shared:
     memory: Memory
     quiescing: asyncio.Event = field(default_factory=asyncio.Event)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
+    topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
     numbers: int = 0
 
@@ -157,7 +159,7 @@ class Conversation:
                 shared.holder = store.connect()
             return Program(
                 *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
-                *(shared.new_id, store.clock),
+                *(shared.new_id, store.clock, shared.topics),
             )
 
         self._program = await shared.worker.alone(made)
@@ -177,7 +179,7 @@ class Conversation:
         return self._program
 
     def _fail_if_quiescing(self, options: int) -> None:
-        """*options*: of MQOPEN, MQPUT or MQGET, where the bit is the same. Raises MqiError 2161."""
+        """*options*: of MQOPEN, MQPUT, MQGET or MQSUB, where the bit is the same. Raises MqiError 2161."""
         if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.is_set():
             raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
 
@@ -211,6 +213,7 @@ class Conversation:
 
     async def subscribe(self, descriptor: SubscriptionDescriptor, hobj: int) -> tuple[int, int, SubscriptionAnswer]:
         """MQSUB; the handles of the subscription and of its queue, and what there is. hobj: the queue, 0 for none."""
+        self._fail_if_quiescing(descriptor.options)
         program, worker = self._connected(), self._shared.worker
         subscriber = program.subscriber
         pending = await worker.alone(lambda store: subscriber.begin(descriptor, hobj, store.unit_of_work))

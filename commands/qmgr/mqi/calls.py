@@ -24,9 +24,10 @@ from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
 from commands.qmgr.mqi.properties import given
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
+from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.state import to_microseconds
@@ -132,7 +133,7 @@ class Target:
 class Program:
     """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
 
-    open_queues: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
+    open_queues, topics: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
     """
 
     def __init__(
@@ -145,15 +146,16 @@ class Program:
         open_queues: OpenQueues,
         new_id: Callable[[], bytes],
         clock: Callable[[], datetime],
+        topics: TopicDefinitions,
     ) -> None:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
-        self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
+        self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
         self._handles = Handles()
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(
-            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock, topics
         )
 
     # Opening and closing: each in a unit of work of its own
@@ -171,7 +173,7 @@ class Program:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
             with unit_of_work() as unit:
-                return Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target))
+                return self._publishing(unit, Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target)))
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._qmgr):
@@ -182,7 +184,7 @@ class Program:
             model = unit.dynamic.model(target.name) is not None
             if not model:
                 queue, topic = self._local(unit, target.name, options)
-                handle = Handle(MQOT_Q, target.name, options, queue=queue, topic=topic)
+                handle = self._publishing(unit, Handle(MQOT_Q, target.name, options, queue=queue, topic=topic))
         if model:
             made = self._connection.open(target.name, dynamic_name)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
@@ -203,10 +205,19 @@ class Program:
             raise UnknownQueueError(name)
         return found.name, ""
 
+    def _publishing(self, unit: SqliteUnitOfWork, handle: Handle) -> Handle:
+        """*handle*, whose user may publish on its topic, if it has one. Raises MqiError 2035."""
+        if handle.topic and handle.options & MQOO_OUTPUT:
+            self._topics.check_user(unit, self.application.user, handle.topic)
+        return handle
+
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
         prefix = unit.topic_string_of(target.name) if target.name else ""
-        return f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
+        whole = f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
+        if not whole:
+            raise MqiError(MQRC_TOPIC_STRING_ERROR, "neither a topic object nor a topic string is given")
+        return whole
 
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
@@ -267,17 +278,20 @@ class Program:
     def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
         if target.object_type == MQOT_TOPIC:
-            handle = Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=self._topic(unit, target))
+            topic = self._topic(unit, target)
+            handle = self._publishing(unit, Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=topic))
         elif target.qmgr not in ("", self._qmgr):
             handle = _remote(unit, target, MQOO_OUTPUT)
         else:
             queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
-            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
+            handle = self._publishing(unit, Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic))
         return self._put(unit, handle, mqmd, options, body)
 
     def _put(
         self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
     ) -> Mqmd:
+        if handle.topic:
+            self._topics.check_topic(unit, handle.topic)
         mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
         queue, described = handle.queue, mqmd
         if handle.object_type == MQOT_TOPIC:

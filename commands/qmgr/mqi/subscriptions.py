@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.identifiers import message_id
-from commands.broker.objects import new_queue
+from commands.broker.objects import TEMPORARY, new_queue
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
@@ -27,13 +27,15 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionRequest,
     Verb,
 )
-from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
+from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM
+from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,
     MQCO_REMOVE_SUB,
@@ -57,7 +59,6 @@ from streams.subscriptions import MANAGED_PREFIX
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""
 NO_HANDLE: Final = 0
-_MODEL: Final = "SYSTEM.NDURABLE.MODEL.QUEUE"
 _UTF8: Final = 1208
 _MANAGED_OPTIONS: Final = MQOO_INPUT_AS_Q_DEF | MQOO_BROWSE | MQOO_INQUIRE
 
@@ -82,7 +83,8 @@ class Pending:
 class Subscriber:
     """The subscriptions of one connection.
 
-    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC.
+    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC. topics: what the
+    definitions say of them.
     """
 
     def __init__(
@@ -95,10 +97,11 @@ class Subscriber:
         application: Application,
         owner: Callable[[SqliteUnitOfWork], str],
         clock: Callable[[], datetime],
+        topics: TopicDefinitions,
     ) -> None:
         self._qmgr, self._connection, self._holder = qmgr, connection, holder
         self._handles, self._open_queues = handles, open_queues
-        self._application, self._owner, self._clock = application, owner, clock
+        self._application, self._owner, self._clock, self._topics = application, owner, clock, topics
         self.defers = False
         self._pending: list[Pending] = []
 
@@ -120,7 +123,7 @@ class Subscriber:
         managed = None if use is None else use.managed
         if managed is None and descriptor.managed and not descriptor.durable:
             maker = self._holder if descriptor.shared else self._connection
-            managed = ManagedQueue(maker.open(_MODEL, f"{MANAGED_PREFIX}NDURABLE.*"), maker)
+            managed = ManagedQueue(self._made(descriptor, maker, unit_of_work), maker)
         if use is None:
             use = SubscriptionUse(descriptor.shared, managed)
         qmgr, queue = self._destination(given, managed)
@@ -148,6 +151,16 @@ class Subscriber:
         """The program ends: nobody waits any more for what it has begun."""
         for pending in list(self._pending):
             self._let_go(pending)
+
+    def _made(self, descriptor: SubscriptionDescriptor, maker: ProgramConnection, unit_of_work: Begin) -> OpenQueue:
+        """A new temporary dynamic queue. Raises MqiError, QueueError, StoreError."""
+        with unit_of_work() as unit:
+            _, resolved = topic_of(descriptor, self._topics.topics(unit), scheme_of(descriptor))
+            model = resolved.non_durable_model_queue
+            found = unit.dynamic.model(model)
+        if found is None or found.definition_type != TEMPORARY:
+            raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {model} for temporary queues")
+        return maker.open(model, f"{MANAGED_PREFIX}NDURABLE.*")
 
     def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""

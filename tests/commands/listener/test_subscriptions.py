@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import no_groups
-from commands.broker.objects import AuthorityRecord
+from commands.broker.objects import AliasQueue, AuthorityRecord, ModelQueue
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
@@ -46,6 +46,7 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
+from rfh2.pcf_admin_names import MQIA_MAX_Q_DEPTH, MQOT_TOPIC
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from tests.commands.listener.conftest import processing
@@ -124,6 +125,19 @@ def test_2_4_1_a_managed_subscription_gets_what_is_published(client: MqiClient, 
     assert name.startswith("SYSTEM.MANAGED.NDURABLE.")
     assert (client.shut(made.hsub), client.shut(made.hobj)) == (0, 0)
     assert gone(home)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_2_5_4_a_managed_queue_is_made_from_the_model_of_its_topic(
+    client: MqiClient, home: Path, durable: bool
+) -> None:
+    models = (ModelQueue("MINE", max_depth=7), ModelQueue("KEPT", max_depth=8, definition_type="PERMDYN"))
+    topic = TopicObject("SPORT", topic_string="Sport", non_durable_model_queue="MINE", durable_model_queue="KEPT")
+    define(home, *models, topic)
+    made = client.subscribed(KEPT if durable else NEW, "Soccer", "a" if durable else "", ObjectName="SPORT")
+    assert made.string("ResObjectString") == "Sport/Soccer"
+    depth = client.inquire(made.hobj, MQIA_MAX_Q_DEPTH, integers=1).body[-4:]
+    assert int.from_bytes(depth, "little") == (8 if durable else 7)
 
 
 def test_4_2_1_a_program_may_close_the_queue_first(client: MqiClient, home: Path) -> None:
@@ -380,6 +394,32 @@ def shown(home: Path, statement: str) -> list[dict[str, Any]]:
         ((_, answer),) = runner.run(list(parse(statement)))
         assert answer.ok, answer
         return [dict(row) for row in answer.objects]
+
+
+def test_5_authority_to_publish(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("SPORT", topic_string="Sport"),
+        TopicObject("CLOSED", topic_string="Sport/Closed", pub=False),
+        AliasQueue("NEWS.ALIAS", "NEWS", target_type="TOPIC"),
+        TopicObject("NEWS", topic_string="News"),
+    )
+    assert client.publish("News", b"x") == 0  # nothing is checked before the first record is set
+    define(home, AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "alice", ("PUB",)))
+    reasons = {
+        "its topic": client.publish("Sport/Soccer", b"x"),
+        "another": client.publish("News", b"x"),
+        "an alias of another": client.put1("NEWS.ALIAS", b"x"),
+        "opened, its topic": client.open("SPORT", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, another": client.open("NEWS", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, an alias of another": client.open("NEWS.ALIAS", MQOO_OUTPUT).reason,
+        "no topic": client.publish("", b"x"),
+        "PUB(DISABLED)": client.publish("Sport/Closed/a", b"x"),
+    }
+    assert list(reasons.values()) == [0, 2035, 2035, 0, 2035, 2035, 2425, 2051], reasons
+    shown(home, "ALTER QMGR PSMODE(DISABLED)")
+    assert client.publish("Sport/Soccer", b"x") == 2531
+    assert client.subscribe(NEW, "Sport/Soccer").reason == 2531
 
 
 def test_a_subscription_expires(client: MqiClient, home: Path) -> None:
