@@ -122,7 +122,7 @@ class Listener:
             await asyncio.wait(self._sessions, timeout=self._options.quiesce_s)
         for task, session in list(self._sessions.items()):
             if session is not None:
-                await session.terminate()
+                session.terminate()
             task.cancel()
         await asyncio.gather(*self._sessions, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:
