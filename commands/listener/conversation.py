@@ -232,7 +232,7 @@ class Conversation:
         subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
         while True:
             arrived = self._shared.arrivals.expect(REPLY_QUEUE)
-            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit))
+            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit), lasting=False)
             if answer is not None or time.monotonic() > end:
                 return answer
             await _first_of(end - time.monotonic(), arrived)

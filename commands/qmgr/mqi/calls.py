@@ -61,6 +61,7 @@ from rfh2.mqi_constants import (
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
     MQPMO_RETAIN,
+    MQPMO_SCOPE_QMGR,
     MQPMO_SYNCPOINT,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
@@ -296,7 +297,8 @@ class Program:
         queue, described = handle.queue, mqmd
         if handle.object_type == MQOT_TOPIC:
             queue = DEFAULT_STREAM
-            described, body = publish_command(handle.topic, mqmd, body, retain=bool(options & MQPMO_RETAIN))
+            retain, local = bool(options & MQPMO_RETAIN), bool(options & MQPMO_SCOPE_QMGR)
+            described, body = publish_command(handle.topic, mqmd, body, retain, local)
         elif handle.topic:
             queue = handle.name
         elif handle.qmgr:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.identifiers import message_id
-from commands.broker.objects import TEMPORARY, new_queue
+from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
@@ -30,7 +30,7 @@ from commands.qmgr.mqi.subscription_requests import (
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.errors import QueueError
+from commands.qmgr.store.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
@@ -171,24 +171,37 @@ class Subscriber:
         return (given.qmgr, given.name) if given.qmgr else (self._qmgr, given.queue)
 
     def finish(self, pending: Pending, answer: SubscriptionAnswer | None, unit_of_work: Begin) -> tuple[int, int]:
-        """The handles of the subscription and of its queue. answer: None where none has come in time.
+        """The handles of the subscription and of its queue; the latter is 0 for a queue of another queue manager.
 
-        Raises MqiError with the reason of the answer, StoreError.
+        answer: None where none has come in time. Raises MqiError with the reason of the answer, or 2042 and QueueError
+        where the queue cannot be opened; StoreError.
         """
         if answer is None or answer.reason:
             self._undo(pending, answered=answer is not None, unit_of_work=unit_of_work)
             if answer is None:
                 raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
             raise MqiError(answer.reason, answer.why)
-        self._pending.remove(pending)
         hobj, managed = pending.hobj, pending.managed
-        if hobj == NO_HANDLE:
-            queue = Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=answer.queue, managed=managed)
-            self._open_queues.opened(answer.queue, _MANAGED_OPTIONS)
-            hobj = self._handles.add(queue)
+        if hobj == NO_HANDLE and answer.qmgr == self._qmgr:
+            try:
+                queue = self._opened(answer.queue, unit_of_work)
+            except (MqiError, QueueError):
+                self._let_go(pending)
+                raise
+            hobj = self._handles.add(Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=queue.name, managed=managed))
+        self._pending.remove(pending)
         opened = OpenSubscription(answer.sub_id, pending.name, answer.descriptor.durable, hobj, pending.deferred)
         subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
         return self._handles.add(subscription), hobj
+
+    def _opened(self, name: str, unit_of_work: Begin) -> LocalQueue:
+        """The local queue behind *name*, which a subscription delivers to, now open for input."""
+        with unit_of_work() as unit:
+            queue = unit.find_queue(name)
+        if queue is None:
+            raise UnknownQueueError(name)
+        self._open_queues.opened(queue.name, _MANAGED_OPTIONS)
+        return queue
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
         self._let_go(pending)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import no_groups
-from commands.broker.objects import AliasQueue, AuthorityRecord, ModelQueue
+from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
@@ -29,6 +29,7 @@ from rfh2.mqi_constants import (
     MQCO_REMOVE_SUB,
     MQGMO_NO_PROPERTIES,
     MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQOO_INPUT_EXCLUSIVE,
     MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
     MQPMO_RETAIN,
@@ -275,6 +276,26 @@ def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, oth
     assert other.share(SHARED, "Sport/Golf", "team").reason == 2510
     assert (other.shut(joined.hsub), other.shut(joined.hobj)) == (0, 0)
     assert gone(home)
+
+
+def test_4_3_a_subscription_of_an_administrator_is_resumed(client: MqiClient, other: MqiClient, home: Path) -> None:
+    """Its queue may be behind an alias, at another queue manager, in use, or gone."""
+    define(home, LocalQueue("BOARD"), AliasQueue("TO.BOARD", "BOARD"), LocalQueue("QM2", transmission=True))
+    user = "SUBUSER('alice')"
+    shown(home, f"DEFINE SUB('here') TOPICSTR('Sport/Soccer') DEST(TO.BOARD) {user}")
+    shown(home, f"DEFINE SUB('there') TOPICSTR('Sport/Golf') DEST(BOARD) DESTQMGR(QM2) {user}")
+    shown(home, f"DEFINE SUB('gone') TOPICSTR('Sport/Chess') DEST(LOST) {user}")
+    shown(home, "DELETE QLOCAL(LOST)")
+    resume = MQSO_RESUME | MQSO_DURABLE
+    made = client.subscribed(resume, "", "here")
+    other.publish("Sport/Soccer", b"goal")
+    assert got(client, made.hobj).body.endswith(b"goal")
+    assert client.subscribed(resume, "", "there").hobj == 0
+    assert client.subscribe(resume, "", "gone").reason == 2085
+    client.shut(made.hobj)
+    client.shut(made.hsub)
+    other.opened("BOARD", MQOO_INPUT_EXCLUSIVE)
+    assert [client.subscribe(resume, "", "here").reason for _ in range(2)] == [2042, 2042]
 
 
 def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
