@@ -47,7 +47,10 @@ def listener_of(
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = _tls(config)
     if security.reads_passwords and tls is None and not _is_loopback(host):
-        raise ConfigError("[listener]", "passwords are sent as they are: add [listener.tls], or listen on 127.0.0.1")
+        raise ConfigError(
+            "[listener]",
+            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, or set chckclnt to none",
+        )
     options = ListenerOptions(
         host,
         port,
