@@ -144,17 +144,32 @@ def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
     assert "QM1: its sources or its part of estate.toml have changed" in place.estate("apply", "--only", "QM1").talk
 
 
-def test_sources_are_taken_from_the_queue_manager(tmp_path: Path, reached: Servers) -> None:
-    place = reached.live_estate(tmp_path, broker("QM1"), QM1='extract = "state"')
-    path = tmp_path / "estate.toml"
-    path.write_text(path.read_text().replace('source = "QM1.json"\n', ""))
+@pytest.mark.parametrize("target", ["embedded", "live"])
+def test_a_source_is_taken_from_another_queue_manager(target: str, tmp_path: Path, reached: Servers) -> None:
+    """By DISPLAY, of a queue manager with another name."""
+    place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"))
+    script = "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n"
+    place.mqsc("QM2", script)
+    lines = ["[migration]", 'config = "live.toml"', "[[queue_manager]]", 'name = "QM1"', 'from_qmgr = "QM2"']
+    lines += [f'admin = "{place.urls["QM1"]}"'] if target == "live" else []
+    lines += [f'extract = {{ by = "display", admin = "{place.urls["QM2"]}" }}']
+    (tmp_path / "estate.toml").write_text("\n".join(lines))
     assert place.states() == {"QM1": ("missing", "")}
     assert "QM1: nothing was taken from it yet: run estate extract first" in place.estate("plan").talk
-    place.mqsc("QM1", "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n")
     assert place.estate("extract").code == 1, "persistence options and the like are not shown"
     assert place.states() == {"QM1": ("extracted", "")}
-    found = place.json("plan")["queue_managers"][0]["sums"]
-    assert found["items"] > 1
+    there = {path.name for path in (tmp_path / "migration" / "QM1" / "extracted").iterdir()}
+    assert there == {"state.json"} | ({"objects.mqsc"} if target == "live" else set())
+    assert place.json("extract")["acted"] == []
+    place.estate("plan")
+    if target == "embedded":
+        assert place.estate("apply", "--create").code == 0
+        assert place.states() == {"QM1": ("applied", "")}
+        shown = run("mqsc", "-m", "QM1", "--home", str(tmp_path / "qmgrs"), stdin="DISPLAY SUB('s') TOPICSTR\n").out
+        assert "TOPICSTR(t)" in shown
+    else:
+        (wanted,) = (tmp_path / "migration" / "QM1" / "plans").glob("*/scripts/5-subscriptions.mqsc")
+        assert "DEFINE SUB('s')" in wanted.read_text()
 
 
 USAGE = [
@@ -162,6 +177,21 @@ USAGE = [
     ("wait", ("plan", "--wait", "3"), "--wait goes with extract, apply, not with plan"),
     ("checkpoint", ("apply", "--confirm", "stoped"), "there is no checkpoint stoped"),
 ]
+
+
+EXTRACT = [
+    ("no-address", '"metatopics"', "", "it needs admin or queues, by which the broker is reached"),
+    ("itself", '"display"', 'admin = "https://h"', "the source is another queue manager than QM1 itself"),
+    ("no-such-way", '{ by = "magic" }', "", "extract.by: input should be 'metatopics' or 'display'"),
+]
+
+
+@pytest.mark.parametrize(("extract", "more", "said"), [c[1:] for c in EXTRACT], ids=[c[0] for c in EXTRACT])
+def test_what_cannot_be_extracted_from(tmp_path: Path, extract: str, more: str, said: str) -> None:
+    (tmp_path / "estate.toml").write_text(f'[[queue_manager]]\nname = "QM1"\n{more}\nextract = {extract}\n')
+    ran = run("estate", "status", str(tmp_path))
+    assert (ran.code, said in ran.talk) == (2, True), ran.talk
+    assert "estate.toml, line 4" in ran.talk
 
 
 @pytest.mark.parametrize(("words", "said"), [c[1:] for c in USAGE], ids=[c[0] for c in USAGE])
