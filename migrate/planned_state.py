@@ -132,7 +132,7 @@ def planned_objects(plan: MigrationPlan, target: Target) -> Iterator[PlannedObje
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             topic = step.retained.topic_string
-            yield PlannedObject(kind="RETAINED", name=topic, number=step.key[1], stream=step.stream)
+            yield PlannedObject(kind="RETAINED", name=topic, number=step.number, stream=step.stream)
 
 
 def read_heading(path: Path) -> PlannedHeading:
@@ -197,7 +197,7 @@ def _definition(definition: object, before: QueueManager) -> PlannedObject | Non
 
 def _subscription(step: AddSubscription, plan: MigrationPlan, context: OperationContext) -> PlannedObject:
     made = step.subscription
-    legacy = plan.state.subscriptions[step.key[1] - 1]
+    legacy = plan.state.subscriptions[step.number - 1]
     try:
         given = dict(sub_attributes(made, context))
     except NoMqscFormError:

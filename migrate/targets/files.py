@@ -113,11 +113,12 @@ class PlanFiles:
     def reported(self, plan: MigrationPlan) -> MigrationPlan:
         """*plan* with the fates that its items have if these files alone carry it out."""
         concerned = {note.key: note for note in self.notes if note.key is not None}
-        return replace(plan, fates=tuple(_reported(fate, concerned.get(fate.key)) for fate in plan.fates))
+        changed = [_reported(plan.fates.of(key), note) for key, note in concerned.items()]
+        return replace(plan, fates=plan.fates.with_changed(changed))
 
 
-def _reported(fate: Fate, note: FileNote | None) -> Fate:
-    if note is None or fate.verdict is Verdict.REPORTED:
+def _reported(fate: Fate, note: FileNote) -> Fate:
+    if fate.verdict is Verdict.REPORTED:
         return fate
     if note.is_lost:
         reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
@@ -157,9 +158,10 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
         ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
-    for number, queue in enumerate(dict.fromkeys(message.queue for _, message in published), 1):
+    for number, queue in enumerate(dict.fromkeys(step.stream for _, step in published), 1):
         name = RETAINED.format(number)
-        files[name] = _unload([each for each in published if each[1].queue == queue], not_carried, notes)
+        own = ((step.key, _publication(plan, step, seq)) for seq, step in published if step.stream == queue)
+        files[name] = _unload(own, not_carried, notes)
         unloads[name] = queue
     loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
     files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
@@ -343,18 +345,17 @@ def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
 
 def _publications(
     plan: MigrationPlan, trial: Trial, notes: list[FileNote]
-) -> tuple[list[_Keyed], list[CapturedMessage]]:
-    """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
-    carried: list[_Keyed] = []
+) -> tuple[list[tuple[int, KeepRetained]], list[CapturedMessage]]:
+    """What commands publish again, each with the seq of its command; and messages that cannot be made to.
+
+    The commands are made once more when they are written: all of them at once would need much memory.
+    """
+    carried: list[tuple[int, KeepRetained]] = []
     left: list[CapturedMessage] = []
-    for step in plan.steps:
-        if not isinstance(step, KeepRetained):
-            continue
-        seq = len(carried) + len(left) + 1
+    for seq, step in enumerate(plan.retained, 1):
         try:
-            message = _publication(plan, step, seq)
-            trial.publish(message, step.retained.topic_string)
-            carried.append((step.key, message))
+            trial.publish(_publication(plan, step, seq), step.retained.topic_string)
+            carried.append((seq, step))
         except QPubSubError as error:
             text = f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}"
             notes.append(FileNote(text, step.key))
@@ -364,7 +365,7 @@ def _publications(
 
 def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedMessage:
     publication = step.retained.publication
-    legacy = plan.state.retained[step.key[1] - 1]
+    legacy = plan.state.retained[step.number - 1]
     message = publication.message
     if not is_retain_command(message, legacy.topic):
         message = published_again(message, legacy.topic, step.sub_point, local=publication.local)
@@ -396,6 +397,7 @@ def _subscriptions(
         if isinstance(step, KeepRetained):
             kept.store(step.retained)
     blocks = target.objects.topics.blocks()
+    shared = _shared_identities(plan)
     seq = 1
     for step in plan.steps:
         if not isinstance(step, AddSubscription):
@@ -421,12 +423,26 @@ def _subscriptions(
                     continue
         try:
             own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
-            trial.register(own, made)
+            trial.register(own, made, is_alone=hash(made.traditional_identity) not in shared)
         except QPubSubError as error:
             notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
             continue
         seq += len(own)
         yield from ((step.key, command) for command in own)
+
+
+def _shared_identities(plan: MigrationPlan) -> set[int]:
+    """The hashes of the traditional identities that several subscriptions of *plan* have.
+
+    A command concerns a subscription of its own identity (guide 6.7.2), or of its own name, which no other one has.
+    """
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for step in plan.steps:
+        if isinstance(step, AddSubscription):
+            identity = hash(step.subscription.traditional_identity)
+            (shared if identity in seen else seen).add(identity)
+    return shared
 
 
 def _unload(messages: Iterable[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
