@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.commands.cli_runs import run
+from tests.migrate.cases import Case
 from tests.migrate.estate.live_estate import LiveEstate, Servers, broker, servers
 
 UNREACHABLE = "http://127.0.0.1:9"
@@ -121,6 +123,27 @@ def test_the_runbook_of_the_pack_has_the_command_of_each_wave(place: LiveEstate)
     for wave in (1, 2):
         assert f"qmgrs --wave {wave} --all --confirm stopped`. Where it names a file" in book
     assert "checklist.md" not in book
+
+
+def test_8_3_the_runbook_of_a_live_message_broker_has_its_phases(tmp_path: Path) -> None:
+    """Topic objects, then the reviewed commands and the upgrade, then everything else."""
+    case = Case.of("subscription-points")
+    sources = json.dumps([str(case.directory / name) for name in case.facts["sources"]])
+    (tmp_path / "estate.toml").write_text(
+        f'[[queue_manager]]\nname = "QM1"\nsource = {sources}\nbroker = "BRK1"\nadmin = "https://h"\n'
+    )
+    assert run("estate", "plan", str(tmp_path)).code in (0, 1)
+    assert run("estate", "pack", str(tmp_path), "--out", str(tmp_path / "board")).code == 0
+    book = (tmp_path / "board" / "runbook.md").read_text()
+    steps = [
+        "--until authorities --confirm stopped`. It makes topic objects",
+        "Review `amqmigrateacl.txt` of each plan",
+        "Upgrade each Message Broker",
+        "--all --confirm stopped --confirm security --confirm upgraded`.",
+        "`qpubsub estate verify",
+    ]
+    places = [book.index(step) for step in steps]
+    assert places == sorted(places)
 
 
 def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
