@@ -135,6 +135,15 @@ def planned_objects(plan: MigrationPlan, target: Target) -> Iterator[PlannedObje
             yield PlannedObject(kind="RETAINED", name=topic, number=step.number, stream=step.stream)
 
 
+def read_heading(path: Path) -> PlannedHeading:
+    """The first line of the file at *path* alone. Raises MigrationError."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _read(PlannedHeading, file.readline(), f"{path}, line 1")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MigrationError(f"{path}: {error}") from error
+
+
 def read_planned(path: Path) -> tuple[PlannedHeading, list[PlannedObject]]:
     """The file at *path*. Raises MigrationError with the line that cannot be read."""
     try:

@@ -84,6 +84,8 @@ class Listener:
         options, loop = self._options, asyncio.get_running_loop()
         self._worker = Worker(self._open_store, self._arrived)
         await self._worker.start()
+        # A listener that was killed has left what its programs held open.
+        await self._worker.alone(lambda store: store.end_lost_connections())
         memory = Memory(options.memory_bytes)
         self._shared = Shared(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory)
         self._server = await loop.create_server(

@@ -241,6 +241,7 @@ class Program:
                 if commit:
                     queues += self.commit(unit)
                 queues += unit.uncommitted.end(self._owner(unit))
+        self.subscriber.abandon()
         for number in self._handles:
             self._forget(number)
         self._connection.disconnect()

@@ -34,7 +34,7 @@ def given(mqmd: Mqmd, body: bytes, options: int) -> tuple[Mqmd, bytes]:
     """The descriptor and the data that a program gets. options: MQGMO_*."""
     if options & (MQGMO_PROPERTIES_FORCE_MQRFH2 | MQGMO_PROPERTIES_IN_HANDLE):
         return mqmd, body
-    if _PUBLICATION not in body or name_of(mqmd.format) != MQFMT_RF_HEADER_2.rstrip():
+    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or _PUBLICATION not in body:
         return mqmd, body
     try:
         headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)

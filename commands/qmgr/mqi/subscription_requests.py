@@ -13,9 +13,15 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.store.descriptor import HIGHEST_PRIORITY
+from commands.qmgr.store.errors import MQRC_PRIORITY_ERROR
 from rfh2.mqi_constants import (
     MQPRI_PRIORITY_AS_PUBLISHED,
     MQRC_OPTIONS_ERROR,
+    MQRC_SD_ERROR,
+    MQRC_SELECTION_STRING_ERROR,
+    MQRC_SUB_NAME_ERROR,
+    MQRC_SUB_USER_DATA_ERROR,
     MQSO_ALTER,
     MQSO_ANY_USERID,
     MQSO_CREATE,
@@ -32,11 +38,12 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
+from streams.topic_strings import MQRC_TOPIC_STRING_ERROR
 
 REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
 REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"
-MANAGED_PREFIX: Final = "SYSTEM.MANAGED."
-"""The names of managed queues begin so."""
+_LONGEST: Final = 10_240
+_HIGHEST_LEVEL: Final = 9
 _ONE_OF: Final = (
     (MQSO_ALTER, MQSO_RESUME),
     (MQSO_ANY_USERID, MQSO_FIXED_USERID),
@@ -92,7 +99,23 @@ class SubscriptionDescriptor(BaseModel):
         """Whether the queue manager provides the queue."""
         return self.has(MQSO_MANAGED)
 
-    def check_options(self) -> None:
+    def check(self) -> None:
+        """Raises MqiError for what can be no subscription: 2425, 2440, 2431, 2050, 2424, and 2046 as below."""
+        self._check_options()
+        for text, reason in (
+            (self.topic, MQRC_TOPIC_STRING_ERROR),
+            (self.name, MQRC_SUB_NAME_ERROR),
+            (self.user_data, MQRC_SUB_USER_DATA_ERROR),
+            (self.selector, MQRC_SELECTION_STRING_ERROR),
+        ):
+            if len(text) > _LONGEST or "\0" in text:
+                raise MqiError(reason, f"a string is longer than {_LONGEST} characters, or has a null in it")
+        if not MQPRI_PRIORITY_AS_PUBLISHED <= self.priority <= HIGHEST_PRIORITY:
+            raise MqiError(MQRC_PRIORITY_ERROR, f"PubPriority is {self.priority}")
+        if not 0 <= self.sub_level <= _HIGHEST_LEVEL:
+            raise MqiError(MQRC_SD_ERROR, f"SubLevel is {self.sub_level}")
+
+    def _check_options(self) -> None:
         """Raises MqiError 2046 for options that do not go together (IBM's rules for validating MQI options)."""
         if not self.has(MQSO_CREATE | MQSO_ALTER | MQSO_RESUME):
             raise MqiError(MQRC_OPTIONS_ERROR, "one of MQSO_CREATE, MQSO_ALTER and MQSO_RESUME must be set")

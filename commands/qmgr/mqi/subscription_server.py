@@ -30,7 +30,6 @@ from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.subscription_requests import (
-    MANAGED_PREFIX,
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
@@ -38,7 +37,7 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionRequest,
     Verb,
 )
-from commands.qmgr.store.dynamic_queues import Close
+from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -97,6 +96,7 @@ from streams.operations import (
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import (
+    MANAGED_PREFIX,
     MQCI_NONE,
     DeliveryPersistence,
     PublicationFormat,
@@ -160,7 +160,6 @@ class _Work:
         if request.verb is Verb.REMOVE:
             if subscription is not None:
                 self._apply(Unsubscribe(subscription))
-                self._delete_queue(subscription)
             return SubscriptionAnswer()
         if subscription is None:
             raise MqiError(MQRC_NO_SUBSCRIPTION, "the subscription does not exist any more")
@@ -174,8 +173,11 @@ class _Work:
         broker, now = self._broker, self._arrival.now
         origin = Origin.of(broker.qmgr, now)
         forwarder = Forwarder(broker.qmgr, now, origin)
+        counts = Counts()
         for delivery in self._deliveries:
+            counts.add_delivered(delivery.subscription.sub_id, now)
             yield forwarder.put(delivery, self._ids(), broker.objects)
+        self._unit.counters.add(counts)
         if answer is None:
             return
         body = answer.model_dump_json().encode()
@@ -197,7 +199,7 @@ class _Work:
         wanted, objects = request.descriptor, self._broker.objects
         if objects.qmgr.psmode == "DISABLED":
             raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
-        wanted.check_options()
+        wanted.check()
         existing = self._broker.space.by_name(wanted.name) if wanted.name else None
         if existing is None:
             if not wanted.has(MQSO_CREATE):
@@ -383,19 +385,12 @@ class _Work:
             raise MqiError(MQRC_SELECTOR_NOT_ALTERABLE, f"subscription {existing.name} has another selector")
         if wanted.durable == existing.temporary:
             raise MqiError(MQRC_DURABILITY_NOT_ALTERABLE, f"subscription {existing.name} keeps its durability")
-        is_managed = existing.dest_queue.startswith(MANAGED_PREFIX)
-        if wanted.has(MQSO_ALTER) and wanted.managed != is_managed:
+        if wanted.has(MQSO_ALTER) and wanted.managed != existing.managed:
             raise MqiError(MQRC_DEST_CLASS_NOT_ALTERABLE, f"subscription {existing.name} keeps its kind of queue")
         if wanted.has(MQSO_ALTER) and wanted.sub_level != existing.sub_level:
             raise MqiError(MQRC_SUBLEVEL_NOT_ALTERABLE, f"subscription {existing.name} keeps its level")
         if wanted.has(MQSO_ALTER) and wanted.has(MQSO_GROUP_SUB) != existing.grouped:
             raise MqiError(MQRC_GROUPING_NOT_ALTERABLE, f"subscription {existing.name} keeps its grouping")
-
-    def _delete_queue(self, subscription: Subscription) -> None:
-        """Delete the managed queue of a durable subscription; that of another goes with its program."""
-        queue = subscription.dest_queue
-        if not subscription.temporary and queue.startswith(MANAGED_PREFIX) and self._unit.find_queue(queue) is not None:
-            self._unit.dynamic.close(queue, maker=False, option=Close.PURGE)
 
 
 def _check_selector(selector: str) -> None:
@@ -410,7 +405,7 @@ def _descriptor(made: Subscription, arrival: Arrival) -> SubscriptionDescriptor:
     options = made.options
     words = (
         (MQSO_DURABLE, not made.temporary),
-        (MQSO_MANAGED, made.dest_queue.startswith(MANAGED_PREFIX)),
+        (MQSO_MANAGED, made.managed),
         (MQSO_GROUP_SUB, made.grouped),
         (MQSO_ANY_USERID, options.variable_user_id),
         (MQSO_FIXED_USERID, not options.variable_user_id),

@@ -9,6 +9,7 @@ non-durable subscription to the program's own queue a request for its removal is
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -19,7 +20,6 @@ from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
 from commands.qmgr.mqi.subscription_requests import (
-    MANAGED_PREFIX,
     REPLY_QUEUE,
     REQUEST_QUEUE,
     SubscriptionAnswer,
@@ -28,6 +28,7 @@ from commands.qmgr.mqi.subscription_requests import (
     Verb,
 )
 from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
@@ -51,6 +52,7 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+from streams.subscriptions import MANAGED_PREFIX
 
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""
@@ -98,13 +100,14 @@ class Subscriber:
         self._handles, self._open_queues = handles, open_queues
         self._application, self._owner, self._clock = application, owner, clock
         self.defers = False
+        self._pending: list[Pending] = []
 
     def begin(self, descriptor: SubscriptionDescriptor, hobj: int, unit_of_work: Begin) -> Pending:
         """MQSUB. hobj: the queue that the program gives, ``NO_HANDLE`` for none.
 
         Raises MqiError, QueueError, StoreError.
         """
-        descriptor.check_options()
+        descriptor.check()
         name = descriptor.name
         if not name and (descriptor.durable or not descriptor.has(MQSO_CREATE)):
             raise MqiError(MQRC_SUB_NAME_ERROR, "a durable subscription needs a name")
@@ -137,7 +140,14 @@ class Subscriber:
         if name:
             use.users += 1
             self._open_queues.subscriptions[name] = use
-        return Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj)
+        pending = Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj)
+        self._pending.append(pending)
+        return pending
+
+    def abandon(self) -> None:
+        """The program ends: nobody waits any more for what it has begun."""
+        for pending in list(self._pending):
+            self._let_go(pending)
 
     def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
@@ -157,6 +167,7 @@ class Subscriber:
             if answer is None:
                 raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
             raise MqiError(answer.reason, answer.why)
+        self._pending.remove(pending)
         hobj, managed = pending.hobj, pending.managed
         if hobj == NO_HANDLE:
             queue = Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=answer.queue, managed=managed)
@@ -167,13 +178,18 @@ class Subscriber:
         return self._handles.add(subscription), hobj
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
-        self._open_queues.unsubscribed(pending.name)
-        if pending.managed is not None:
-            pending.managed.release()
-            pending.managed.release()
+        self._let_go(pending)
         if pending.deferred is not None and answered:
             with unit_of_work() as unit:
                 unit.uncommitted.activate(self._owner(unit), pending.deferred, put=False)
+
+    def _let_go(self, pending: Pending) -> None:
+        self._pending.remove(pending)
+        self._open_queues.unsubscribed(pending.name)
+        if pending.managed is not None:
+            with suppress(QueueError):  # it may have been deleted by other means
+                pending.managed.release()
+                pending.managed.release()
 
     def begin_retained(self, number: int, action: int, unit: SqliteUnitOfWork) -> Pending:
         """MQSUBRQ; its answer says how many publications were sent. Raises MqiError."""

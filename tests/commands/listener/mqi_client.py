@@ -18,6 +18,7 @@ from rfh2.channel.layouts import (
     ID_MORE,
     ID_PROTECTION,
     ID_SHARING,
+    LSD,
     MQCONN,
     MQGMO,
     MQOD,
@@ -25,6 +26,7 @@ from rfh2.channel.layouts import (
     MQSD,
     MQSRO,
     MQSTS,
+    SPI_BLOCK,
     UID_LONG,
 )
 from rfh2.channel.segments import (
@@ -337,17 +339,33 @@ class MqiClient:
 
     def subscribe(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
         """MQSUB."""
+        data = self.long(-1) + self.long(0) + self.sd(options, topic, name, **fields)
+        reply = self.call(SegmentType.MQSUB, data, queue)
+        given_back = Structure(MQSD, bytearray(reply.body), 8, self.order)
+        hsub = int.from_bytes(reply.body[:4], self.order, signed=True)
+        return Subscribed(reply.reason, hsub, reply.handle, given_back)
+
+    def share(self, options: int, topic: str, name: str) -> Subscribed:
+        """The SPI call by which JMS programs make a shared subscription."""
+        lsd = self.structure(LSD, "LSD ", 1, Options=0x50, QName="", QMgrName="")
+        described = self.long(0) + bytes(lsd) + self.sd(options, topic, name)
+        heads = self.structure(SPI_BLOCK, "SPBU", 1, StrucLength=SPI_BLOCK.size)
+        block = self.structure(SPI_BLOCK, "SPBI", 1, StrucLength=SPI_BLOCK.size + len(described))
+        spi = b"".join(map(self.long, (7, 1, 536)))
+        reply = self.call(SegmentType.SPI, spi + bytes(heads) + bytes(block) + described)
+        at = len(spi) + 2 * SPI_BLOCK.size
+        given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
+        return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
+        """An MQSD and its strings."""
         given = ("ObjectString", "SubName", "SubUserData", "SelectionString")
         strings = {each: fields.pop(each, "") for each in given} | {"ObjectString": topic, "SubName": name}
         fields = {"SubExpiry": -1, "PubPriority": -3, "SubLevel": 1, "ObjectName": ""} | fields
         sd = self.structure(MQSD, "SD  ", 1, Options=options, **fields)
         for each in ("SubUserData", "SelectionString", "ResObjectString"):
             sd[f"{each}BufferSize"] = 256
-        data = self.long(-1) + self.long(0) + write_strings(sd, strings, given)
-        reply = self.call(SegmentType.MQSUB, data, queue)
-        given_back = Structure(MQSD, bytearray(reply.body), 8, self.order)
-        hsub = int.from_bytes(reply.body[:4], self.order, signed=True)
-        return Subscribed(reply.reason, hsub, reply.handle, given_back)
+        return write_strings(sd, strings, given)
 
     def subscribed(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
         """MQSUB, which succeeded."""

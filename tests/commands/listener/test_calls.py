@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue
+from commands.listener import conversation
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueError
@@ -39,6 +40,8 @@ from rfh2.mqi_constants import (
     MQPMO_NEW_CORREL_ID,
     MQPMO_SET_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
+    MQSO_CREATE,
+    MQSO_MANAGED,
 )
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 from streams.topic_objects import TopicObject
@@ -385,6 +388,36 @@ def test_mqstat_tells_what_became_of_puts_without_an_answer(client: MqiClient) -
     assert client.status() == (0, 2051, 3, 3, "Q")
     assert client.status() == (0, 0, 0, 0, "")
     assert [client.get(handle).reason for _ in range(4)] == [0, 0, 0, EMPTY]
+
+
+def test_mqsub_leaves_nothing_where_no_processor_answers(
+    client: MqiClient, port: int, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = MQSO_CREATE | MQSO_MANAGED
+    with MqiClient(port) as broken:
+        assert broken.connect() == 0
+        broken.request(0x8E, broken.long(-1) + broken.long(0) + broken.sd(options, "Sport/Soccer", "scores"), 0)
+        with QueueManagerStore.open(home, "QM1") as store:
+            assert eventually(lambda: managed_queues(store))
+            broken.close()
+            assert eventually(lambda: not managed_queues(store))
+    monkeypatch.setattr(conversation, "ANSWER_WITHIN_S", 0)
+    monkeypatch.setattr(conversation, "_ANSWERED_S", 0.1)
+    assert [client.subscribe(options, "Sport/Soccer", "scores").reason for _ in range(2)] == [2102, 2102]
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert managed_queues(store) == []
+
+
+def managed_queues(store: QueueManagerStore) -> list[str]:
+    return [name for name in store.load_state()[0].queues if name.startswith("SYSTEM.MANAGED.")]
+
+
+def eventually(holds: Callable[[], object]) -> bool:
+    """Whether *holds* comes to be true."""
+    end = time.monotonic() + 30
+    while not (found := holds()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(found)
 
 
 def test_another_queue_manager_is_not_here(port: int) -> None:

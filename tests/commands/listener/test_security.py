@@ -150,6 +150,10 @@ def segments_of_a_program(client: MqiClient) -> list[bytes]:
     client.get(handle)
     client.inquire(handle, 3)
     client.commit()
+    client.set(handle, {10: 0})
+    client.status()
+    client.subscribe(0, "Sport/Soccer", "scores", SubUserData="mine")
+    client.request_retained(handle)
     client.shut(handle)
     client.call(SegmentType.SPI, client.long(1) + client.long(1) + client.long(256))
     return sent

@@ -14,10 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.broker.authority import no_groups
 from commands.broker.objects import AuthorityRecord
 from commands.listener.strings import read_string, write_strings
+from commands.mqsc import parse
+from commands.mqsc.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.sqlite import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import (
@@ -203,6 +207,11 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("not durable", NEW | MQSO_RESUME, {"name": "there"}, 2509),
     ("another kind of queue", MQSO_ALTER | MQSO_DURABLE, {"name": "there"}, 2533),
     ("another level", MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, {"name": "there", "SubLevel": 3}, 2512),
+    ("durable, on a temporary queue", MQSO_CREATE | MQSO_DURABLE, {"name": "new", "queue": "temporary"}, 2522),
+    ("a name with a null", KEPT, {"name": "a\0b"}, 2440),
+    ("user data that is too long", NEW, {"SubUserData": "x" * 10_241}, 2431),
+    ("no priority", NEW, {"PubPriority": 10}, 2050),
+    ("no level", NEW, {"SubLevel": 10}, 2424),
     ("no subscriptions here", NEW, {"topic": "Closed/a"}, 2503),
     ("no durable ones here", KEPT, {"topic": "Brief/a", "name": "brief"}, 2436),
 ]
@@ -217,9 +226,12 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     made = client.subscribed(KEPT, "Sport/Soccer", "there")
     client.shut(made.hsub)
     client.shut(made.hobj)
+    temporary = client.opened("SYSTEM.DEFAULT.MODEL.QUEUE", MQOO_INPUT_SHARED)
     before, queues = subscriptions_of(home), managed_queues(home)
     for what, options, given_fields, reason in FAILURES:
         fields = {"topic": "Sport/Soccer"} | given_fields
+        if fields.get("queue") == "temporary":
+            fields["queue"] = temporary
         assert client.subscribe(options, **fields).reason == reason, what
     assert (subscriptions_of(home), managed_queues(home)) == (before, queues)
 
@@ -232,7 +244,26 @@ def test_one_program_at_a_time(client: MqiClient, other: MqiClient) -> None:
     assert other.subscribed(resume, "", "scores").string("ResObjectString") == "Sport/Soccer"
 
 
-def test_5_2_1_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
+SHARED = MQSO_CREATE | MQSO_ALTER | MQSO_MANAGED | MQSO_ANY_USERID
+
+
+def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as first:
+        assert first.connect() == 0
+        made = first.share(SHARED, "Sport/Soccer", "team")
+        joined = other.share(SHARED, "Sport/Soccer", "team")
+        assert (made.reason, joined.reason, len(subscriptions_of(home))) == (0, 0, 1)
+        assert first.subscribe(SHARED, "Sport/Soccer", "team").reason == 2429
+        other.publish("Sport/Soccer", b"one")
+        assert got(first, made.hobj).body == b"one"
+    other.publish("Sport/Soccer", b"two")
+    assert got(other, joined.hobj).body == b"two"
+    assert other.share(SHARED, "Sport/Golf", "team").reason == 2510
+    assert (other.shut(joined.hsub), other.shut(joined.hobj)) == (0, 0)
+    assert gone(home)
+
+
+def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
     client.shut(client.subscribed(KEPT, "Sport/Soccer", "scores").hsub)
     assert other.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "scores").reason == 2434
 
@@ -326,6 +357,29 @@ def test_5_authority(client: MqiClient, home: Path) -> None:
     assert client.subscribe(NEW, "Sport/Soccer").reason == 0
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=theirs).reason == 2035
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=mine).reason == 0
+
+
+def test_2_4_1_the_managed_queue_goes_with_its_durable_subscription(client: MqiClient, home: Path) -> None:
+    client.subscribed(KEPT, "Sport/Soccer", "scores")
+    brief = client.subscribed(NEW, "Sport/Golf")
+    rows = shown(home, "DISPLAY SUB(*) DESTCLAS DURABLE")
+    assert sorted((row["SUB"], row["DESTCLAS"], row["DURABLE"]) for row in rows) == [
+        ("", "MANAGED", "NO"),
+        ("scores", "MANAGED", "YES"),
+    ]
+    shown(home, "DELETE SUB('scores')")
+    client.shut(brief.hsub)
+    client.shut(brief.hobj)
+    assert gone(home)
+
+
+def shown(home: Path, statement: str) -> list[dict[str, Any]]:
+    """What an administrator sees of an MQSC command."""
+    with QueueManagerStore.open(home, "QM1") as store:
+        runner = StatementRunner(store, "admin", no_groups, utc_now)
+        ((_, answer),) = runner.run(list(parse(statement)))
+        assert answer.ok, answer
+        return [dict(row) for row in answer.objects]
 
 
 def test_a_subscription_expires(client: MqiClient, home: Path) -> None:
