@@ -14,9 +14,10 @@ from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.mqi.attributes import Values, identifier
-from commands.qmgr.mqi.calls import GetOptions, Got, Program
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.given import GetOptions, Got
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
