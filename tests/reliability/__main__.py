@@ -91,6 +91,7 @@ ATTACKS: dict[str, Attack] = {
     "large": _large,
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
+    "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 
 

@@ -1,14 +1,11 @@
-"""IBM's own clients against the listener: MQ classes for Java and for JMS, as they come from Maven Central.
+"""IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
-
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-34.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,29 +20,17 @@ from commands.broker.objects import QueueManager
 from commands.listener.security import ChannelRule, Security, password_hash
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.listener.conftest import listener_at
+from tests.ibm_java import compiled, needs_ibm_java
 
 HERE = Path(__file__).parent / "java"
-JARS = sorted((Path(__file__).parents[3] / ".venv" / "peers" / "java").glob("*.jar"))
-IBM = any(jar.name.startswith("com.ibm.mq.allclient") for jar in JARS)
-missing = next(
-    (what for what, there in (("javac", shutil.which("javac")), ("IBM's client", IBM)) if not there),
-    None,
-)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.servers,
-    pytest.mark.skipif(missing is not None, reason=f"{missing} is not here: .ci/run fetches it"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, needs_ibm_java]
 
 
 @pytest.fixture(scope="session")
 def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where the compiled programs and IBM's classes are."""
-    made = tmp_path_factory.mktemp("classes")
-    path = ":".join(map(str, (made, *JARS)))
-    subprocess.run(["javac", "-cp", path, "-d", str(made), *map(str, HERE.glob("*.java"))], check=True, timeout=300)
-    return path
+    return compiled(HERE, tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture
@@ -112,6 +97,23 @@ def test_jms_point_to_point(port: int, classpath: str) -> None:
         "again in a transaction, redelivered true",
         "listener true heard0 heard1 heard2",
         "temporary true",
+        "closed",
+    ]
+
+
+def test_pcf_agent(port: int, classpath: str) -> None:
+    """The model queue of the responses, the command server, and the conversion of the responses."""
+    assert java(classpath, "PcfAgent", port) == [
+        "connected to QM1",
+        "pinged",
+        "name QM1",
+        "queue GOALS, type 1, depth 2 of 7",
+        "name GOALS",
+        "status: depth 2",
+        "topic Sport",
+        "subscription to Sport/Soccer/#, to GOALS",
+        "unknown 2085",
+        "no such command 3007",
         "closed",
     ]
 

@@ -5,7 +5,6 @@ Rows of docs/conformance.md: LSN-6.
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import subprocess
@@ -164,7 +163,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
 
 
 @settings(
-    max_examples=int(os.environ.get("QPUBSUB_MUTATED_SEGMENTS", "60")),
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -178,7 +177,10 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
 def test_mutated_segments_end_one_connection_at_most(
     port: int, plan: list[tuple[int, list[tuple[int, int]], float]]
 ) -> None:
-    """Bytes changed, cut and repeated: the peer may be sent away, others are served as before."""
+    """Bytes changed, cut and repeated: the peer may be sent away, others are served as before.
+
+    ``python -m tests.reliability.segments`` does it a million times.
+    """
     with MqiClient(port) as model:
         sent = segments_of_a_program(model)
     with MqiClient(port) as peer, suppress(OSError):
