@@ -14,8 +14,15 @@ from datetime import datetime
 
 from rfh2.captures.mqi_structures import (
     API_HEADER_BYTES,
+    ASYNC_MESSAGE_TYPE,
+    MESSAGE_DATA,
     MQGET_REPLY,
+    MQOPEN,
+    MQOPEN_REPLY,
+    MQPUT1,
     OPTIONS_BYTES,
+    PUTS,
+    SPI_CALL,
     SPI_REPLY,
     FoundMessage,
     MqiCallBytes,
@@ -40,9 +47,9 @@ from rfh2.mqi_constants import MQCC_FAILED, MQRC_TRUNCATED_MSG_ACCEPTED, MQRC_TR
 from rfh2.mqmd import Mqmd, name_of
 
 _CALLS = range(0x80, 0xA0)
-_SPANNING = frozenset({*_CALLS, SegmentType.MESSAGE_DATA, SegmentType.ASYNC_MESSAGE})
-_PUTS = frozenset({SegmentType.MQPUT, SegmentType.MQPUT1})
-_OPEN_REPLIES = frozenset({SegmentType.MQOPEN + REPLY, SPI_REPLY})
+_SPANNING = frozenset({*_CALLS, MESSAGE_DATA, ASYNC_MESSAGE_TYPE})
+_OPENS = frozenset({MQOPEN, SPI_CALL})
+_OPEN_REPLIES = frozenset({MQOPEN_REPLY, SPI_REPLY})
 _MAX_CALL_BYTES = MAX_MESSAGE_BYTES + OPTIONS_BYTES + 4096
 
 # Conversation, and whether it is an asynchronous message, which other calls may come between.
@@ -104,7 +111,7 @@ class Channel:
         if segment.kind not in _SPANNING:
             self._learn(MqiCallBytes.begun(segment))
             return
-        calls, key = self._calls[direction], (segment.conversation, segment.kind == SegmentType.ASYNC_MESSAGE)
+        calls, key = self._calls[direction], (segment.conversation, segment.kind == ASYNC_MESSAGE_TYPE)
         call = calls.get(key)
         if begins(segment):
             if call is not None:
@@ -148,10 +155,10 @@ class Channel:
     def _completed(self, call: MqiCallBytes, *, is_answered: bool) -> Iterator[SentMessage | Unreadable]:
         conversation = self._conversations.setdefault(call.first.conversation, _Conversation())
         try:
-            if call.first.kind == SegmentType.MESSAGE_DATA:
+            if call.first.kind == MESSAGE_DATA:
                 message = transmitted_message(call)
                 yield SentMessage(call.first.position, call.time, message, message.queue, message.qmgr, None)
-            elif call.first.kind == SegmentType.ASYNC_MESSAGE:
+            elif call.first.kind == ASYNC_MESSAGE_TYPE:
                 yield from self._asynchronous(call, conversation)
             elif len(call.data) >= API_HEADER_BYTES:
                 yield from self._called(call, conversation, is_answered=is_answered)
@@ -166,12 +173,12 @@ class Channel:
             yield from self._finished_put(conversation, call)
         else:
             yield from self._finished_put(conversation)
-        if kind in _PUTS or (kind == SegmentType.SPI and holds_spi_message(call)):
-            queue = object_name(call) if kind == SegmentType.MQPUT1 else conversation.queues.get(handle, "")
+        if kind in PUTS or (kind == SPI_CALL and holds_spi_message(call)):
+            queue = object_name(call) if kind == MQPUT1 else conversation.queues.get(handle, "")
             conversation.put = (call, put_message(call), queue)
             if not is_answered:
                 yield from self._finished_put(conversation)
-        elif kind in (SegmentType.MQOPEN, SegmentType.SPI):
+        elif kind in _OPENS:
             conversation.opening = object_name(call)
         elif call.comp_code == MQCC_FAILED:
             conversation.opening = ""
