@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rfh2.ccsid import text_codec
-from rfh2.chain import Header, decode_chain, sniffed
+from rfh2.chain import Header, ccsid_behind, decode_chain, encoding_behind, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.frozen import maker, quick
 from rfh2.mqmd import Mqmd, name_of
@@ -51,15 +51,18 @@ class Message:
     @property
     def body_encoding(self) -> int:
         """Encoding (MQENC_*) of the body."""
-        return self.headers[-1].encoding if self.headers else self.mqmd.encoding
+        encoding = self.mqmd.encoding
+        for header in self.headers:
+            encoding = encoding_behind(header, encoding)
+        return encoding
 
     @property
     def body_ccsid(self) -> int:
         """CodedCharSetId of the body; MQCCSI_INHERIT and 0 in a header stand for what precedes it."""
-        for header in reversed(self.headers):
-            if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
-                return header.coded_char_set_id
-        return self.mqmd.coded_char_set_id
+        ccsid = self.mqmd.coded_char_set_id
+        for header in self.headers:
+            ccsid = ccsid_behind(header, ccsid)
+        return ccsid
 
     @property
     def body_text(self) -> str | None:

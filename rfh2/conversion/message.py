@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any
 
 from rfh2 import pcf
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
-from rfh2.chain import MAX_HEADERS, Header, decoder_of, describing
+from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, describing, encoding_behind
 from rfh2.constants import (
-    MQCCSI_DEFAULT,
-    MQCCSI_INHERIT,
     MQFMT_NONE,
     MQFMT_STRING,
     MQRC_FORMAT_ERROR,
@@ -37,8 +35,6 @@ from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh1 import Rfh1, string_codec
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
-
-_INHERITS: Final = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,8 @@ def convert(body: bytes, mqmd: Mqmd, ccsid: int, encoding: int) -> Converted:
         for header in _headers(body, fmt, source):
             done.append(_converted_header(header, source, target))
             at, fmt = at + header.length, header.format
-            source = Representation(_described(header, source), header.encoding)
+            behind = encoding_behind(header, source.encoding)
+            source = Representation(ccsid_behind(header, source.ccsid), behind)
         data = _converted_data(body[at:], name_of(fmt), source, target)
         is_converted = data is not None
     except ConversionError as error:
@@ -85,10 +82,6 @@ def convert(body: bytes, mqmd: Mqmd, ccsid: int, encoding: int) -> Converted:
 
 def _named(ccsid: int, mqmd: Mqmd) -> int:
     return qmgr_ccsid(mqmd.charset == ASCII_FIELDS) if ccsid in MQCCSI_OF_THE_QMGR else ccsid
-
-
-def _described(header: Header, before: Representation) -> int:
-    return before.ccsid if header.coded_char_set_id in _INHERITS else header.coded_char_set_id
 
 
 def _told(header: Header, follows: Representation) -> Header:
@@ -110,7 +103,7 @@ def _headers(body: bytes, fmt: str, source: Representation) -> Iterator[Header]:
             raise ConversionError(reason, str(error)) from error
         yield header
         at, fmt = at + header.length, header.format
-        ccsid = ccsid if header.coded_char_set_id in _INHERITS else header.coded_char_set_id
+        ccsid = ccsid_behind(header, ccsid)
 
 
 def _converted_header(header: Header, source: Representation, target: Representation) -> Header:

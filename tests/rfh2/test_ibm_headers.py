@@ -59,7 +59,7 @@ pytestmark = [pytest.mark.slow, needs_ibm_java]
 Ask = Callable[..., Any]
 Representation = tuple[int, int]
 
-generated = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+generated = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,15 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 # ---- headers --------------------------------------------------------------------------------------------------------
 
 CCSIDS = (37, 273, 437, 500, 819, 850, 1047, 1140, 1208, 1252)
-ENCODINGS = (273, 546, 785, 0x112, 0x221)
-REPRESENTATIONS = st.tuples(st.sampled_from(CCSIDS), st.sampled_from(ENCODINGS))
+ENCODINGS = (273, 546, 785)
+# IBM's classes read what stands in these, but write some of it in the other byte order.
+MIXED_ENCODINGS = (0x112, 0x221)
+
+
+def representations(encodings: tuple[int, ...] = ENCODINGS) -> st.SearchStrategy[Representation]:
+    return st.tuples(st.sampled_from(CCSIDS), st.sampled_from(encodings))
+
+
 NAMES = "ABCXYZabcxyz0189./_%"
 INTEGERS = st.integers(-(2**31), 2**31 - 1)
 
@@ -164,32 +171,39 @@ def xqh_headers(draw: st.DrawFn, own: Representation, described: dict[str, Any])
 
 
 @st.composite
-def stepped_headers(draw: st.DrawFn, own: Representation, described: dict[str, Any]) -> Header:
-    """Those of CICS and IMS: all blanks and zeros behind the prologue but for one field of each."""
+def iih_headers(draw: st.DrawFn, own: Representation, described: dict[str, Any]) -> Header:
     written = written_in(own)
-    flags, order, blank = draw(INTEGERS), written["order"], " ".encode(written["charset"])
-    if draw(st.booleans()):
-        term = draw(name(8)).encode(written["charset"]).ljust(8, blank)
-        rest = term + blank * 24 + bytes(16) + blank * 4
-        return SteppedHeader("MQIIH", rest, flags=flags, **described, **written)
-    longs = b"".join(draw(INTEGERS).to_bytes(4, order, signed=True) for _ in range(11))
-    version = draw(st.sampled_from((1, 2)))
-    rest = longs + bytes(8) + blank * 80 + (bytes(12) + blank * 4 if version == 2 else b"")
-    return SteppedHeader("MQCIH", rest, version, flags=flags, **described, **written)
-
-
-MAKERS = (rfh2_headers, rfh1_headers, dlh_headers, mde_headers, xqh_headers, stepped_headers)
+    blank = " ".encode(written["charset"])
+    rest = draw(name(8)).encode(written["charset"]).ljust(32, blank) + bytes(16) + blank * 4
+    return SteppedHeader("MQIIH", rest, flags=draw(INTEGERS), **described, **written)
 
 
 @st.composite
-def messages(draw: st.DrawFn) -> Message:
+def cih_headers(draw: st.DrawFn, own: Representation, described: dict[str, Any]) -> Header:
+    written = written_in(own)
+    blank, version = " ".encode(written["charset"]), draw(st.sampled_from((1, 2)))
+    longs = b"".join(draw(INTEGERS).to_bytes(4, written["order"], signed=True) for _ in range(11))
+    rest = longs + bytes(8) + blank * 80 + (bytes(12) + blank * 4 if version == 2 else b"")
+    return SteppedHeader("MQCIH", rest, version, flags=draw(INTEGERS), **described, **written)
+
+
+MAKERS = (rfh2_headers, rfh1_headers, dlh_headers, mde_headers, xqh_headers, iih_headers, cih_headers)
+
+
+@st.composite
+def messages(draw: st.DrawFn, encodings: tuple[int, ...] = ENCODINGS) -> Message:
     """A chain in which each header, and the body, stands in a representation of its own."""
     makers = draw(st.lists(st.sampled_from(MAKERS), min_size=1, max_size=4))
-    stands_in = [draw(REPRESENTATIONS) for _ in range(len(makers) + 1)]
+    stands_in = [draw(representations(encodings)) for _ in range(len(makers) + 1)]
+    for at, maker in enumerate(makers):
+        if maker is iih_headers:
+            stands_in[at + 1] = stands_in[at]
     fmt = draw(st.sampled_from(("MQSTR", "", "MYFMT")))
     headers: list[Header] = []
     for at in range(len(makers) - 1, -1, -1):
         ccsid, encoding = stands_in[at + 1]
+        if makers[at] is iih_headers:  # what it says of what follows is of no account
+            ccsid, encoding = draw(representations(encodings))
         described = {"coded_char_set_id": ccsid, "encoding": encoding, "format": fmt}
         headers.insert(0, draw(makers[at](stands_in[at], described)))
         fmt = headers[0].own_format
@@ -231,12 +245,19 @@ def trimmed(shown: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def common(there: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """What is there of the fields that are expected."""
+    return {
+        key: common(there[key], value) if isinstance(value, dict) else there[key] for key, value in expected.items()
+    }
+
+
 def stands_in(message: Message) -> Representation:
     return message.mqmd.coded_char_set_id, message.mqmd.encoding
 
 
 @generated
-@given(messages())
+@given(messages(ENCODINGS + MIXED_ENCODINGS))
 def test_ibms_classes_read_headers_that_are_written_here(ask: Ask, message: Message) -> None:
     data = encode(message)
     answer = ask("read", stands_in(message), format=message.mqmd.format.ljust(8), hex=data.hex())
@@ -245,7 +266,7 @@ def test_ibms_classes_read_headers_that_are_written_here(ask: Ask, message: Mess
     for header, shown in zip(message.headers, answer["headers"], strict=True):
         expected = fields_of(header, header.kind)
         there = trimmed(shown["fields"])
-        assert {key: there[key] for key in expected} == expected
+        assert common(there, expected) == expected
         assert there.get("StrucLength", header.length) == header.length
         if isinstance(header, Rfh2):
             assert [text.rstrip() for text in shown["folders"]] == [folder.text for folder in header.folders]
@@ -255,24 +276,51 @@ def test_ibms_classes_read_headers_that_are_written_here(ask: Ask, message: Mess
     assert bytes.fromhex(answer["body"]) == message.body
 
 
+def is_written_again(message: Message) -> bool:
+    """Whether MQHeaderList can: not what it has no fields for, and folders only in the byte order in which they are."""
+    order = byte_order(message.mqmd.encoding)
+    headers = message.headers
+    if any(isinstance(each, SteppedHeader) for each in headers):
+        return False
+    return all(each.order == order for each in headers if isinstance(each, Rfh2) and each.folders)
+
+
 @generated
-@given(messages())
-def test_a_list_of_headers_gives_back_their_bytes(ask: Ask, message: Message) -> None:
+@given(messages().filter(is_written_again))
+def test_a_list_of_headers_is_written_again_in_one_encoding(ask: Ask, message: Message) -> None:
+    """MQHeaderList gives all headers the message's encoding and code page, and says so in each: they mean the same."""
     data = encode(replace(message, body=b""))
     answer = ask("list", stands_in(message), format=message.mqmd.format.ljust(8), hex=data.hex())
     assert "error" not in answer, answer["error"]
     assert answer["types"] == [header.kind for header in message.headers]
-    assert bytes.fromhex(answer["hex"]) == data
+    given_back = decode(bytes.fromhex(answer["hex"]), message.mqmd)
+    for theirs, ours in zip(given_back.headers, message.headers, strict=True):
+        assert without_description(theirs) == without_description(ours)
+
+
+def without_description(header: Header) -> dict[str, Any]:
+    """What a header says of itself; of what follows only the Format."""
+    said = fields_of(header, header.kind)
+    for fields in (said, said.get("MsgDesc", {})):
+        fields.pop("Encoding", None)
+        fields.pop("CodedCharSetId", None)
+    if isinstance(header, Rfh2):
+        said["folders"] = [folder.text.strip() for folder in header.folders]
+    if isinstance(header, Rfh1):
+        said["pairs"] = header.pairs()
+    return said
 
 
 @generated
 @given(messages())
 def test_headers_that_ibms_classes_write_are_read_here(ask: Ask, message: Message) -> None:
+    """They write new folders in big-endian only, with a byte-order mark in UTF-16, and a null behind the first pair of
+    an MQRFH, which ends its string."""
     wanted = []
     for header in message.headers:
         one: dict[str, Any] = {"type": header.kind, "fields": fields_of(header, header.kind)}
         if isinstance(header, Rfh2):
-            one["folders"] = [folder.text for folder in header.folders]
+            one["folders"] = [folder.text for folder in header.folders] if header.order == "big" else []
         if isinstance(header, Rfh1):
             one["pairs"] = header.pairs()
         wanted.append(one)
@@ -280,13 +328,13 @@ def test_headers_that_ibms_classes_write_are_read_here(ask: Ask, message: Messag
     assert "error" not in answer, answer["error"]
     given_back = decode(bytes.fromhex(answer["hex"]), message.mqmd)
     assert [header.kind for header in given_back.headers] == [header.kind for header in message.headers]
-    for theirs, ours in zip(given_back.headers, message.headers, strict=True):
+    for theirs, ours, one in zip(given_back.headers, message.headers, wanted, strict=True):
         assert fields_of(theirs, theirs.kind) == fields_of(ours, ours.kind)
-        if isinstance(theirs, Rfh2) and isinstance(ours, Rfh2):
-            assert [folder.text for folder in theirs.folders] == [folder.text for folder in ours.folders]
-        elif isinstance(theirs, Rfh1) and isinstance(ours, Rfh1):
-            assert theirs.pairs() == ours.pairs()
-        elif not isinstance(theirs, SteppedHeader):
+        if isinstance(theirs, Rfh2):
+            assert [folder.text.strip() for folder in theirs.folders] == one["folders"]
+        elif isinstance(theirs, Rfh1):
+            assert theirs.pairs() == one["pairs"][:1]
+        elif isinstance(theirs, (Dlh, Mde)):
             assert theirs == ours
 
 
@@ -351,12 +399,21 @@ def byte_filtered(number: int, operator: int, data: bytes) -> Cfbf:
 
 
 @st.composite
-def pcf_messages(draw: st.DrawFn) -> tuple[Representation, Pcf]:
-    ccsid, encoding = draw(REPRESENTATIONS)
+def pcf_messages(draw: st.DrawFn, encodings: tuple[int, ...] = ENCODINGS) -> tuple[Representation, Pcf]:
+    ccsid, encoding = draw(representations(encodings))
     order: ByteOrder = byte_order(encoding) or "little"
     made = tuple(draw(st.lists(parameters(ccsid), max_size=6)))
     control = draw(st.integers(0, 1))
     return (ccsid, encoding), Pcf(draw(INTEGERS), made, 16, 3, draw(st.integers(1, 99)), control, order=order)
+
+
+def without_lists(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """Those that are no numbers of 64 bits and no lists of numbers, in groups too."""
+    return tuple(
+        replace(each, members=without_lists(each.members)) if isinstance(each, Cfgr) else each
+        for each in parameters
+        if not isinstance(each, (Cfin64, Cfil, Cfil64))
+    )
 
 
 def shown(parameter: Parameter) -> list[Any]:
@@ -387,7 +444,7 @@ def without_padding(theirs: list[Any]) -> list[Any]:
 
 
 @generated
-@given(pcf_messages())
+@given(pcf_messages(ENCODINGS + MIXED_ENCODINGS))
 def test_ibms_classes_read_pcf_that_is_written_here(ask: Ask, made: tuple[Representation, Pcf]) -> None:
     representation, pcf = made
     answer = ask("read-pcf", representation, hex=pcf.encode().hex())
@@ -401,7 +458,10 @@ def test_ibms_classes_read_pcf_that_is_written_here(ask: Ask, made: tuple[Repres
 @generated
 @given(pcf_messages())
 def test_pcf_that_ibms_classes_write_is_read_here(ask: Ask, made: tuple[Representation, Pcf]) -> None:
+    """In the reversed encoding they write numbers of 64 bits and lists of numbers wrongly: these are left out there."""
     representation, pcf = made
+    if pcf.order == "little":
+        pcf = replace(pcf, parameters=without_lists(pcf.parameters))
     own = {"type": 16, "command": pcf.command, "sequence": pcf.msg_seq_number, "control": pcf.control}
     answer = ask("write-pcf", representation, **own, parameters=[shown(each) for each in pcf.parameters])
     assert "error" not in answer, answer["error"]

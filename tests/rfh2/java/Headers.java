@@ -3,6 +3,7 @@ import com.ibm.mq.headers.MQChainable;
 import com.ibm.mq.headers.MQHeader;
 import com.ibm.mq.headers.MQHeaderIterator;
 import com.ibm.mq.headers.MQHeaderList;
+import com.ibm.mq.headers.MQIIH;
 import com.ibm.mq.headers.MQRFH;
 import com.ibm.mq.headers.MQRFH2;
 import com.ibm.mq.headers.pcf.*;
@@ -51,11 +52,15 @@ public class Headers {
             ByteArrayOutputStream again = new ByteArrayOutputStream();
             header.write(new DataOutputStream(again), encoding, ccsid);
             headers.put(shown.put("hex", hex(again.toByteArray())));
-            MQChainable next = (MQChainable) header;
-            encoding = next.nextEncoding();
-            ccsid = next.nextCharacterSet();
+            if (describes(header)) encoding = ((MQChainable) header).nextEncoding();
+            if (describes(header)) ccsid = ((MQChainable) header).nextCharacterSet();
         }
         return new JSONObject().put("headers", headers).put("body", hex(iterator.getBodyAsBytes()));
+    }
+
+    /** Whether its Encoding and CodedCharSetId are those of what follows: in an MQIIH they are reserved. */
+    static boolean describes(MQHeader header) {
+        return !(header instanceof MQIIH);
     }
 
     static JSONObject list(String format, int encoding, int ccsid, byte[] data) throws Exception {
@@ -77,15 +82,19 @@ public class Headers {
                     .getDeclaredConstructor().newInstance();
             set(header, wanted.getJSONObject("fields"));
             if (header instanceof MQRFH2) ((MQRFH2) header).setFolderStrings(strings(wanted.getJSONArray("folders")));
-            if (header instanceof MQRFH)
-                for (Object pair : wanted.getJSONArray("pairs"))
-                    ((MQRFH) header).addNameValuePair(((JSONArray) pair).getString(0), ((JSONArray) pair).getString(1));
+            if (header instanceof MQRFH) ((MQRFH) header).setNameValuePairs(pairs(wanted.getJSONArray("pairs")));
             header.write(new DataOutputStream(out), encoding, ccsid);
-            MQChainable next = (MQChainable) header;
-            encoding = next.nextEncoding();
-            ccsid = next.nextCharacterSet();
+            if (describes(header)) encoding = ((MQChainable) header).nextEncoding();
+            if (describes(header)) ccsid = ((MQChainable) header).nextCharacterSet();
         }
         return new JSONObject().put("hex", hex(out.toByteArray()));
+    }
+
+    static MQRFH.NameValuePair[] pairs(JSONArray wanted) {
+        MQRFH.NameValuePair[] pairs = new MQRFH.NameValuePair[wanted.length()];
+        for (int i = 0; i < pairs.length; i++)
+            pairs[i] = MQRFH.createNameValuePair(wanted.getJSONArray(i).getString(0), wanted.getJSONArray(i).getString(1));
+        return pairs;
     }
 
     static void set(MQHeader header, JSONObject fields) throws Exception {
@@ -146,29 +155,41 @@ public class Headers {
     static JSONObject writePcf(JSONObject asked, int encoding, int ccsid) throws Exception {
         PCFMessage pcf = new PCFMessage(
                 asked.getInt("type"), asked.getInt("command"), asked.getInt("sequence"), asked.getInt("control") == 1);
-        for (Object each : asked.getJSONArray("parameters")) pcf.addParameter(parameter((JSONArray) each));
+        for (Object each : asked.getJSONArray("parameters")) pcf.addParameter(parameter((JSONArray) each, ccsid));
         MQMessage out = message(encoding, ccsid, new byte[0]);
         pcf.write(out);
         return new JSONObject().put("hex", hex(contents(out)));
     }
 
-    static PCFParameter parameter(JSONArray wanted) throws Exception {
+    static PCFParameter parameter(JSONArray wanted, int ccsid) throws Exception {
         int number = wanted.getInt(1), last = wanted.length() - 1;
         switch (wanted.getInt(0)) {
             case 3: return new MQCFIN(number, wanted.getInt(2));
-            case 4: return new MQCFST(number, wanted.getString(2));
+            case 4:
+                MQCFST string = new MQCFST(number, "");
+                string.setCodedCharSetId(ccsid);
+                string.setString(wanted.getString(2));
+                return string;
             case 5: return new MQCFIL(number, numbers(wanted.getJSONArray(2)));
-            case 6: return new MQCFSL(number, strings(wanted.getJSONArray(2)));
+            case 6:
+                MQCFSL list = new MQCFSL(number, new String[0]);
+                list.setCodedCharSetId(ccsid);
+                list.setStrings(strings(wanted.getJSONArray(2)));
+                return list;
             case 9: return new MQCFBS(number, bytes(wanted.getString(2)));
             case 13: return new MQCFIF(number, wanted.getInt(2), wanted.getInt(last));
-            case 14: return new MQCFSF(number, wanted.getInt(2), wanted.getString(last));
+            case 14:
+                MQCFSF filter = new MQCFSF(number, wanted.getInt(2), "");
+                filter.setCodedCharSetId(ccsid);
+                filter.setFilterValue(wanted.getString(last));
+                return filter;
             case 15: return new MQCFBF(number, wanted.getInt(2), bytes(wanted.getString(last)));
             case 23: return new MQCFIN64(number, wanted.getLong(2));
             case 25: return new MQCFIL64(number, longs(wanted.getJSONArray(2)));
             default:
                 MQCFGR group = new MQCFGR();
                 group.setParameter(number);
-                for (Object each : wanted.getJSONArray(2)) group.addParameter(parameter((JSONArray) each));
+                for (Object each : wanted.getJSONArray(2)) group.addParameter(parameter((JSONArray) each, ccsid));
                 return group;
         }
     }
