@@ -83,6 +83,8 @@ _OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
 _SAYS_NOTHING = "MQIIH"
 # IBM's documentation says the same of this one, but IBM's classes go by the values; 0, the initial value, says nothing.
 _MAY_SAY_NOTHING = "MQCIH"
+RESERVING = frozenset({_SAYS_NOTHING, _MAY_SAY_NOTHING})
+"""Headers that do not always describe what follows them."""
 
 # A message of 100 MB could chain a million headers of 100 bytes; real ones have three or four.
 MAX_HEADERS = 1000
