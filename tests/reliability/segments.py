@@ -2,7 +2,7 @@
 
     python -m tests.reliability.segments --segments 1000000
 
-Each connection begins as a program does, and goes on with segments that were changed: bytes behind the header or
+Each connection, shared or not, begins as a program does, and goes on with segments that were changed: bytes behind the header or
 anywhere, lengths, ends cut off, segments out of their order. The listener is a process of its own, which counts the
 segments that it takes up. From time to time a program that does nothing wrong puts and gets a message.
 """
@@ -22,14 +22,17 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import QueueManager
 from commands.listener import session
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.segments import SegmentType
+from rfh2.channel.layouts import CAUT, NOTIFICATION, REQUEST_MSGS, SELECTION, SOCKET_ACTION
+from rfh2.channel.segments import HEADER_BYTES, WHOLE, SegmentHeader, SegmentType, read_segment
+from rfh2.channel.structure import Structure
+from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQOO_BROWSE, MQOO_INPUT_SHARED, MQOO_INQUIRE, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
@@ -37,7 +40,7 @@ from tests.commands.listener.mqi_client import MqiClient
 SETUP = "DEFINE QLOCAL(Q) MAXDEPTH(500)\nDEFINE QLOCAL(GOOD)"
 CHANGED_TOGETHER = 45
 TOGETHER = 4
-MOST_UNCHANGED = 20
+MOST_UNCHANGED = 25
 GOOD_EVERY = 500
 PATIENCE_S = 60
 
@@ -133,9 +136,9 @@ def _server(home: Path) -> Iterator[_Server]:
 class _Recorded(MqiClient):
     """A program of which every segment is kept."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, sharing: int = 0) -> None:
         self.sent: list[bytes] = []
-        super().__init__(port)
+        super().__init__(port, sharing=sharing)
 
     def send(self, data: bytes) -> None:
         self.sent.append(data)
@@ -159,11 +162,46 @@ def recorded(port: int) -> list[bytes]:
         return client.sent
 
 
+def shared(port: int, alone: Sequence[bytes]) -> list[bytes]:
+    """The same on a connection that is shared, with what is sent there only."""
+    with _Recorded(port, sharing=10) as client:
+        agreed = client.sent
+    calls = [_in_conversation(1, *read_segment(segment)) for segment in alone[len(agreed) :]]
+    more = [
+        (SegmentType.SOCKET_ACTION, _structure(SOCKET_ACTION, ConversationId=3, Type=1)),
+        (SegmentType.NOTIFICATION, _structure(NOTIFICATION, Version=1, Code=3, Value=1)),
+        (SegmentType.REQUEST_MSGS, _asks(_structure(REQUEST_MSGS, MaxMsgLength=-1, Flags=0x12), 3, bytes(48))),
+        (SegmentType.REQUEST_MSGS, _asks(_structure(REQUEST_MSGS, MaxMsgLength=9, Flags=0x18, Options=0x4011), 0)),
+        (SegmentType.HEARTBEAT, b""),
+        (SegmentType.CONAUTH_INFO, _structure(CAUT, StrucId=b"CAUT", UserLength=5, PasswordLength=3) + b"alicepwd"),
+    ]
+    return [*agreed, *calls, *(_in_conversation(1, SegmentHeader(kind, WHOLE | 1), data) for kind, data in more)]
+
+
+def _in_conversation(number: int, header: SegmentHeader, payload: bytes) -> bytes:
+    return replace(header, conversation=number).write(payload)
+
+
+def _structure(layout: Layout, **fields: Any) -> bytes:
+    made = Structure.new(layout, "little")
+    for name, value in fields.items():
+        made[name] = value
+    return bytes(made)
+
+
+def _asks(request: bytes, match: int, ids: bytes = b"") -> bytes:
+    """A REQUEST_MSGS for the first handle, with its selection."""
+    asked = bytearray(request)
+    Structure(REQUEST_MSGS, asked)["ObjectHandle"] = 2
+    return bytes(asked) + _structure(SELECTION, SelectionIndex=1, MqmdVersion=2, MatchOptions=match) + ids
+
+
 def changed(chance: random.Random, segment: bytes) -> bytes:
     """*segment*, changed: most often behind its header, so that the call is read and not only its frame."""
     data = bytearray(segment)
     kind = chance.random()
-    first = 28 if kind < 0.75 and len(data) > 28 else 0
+    header = HEADER_BYTES[segment[:4]]
+    first = header if kind < 0.75 and len(data) > header else 0
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(first, len(data))
         data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
@@ -179,9 +217,10 @@ def changed(chance: random.Random, segment: bytes) -> bytes:
     return bytes(data)
 
 
-def attack(port: int, chance: random.Random, segments: Sequence[bytes]) -> int:
+def attack(port: int, chance: random.Random, programs: Sequence[Sequence[bytes]]) -> int:
     """One connection; returns how many segments were sent as a program sends them. Raises TimeoutError."""
-    good = chance.choice((0, 1, *range(2, len(segments) + 1)))
+    segments = chance.choice(programs)
+    good = chance.randint(0, len(segments))
     data = b"".join(segments[:good])
     # The first two agree on the connection: where that is done, they end it.
     anywhere = segments if good < 2 else segments[2:]
@@ -208,11 +247,11 @@ class _Counted:
         self.connections = self.last = 0
         self.is_over = False
 
-    def attack(self, chance: random.Random, segments: Sequence[bytes]) -> None:
+    def attack(self, chance: random.Random, programs: Sequence[Sequence[bytes]]) -> None:
         """One connection after the other."""
         while not self.is_over:
             try:
-                good = attack(self._server.port, chance, segments)
+                good = attack(self._server.port, chance, programs)
             except TimeoutError as error:
                 self._server.faults.append(f"a connection hung: {error}\n")
                 continue
@@ -252,10 +291,11 @@ def soak(home: Path, count: int, seed: int) -> Soak:
     subprocess.run(mqsc, input=SETUP, text=True, check=True, env=environment, stdout=subprocess.DEVNULL)
     start = time.monotonic()
     with _server(home) as server:
-        segments = recorded(server.port)
+        alone = recorded(server.port)
+        programs = (alone, shared(server.port, alone))
         counted = _Counted(server)
         attackers = [
-            threading.Thread(target=counted.attack, args=(random.Random(f"{seed} {n}"), segments), daemon=True)
+            threading.Thread(target=counted.attack, args=(random.Random(f"{seed} {n}"), programs), daemon=True)
             for n in range(TOGETHER)
         ]
         for attacker in attackers:

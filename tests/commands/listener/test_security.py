@@ -19,7 +19,9 @@ from commands.links.engine.config import ConfigError, ListenerConfig
 from commands.listener.opening import listener_of
 from commands.listener.security import ChannelRule, Security, is_password, password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2.channel.layouts import SOCKET_ACTION
 from rfh2.channel.segments import SegmentType
+from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
@@ -141,6 +143,18 @@ def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
     with listener_at(home, first_s=0.2) as port, socket.create_connection(("127.0.0.1", port)) as silent:
         silent.settimeout(10)
         assert silent.recv(1) == b""
+
+
+@pytest.mark.parametrize("number", [3, 2**31, 2**32 - 1])
+def test_a_conversation_may_have_any_number(port: int, number: int) -> None:
+    """Found by hostile segments: numbers with the highest bit set ended the connection with an error of the program."""
+    with MqiClient(port, sharing=10) as client:
+        body = Structure.new(SOCKET_ACTION, client.order)
+        body["ConversationId"], body["Type"] = number - 2**32 if number >= 2**31 else number, 1
+        client.send(client.header(SegmentType.SOCKET_ACTION).write(bytes(body)))
+        answered = client.receive()
+        assert answered is not None
+        assert (answered[0].kind, answered[0].conversation) == (SegmentType.SOCKET_ACTION, number)
 
 
 def segments_of_a_program(client: MqiClient) -> list[bytes]:
