@@ -2,9 +2,9 @@
 
     python -m tests.reliability.segments --segments 1000000
 
-Each connection, shared or not, begins as a program does, and goes on with segments that were changed: bytes behind the header or
-anywhere, lengths, ends cut off, segments out of their order. The listener is a process of its own, which counts the
-segments that it takes up. From time to time a program that does nothing wrong puts and gets a message.
+Each connection, shared or not, begins as a program does, and goes on with segments that were changed: bytes behind the
+header or anywhere, lengths, ends cut off, segments out of their order. The listener is a process of its own, which
+counts the segments that it takes up. From time to time a program that does nothing wrong puts and gets a message.
 """
 
 from __future__ import annotations
