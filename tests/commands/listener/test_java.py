@@ -62,7 +62,9 @@ def _wait_for(port: int) -> None:
 def java(classpath: str, program: str, *arguments: object) -> list[str]:
     """The lines that a program prints."""
     command = ["java", "-cp", classpath, program, *map(str, arguments)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    # IBM's client writes its logs where it is started.
+    where = Path(classpath.split(":")[0])
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=where)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
     return done.stdout.splitlines()
 
