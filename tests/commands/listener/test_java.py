@@ -1,6 +1,6 @@
 """IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-34.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-30, LSN-34.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ def _wait_for(port: int) -> None:
 
 def java(classpath: str, program: str, *arguments: object) -> list[str]:
     """The lines that a program prints."""
-    command = ["java", "-cp", classpath, program, *map(str, arguments)]
+    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", classpath, program]
+    command += map(str, arguments)
     # IBM's client writes its logs where it is started.
-    where = Path(classpath.split(":")[0])
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=where)
+    where = Path(classpath.split(":", maxsplit=1)[0])
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=300, cwd=where)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
     return done.stdout.splitlines()
 
@@ -116,6 +117,15 @@ def test_pcf_agent(port: int, classpath: str) -> None:
         "subscription to Sport/Soccer/#, to GOALS",
         "unknown 2085",
         "no such command 3007",
+        "closed",
+    ]
+
+
+def test_messages_are_converted(port: int, classpath: str) -> None:
+    assert java(classpath, "Convert", port) == [
+        "500 5 Grüße",
+        "819 546 <psc><Topic>ä</Topic></psc> 819 für",
+        "warning 1 2119",
         "closed",
     ]
 
