@@ -338,6 +338,43 @@ def test_headers_that_ibms_classes_write_are_read_here(ask: Ask, message: Messag
             assert theirs == ours
 
 
+# ---- where IBM's classes are odd (docs/peers.md) ---------------------------------------------------------------------
+
+LITTLE, BIG = (819, 546), (819, 273)
+DESCRIBED = {"Encoding": 546, "CodedCharSetId": 819, "Format": "MQSTR", "Flags": 0}
+
+
+def test_ibms_mqrfh_knows_no_quotes_and_separates_pairs_by_nulls(ask: Ask) -> None:
+    quoted = Rfh1(coded_char_set_id=819).with_pairs([("a", "2 3")]).encode()
+    assert "NoSuchElementException" in ask("read", LITTLE, format="MQHRF   ", hex=quoted.hex())["error"]
+    pairs = {"type": "MQRFH", "fields": DESCRIBED, "pairs": [["a", "1"], ["b", "2 3"]]}
+    assert bytes.fromhex(ask("write", BIG, headers=[pairs])["hex"])[32:] == b"a 1\0b 2 3   "
+
+
+def test_ibms_mqrfh2_writes_no_new_folders_in_reversed_encodings_and_marks_those_in_utf_16(ask: Ask) -> None:
+    folder = {"type": "MQRFH2", "fields": {**DESCRIBED, "NameValueCCSID": 1200}, "folders": ["<a/>"]}
+    assert "UnsupportedEncodingException" in ask("write", LITTLE, headers=[folder])["error"]
+    (written,) = decode(bytes.fromhex(ask("write", BIG, headers=[folder])["hex"]), Mqmd(format="MQHRF2")).headers
+    assert isinstance(written, Rfh2)
+    assert written.folders[0].data == "\ufeff<a/>\ufeff".encode("utf-16-be")
+
+
+@pytest.mark.parametrize(
+    ("ccsid", "encoding", "parameter", "written"),
+    [
+        (819, 546, Cfin64(5, 974), bytes(8)),
+        (819, 274, Cfil(5, (974,)), (974).to_bytes(4, "big")),
+    ],
+    ids=["64-bits", "list"],
+)
+def test_ibms_pcf_writes_wrong_numbers_in_reversed_encodings(
+    ask: Ask, ccsid: int, encoding: int, parameter: Parameter, written: bytes
+) -> None:
+    own = {"type": 1, "command": 1, "sequence": 1, "control": 1}
+    answer = ask("write-pcf", (ccsid, encoding), **own, parameters=[shown(parameter)])
+    assert bytes.fromhex(answer["hex"])[-len(written) :] == written
+
+
 # ---- PCF ------------------------------------------------------------------------------------------------------------
 
 
