@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from rfh2 import eph, mde, rfh1, xqh
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ENCODINGS
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
@@ -75,7 +75,6 @@ _KINDS = (
 _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
     each.struc_id.encode(): tuple(kind for kind in _KINDS if kind.struc_id == each.struc_id) for each in _KINDS
 }
-_ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 _EBCDIC_CCSID = 500
 
 _OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
@@ -149,7 +148,7 @@ def sniffed(data: bytes) -> tuple[str, int, int] | None:
     for kind in _BY_STRUC_ID.get(struc_id, ()):
         found = kind.versions.get(data[4:8])
         if found is not None:
-            return kind.format, _ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
+            return kind.format, ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
     if struc_id == STRUC_ID:
         return MQFMT_RF_HEADER_2, MQENC_NATIVE, _EBCDIC_CCSID if ebcdic else 0
     return None

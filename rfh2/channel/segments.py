@@ -1,7 +1,8 @@
 """Transmission segments of a client channel: their headers, written and read, and long calls split into several.
 
 SegmentLength, ConversationId and RequestId are big-endian always; all else is in the order that the header names. A
-segment belongs to a conversation where the two ends share their connection (``TSHM``), else to none (``TSH ``).
+segment belongs to a conversation where the two ends share their connection (``TSHM``), or to the shared connection
+itself (``TSHC``); where it is not shared, to none (``TSH ``).
 """
 
 from __future__ import annotations
@@ -73,12 +74,13 @@ class _Form(NamedTuple):
     layout: Layout
     charset: str
     order_at: int
+    of_connection: bool
 
 
-_ALONE, _SHARED = "TSH ", "TSHM"
+_UNSHARED, _SHARED, _CONNECTION = "TSH ", "TSHM", "TSHC"
 _FORMS: Final = {
-    name.encode(charset): _Form(layout, charset, layout.offset("ByteOrder"))
-    for name, layout in ((_ALONE, TSH), ("TSHC", TSH), (_SHARED, TSHM))
+    name.encode(charset): _Form(layout, charset, layout.offset("ByteOrder"), name == _CONNECTION)
+    for name, layout in ((_UNSHARED, TSH), (_CONNECTION, TSH), (_SHARED, TSHM))
     for charset in (ASCII_FIELDS, EBCDIC_FIELDS)
 }
 HEADER_BYTES: Final = {struc_id: form.layout.size for struc_id, form in _FORMS.items()}
@@ -90,7 +92,10 @@ PREFIX_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """What a header says. conversation: None where the segment belongs to none. charset: of its character fields."""
+    """What a header says. conversation: None where the segment belongs to none. charset: of its character fields.
+
+    of_connection: whether it belongs to a shared connection itself.
+    """
 
     kind: int
     flags: int = WHOLE
@@ -101,6 +106,7 @@ class SegmentHeader:
     conversation: int | None = None
     request: int = 0
     charset: str = ASCII_FIELDS
+    of_connection: bool = False
 
     @property
     def size(self) -> int:
@@ -112,7 +118,8 @@ class SegmentHeader:
         length = (self.size + len(payload)).to_bytes(4, "big")
         rest = (1 if self.order == "big" else 2, self.kind, self.flags, self.flags2, bytes(8), self.encoding)
         if self.conversation is None:
-            header = TSH.fast[self.order].pack(_ALONE.encode(self.charset), length, *rest, self.ccsid, 0)
+            name = _CONNECTION if self.of_connection else _UNSHARED
+            header = TSH.fast[self.order].pack(name.encode(self.charset), length, *rest, self.ccsid, 0)
         else:
             own = (self.conversation.to_bytes(4, "big"), self.request.to_bytes(4, "big"))
             header = TSHM.fast[self.order].pack(_SHARED.encode(self.charset), length, *own, *rest, self.ccsid, 0)
@@ -135,7 +142,7 @@ def read_header(data: bytes | bytearray) -> SegmentHeader:
     form = _FORMS.get(struc_id)
     if form is None:
         raise DecodeError(0, "TSH", f"StrucId is {struc_id.hex()}: this is no transmission segment")
-    layout, charset, order_at = form
+    layout, charset, order_at, of_connection = form
     if len(data) < layout.size:
         raise DecodeError(len(data), "TSH", f"{len(data)} of {layout.size} bytes are there")
     order = _ORDERS.get(data[order_at])
@@ -145,7 +152,9 @@ def read_header(data: bytes | bytearray) -> SegmentHeader:
     conversation = request = None
     if layout is TSHM:
         conversation, request = int.from_bytes(own[2], "big"), int.from_bytes(own[3], "big")
-    return SegmentHeader(kind, flags, flags2, order, encoding, ccsid, conversation, request or 0, charset)
+    return SegmentHeader(
+        kind, flags, flags2, order, encoding, ccsid, conversation, request or 0, charset, of_connection
+    )
 
 
 def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:

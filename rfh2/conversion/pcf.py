@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rfh2.ccsid import BYTE_ORDERS, ByteOrder
+from rfh2.ccsid import ENCODINGS
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_EMBEDDED, MQCCSI_INHERIT, MQRC_FORMAT_ERROR
 from rfh2.conversion.text import ConversionError, Representation, convert_text
 from rfh2.errors import DecodeError
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_parameters import Cfgr, Cfsf, Cfsl, Cfst, Parameter, UnknownParameter
 
-_ENCODINGS: dict[ByteOrder, int] = dict(zip(BYTE_ORDERS, (273, 546), strict=True))
 _OF_THE_MESSAGE = (MQCCSI_DEFAULT, MQCCSI_EMBEDDED, MQCCSI_INHERIT)
 
 
@@ -59,7 +58,7 @@ def _representations(
 ) -> tuple[int, Representation, Representation]:
     """CodedCharSetId of a string afterwards; how it is written, and how it will be."""
     inherits = own in _OF_THE_MESSAGE
-    now = Representation(source.ccsid if inherits else own, _ENCODINGS[pcf.order])
+    now = Representation(source.ccsid if inherits else own, ENCODINGS[pcf.order])
     stays = not inherits and source.ccsid == target.ccsid
     then = Representation(own if stays else target.ccsid, target.encoding)
     return own if inherits else then.ccsid, now, then

@@ -19,8 +19,8 @@ from typing import Final
 
 from rfh2 import eph, mde, rfh1, xqh
 from rfh2.captured import CapturedMessage
-from rfh2.ccsid import text_codec
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQENC_NATIVE
+from rfh2.ccsid import ENCODINGS, text_codec
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.constants import MQFMT_DEAD_LETTER_HEADER as MQDEAD
 from rfh2.constants import MQFMT_RF_HEADER_2 as MQHRF2
 from rfh2.errors import EncodeError
@@ -42,7 +42,6 @@ FORMAT_OF: Final[dict[str, str]] = {
 }
 """The Format that announces each kind of header."""
 
-_ENCODINGS: Final = {"big": 273, "little": MQENC_NATIVE}
 _DESCRIPTIONS: Final = {"format": "Format", "encoding": "Encoding", "ccsid": "CodedCharSetId"}
 
 
@@ -137,7 +136,7 @@ class _Rebuilding:
         if self.form.headers:
             first = self.form.headers[0]
             order = first.byte_order or "little"
-            return Mqmd(format=FORMAT_OF.get(first.type, ""), encoding=_ENCODINGS[order])
+            return Mqmd(format=FORMAT_OF.get(first.type, ""), encoding=ENCODINGS[order])
         return Mqmd()
 
     def _headers(self, descriptor: _Descriptor) -> list[Rebuilt]:

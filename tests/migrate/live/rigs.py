@@ -95,7 +95,7 @@ def processing(home: Path) -> Iterator[None]:
 
     def work() -> None:
         with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
-            processor = Processor(store, lambda: datetime.now(UTC), command_server=PcfCommandServer)
+            processor = Processor(store, lambda: datetime.now(UTC), command_servers=[PcfCommandServer])
             processor.start()
             processor.run(stop, idle_s=0.02)
 

@@ -59,7 +59,7 @@ class Got:
         return MQCC_WARNING if self.reason else 0
 
 
-def given(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
+def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
     """What MQGET gives of a message on *queue*; its MQMD says in which character set and encoding it is given."""
     whole = Got(mqmd, body, len(body), queue, seq)
     longest, accepts = asked.longest, asked.options & MQGMO_ACCEPT_TRUNCATED_MSG
