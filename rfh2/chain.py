@@ -124,9 +124,8 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
     """
     headers: list[Header] = []
     at = 0
-    for _ in range(MAX_HEADERS):
-        decoder = decoder_of(fmt)
-        if decoder is None or (headers and at == len(data)):
+    while (decoder := decoder_of(fmt)) is not None:
+        if headers and (at == len(data) or len(headers) == MAX_HEADERS):
             break  # the body; it is empty where a Format has nothing behind it, as real queue managers leave it
         header = decoder(data, at, ccsid)
         headers.append(header)

@@ -225,7 +225,6 @@ NAMED_ALIKE = {
     "D-17": {"capture": "what is replayed", "dynamic": "queues of a queue manager; a replay has none"},
     "D-19": {"link": "the MQTT link, which the row names", "mqtt": "the MQTT link"},
     "D-22": {"capture": "what is replayed"},
-    "MB-14": {"file": "that people load"},
     "D-28": {"processor": "which the row names", "replay": "which the row names"},
 }
 

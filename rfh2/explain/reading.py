@@ -13,6 +13,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS
 from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, sniffed
 from rfh2.errors import DecodeError
+from rfh2.frozen import quick
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
@@ -29,6 +30,7 @@ from rfh2.pcf_names import (
 _PCF_TYPES: Final = (MQCFT_COMMAND, MQCFT_COMMAND_XR, MQCFT_EVENT, MQCFT_RESPONSE)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Located:
     """One header, and the offset of its first byte, counted from the start of the first header."""
@@ -37,6 +39,7 @@ class Located:
     offset: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PartialMessage:
     """What could be decoded of one message.

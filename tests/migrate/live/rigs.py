@@ -127,7 +127,7 @@ def rig(
             yield made
     elif way == "pcf":
         queues = {name: {} for name in ("Sport", PROGRESS_QUEUE)}
-        with stand_in(directory / "mq", queues, command_server=False), _moving(home), processing(home):
+        with stand_in(directory / "mq", queues, command_server=False), moving(home), processing(home):
             made.options = ["--queues", URL]
             yield made
     else:
@@ -145,7 +145,7 @@ def _maybe(context: object, wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _moving(home: Path) -> Iterator[None]:
+def moving(home: Path) -> Iterator[None]:
     """Moves commands and publications from the stand-in's queues to the embedded ones, and the answers back."""
     stop = threading.Event()
     thread = threading.Thread(target=lambda: _move(home, stop), daemon=True)
