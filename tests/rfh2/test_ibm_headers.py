@@ -36,6 +36,7 @@ from rfh2 import (
     decode_pcf,
     encode,
 )
+from rfh2 import ccsid as ccsid_module
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.layouts import MQDLH, MQMD1, MQMDE, MQRFH, MQRFH2, MQXQH
 from rfh2.pcf_parameters import (
@@ -378,6 +379,12 @@ def test_ibms_pcf_writes_wrong_numbers_in_reversed_encodings(
 # ---- PCF ------------------------------------------------------------------------------------------------------------
 
 
+def field_is_a_byte(ccsid: int) -> bool:
+    """Whether each character of a code page is one byte."""
+    codec = text_codec(ccsid, 273) or ""
+    return all(len(bytes((byte, 0x41, 0x41)).decode(codec, "replace")) == 3 for byte in range(0x80, 0x100))
+
+
 def characters(ccsid: int) -> str:
     """Characters of a code page that are not controls, and not changed by Java's and Python's tables alike."""
     if ccsid == 1208:
@@ -433,6 +440,28 @@ def filtered(number: int, operator: int, text: str, ccsid: int, charset: str) ->
 
 def byte_filtered(number: int, operator: int, data: bytes) -> Cfbf:
     return Cfbf(number, operator, data, bytes(-len(data) % 4))
+
+
+# How many bytes differ: Python has Windows' code page 874, another table of HP's Roman 8, and ASCII in EUC of Japanese.
+OTHER_TABLES = {874: 8, 1051: 2, 954: 2, 5050: 2, 33722: 2}
+# Two are not known to Java.
+CODE_PAGES = [ccsid for ccsid in sorted(ccsid_module._CODECS) if field_is_a_byte(ccsid) and ccsid not in (720, 1168)]
+
+
+@pytest.mark.parametrize("ccsid", CODE_PAGES)
+def test_each_byte_of_a_code_page_is_the_character_that_ibms_classes_read(ask: Ask, ccsid: int) -> None:
+    codec = text_codec(ccsid, 273) or ""
+    known = {byte: bytes((byte,)).decode(codec, "ignore") for byte in range(0x21, 0xFF) if byte not in (0x40, 0x7F)}
+    known = {byte: text for byte, text in known.items() if text and text.isprintable() and text != "\ufffd"}
+    data = bytes(known)
+    pcf = Pcf(1, (Cfst(1, data, 0, codec, bytes(-len(data) % 4)),), order="big")
+    ((_, _, text),) = ask("read-pcf", (ccsid, 273), hex=pcf.encode().hex())["parameters"]
+    differing = [
+        (hex(byte), ours, theirs)
+        for byte, ours, theirs in zip(data, known.values(), text, strict=True)
+        if ours != theirs
+    ]
+    assert len(differing) == OTHER_TABLES.get(ccsid, 0), differing
 
 
 @st.composite

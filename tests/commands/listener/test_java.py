@@ -121,13 +121,14 @@ def test_pcf_agent(port: int, classpath: str) -> None:
         "connected to QM1",
         "pinged",
         "name QM1",
-        "queue GOALS, type 1, depth 2 of 7",
-        "name GOALS",
+        "queue RAIN, type 1, depth 2 of 7",
+        "name RAIN",
         "status: depth 2",
-        "topic Sport",
-        "subscription to Sport/Soccer/#, to GOALS",
+        "topic Weather",
+        "subscription to Weather/Rain/#, to RAIN",
         "unknown 2085",
         "no such command 3007",
+        "deleted",
         "closed",
     ]
 

@@ -29,35 +29,35 @@ public class PcfAgent {
         System.out.println("name " + text(about, CMQC.MQCA_Q_MGR_NAME));
 
         PCFMessage create = new PCFMessage(CMQCFC.MQCMD_CREATE_Q);
-        create.addParameter(CMQC.MQCA_Q_NAME, "GOALS");
+        create.addParameter(CMQC.MQCA_Q_NAME, "RAIN");
         create.addParameter(CMQC.MQIA_Q_TYPE, CMQC.MQQT_LOCAL);
         create.addParameter(CMQC.MQIA_MAX_Q_DEPTH, 7);
         agent.send(create);
         create = new PCFMessage(CMQCFC.MQCMD_CREATE_TOPIC);
-        create.addParameter(CMQC.MQCA_TOPIC_NAME, "SPORT");
-        create.addParameter(CMQC.MQCA_TOPIC_STRING, "Sport");
+        create.addParameter(CMQC.MQCA_TOPIC_NAME, "WEATHER");
+        create.addParameter(CMQC.MQCA_TOPIC_STRING, "Weather");
         agent.send(create);
         create = new PCFMessage(CMQCFC.MQCMD_CREATE_SUBSCRIPTION);
-        create.addParameter(CMQCFC.MQCACF_SUB_NAME, "goals");
-        create.addParameter(CMQC.MQCA_TOPIC_STRING, "Sport/Soccer/#");
-        create.addParameter(CMQCFC.MQCACF_DESTINATION, "GOALS");
+        create.addParameter(CMQCFC.MQCACF_SUB_NAME, "rain");
+        create.addParameter(CMQC.MQCA_TOPIC_STRING, "Weather/Rain/#");
+        create.addParameter(CMQCFC.MQCACF_DESTINATION, "RAIN");
         agent.send(create);
-        MQQueue queue = manager.accessQueue("GOALS", CMQC.MQOO_OUTPUT);
+        MQQueue queue = manager.accessQueue("RAIN", CMQC.MQOO_OUTPUT);
         for (int n = 0; n < 2; n++) queue.put(new MQMessage());
 
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q, CMQC.MQCA_Q_NAME, "GOAL*"))
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q, CMQC.MQCA_Q_NAME, "RAI*"))
             System.out.println("queue " + text(each, CMQC.MQCA_Q_NAME) + ", type "
                     + each.getIntParameterValue(CMQC.MQIA_Q_TYPE) + ", depth "
                     + each.getIntParameterValue(CMQC.MQIA_CURRENT_Q_DEPTH) + " of "
                     + each.getIntParameterValue(CMQC.MQIA_MAX_Q_DEPTH));
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q_NAMES, CMQC.MQCA_Q_NAME, "GOAL*"))
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q_NAMES, CMQC.MQCA_Q_NAME, "RAI*"))
             for (String name : each.getStringListParameterValue(CMQCFC.MQCACF_Q_NAMES))
                 System.out.println("name " + name.trim());
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q_STATUS, CMQC.MQCA_Q_NAME, "GOALS"))
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q_STATUS, CMQC.MQCA_Q_NAME, "RAIN"))
             System.out.println("status: depth " + each.getIntParameterValue(CMQC.MQIA_CURRENT_Q_DEPTH));
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_TOPIC, CMQC.MQCA_TOPIC_NAME, "SPORT"))
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_TOPIC, CMQC.MQCA_TOPIC_NAME, "WEATHER"))
             System.out.println("topic " + text(each, CMQC.MQCA_TOPIC_STRING));
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_SUBSCRIPTION, CMQCFC.MQCACF_SUB_NAME, "goals"))
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_SUBSCRIPTION, CMQCFC.MQCACF_SUB_NAME, "rain"))
             System.out.println("subscription to " + text(each, CMQC.MQCA_TOPIC_STRING) + ", to "
                     + text(each, CMQCFC.MQCACF_DESTINATION));
         try {
@@ -70,6 +70,8 @@ public class PcfAgent {
         } catch (PCFException error) {
             System.out.println("no such command " + error.getReason());
         }
+        send(CMQCFC.MQCMD_DELETE_SUBSCRIPTION, CMQCFC.MQCACF_SUB_NAME, "rain");
+        System.out.println("deleted");
         queue.close();
         agent.disconnect();
         manager.disconnect();
