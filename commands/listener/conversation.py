@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.listener.gate import Gate
+from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
@@ -52,33 +52,32 @@ class Arrivals:
     """Wakes those who wait for messages."""
 
     def __init__(self) -> None:
-        self._expected: dict[str, asyncio.Event] = {}
+        self._expected: dict[str, Signal] = {}
 
     def wake(self, queues: Iterable[str] | None) -> None:
         """There may be new messages on *queues*; None for any queue."""
         for name in list(self._expected) if queues is None else queues:
-            event = self._expected.pop(name, None)
-            if event is not None:
-                event.set()
+            expected = self._expected.pop(name, None)
+            if expected is not None:
+                give(expected)
 
-    def expect(self, queue: str) -> asyncio.Event:
-        """Set when something may next have come to *queue*; all who wait for one queue share it."""
-        return self._expected.setdefault(queue, asyncio.Event())
+    def expect(self, queue: str) -> Signal:
+        """Given when something may next have come to *queue*; all who wait for one queue share it."""
+        expected = self._expected.get(queue)
+        if expected is None:
+            expected = self._expected[queue] = new_signal()
+        return expected
 
 
-async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> None:
-    """Wait until one of *events* is set, or *seconds* have passed."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events if event is not None]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+async def _first_of(seconds: float | None, *signals: Signal | None) -> None:
+    """Wait until one of *signals* is given, or *seconds* have passed."""
+    given = [signal for signal in signals if signal is not None]
+    await asyncio.wait(given, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 @dataclass(slots=True)
 class Shared:
-    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: set when the listener ends."""
+    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends."""
 
     name: str
     worker: Worker
@@ -86,7 +85,7 @@ class Shared:
     security: Security
     new_id: Callable[[], bytes]
     memory: Memory
-    quiescing: asyncio.Event = field(default_factory=asyncio.Event)
+    quiescing: Signal = field(default_factory=new_signal)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
@@ -145,7 +144,7 @@ class Conversation:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
             return MQRC_Q_MGR_NAME_ERROR
-        if self._shared.quiescing.is_set():
+        if self._shared.quiescing.done():
             return MQRC_Q_MGR_QUIESCING
         user, reason = await self._shared.security.user_of(self.identity)
         if reason:
@@ -181,7 +180,7 @@ class Conversation:
 
     def _fail_if_quiescing(self, options: int) -> None:
         """*options*: of MQOPEN, MQPUT, MQGET or MQSUB, where the bit is the same. Raises MqiError 2161."""
-        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.is_set():
+        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.done():
             raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
 
     # Objects

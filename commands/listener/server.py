@@ -13,6 +13,7 @@ from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.listener.conversation import Arrivals, Shared
+from commands.listener.gate import give
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
@@ -116,12 +117,12 @@ class Listener:
         if self._server is not None:
             self._server.close()
         if self._shared is not None:
-            self._shared.quiescing.set()
+            give(self._shared.quiescing)
         if self._sessions:
             await asyncio.wait(self._sessions, timeout=self._options.quiesce_s)
         for task, session in list(self._sessions.items()):
             if session is not None:
-                await session.terminate()
+                session.terminate()
             task.cancel()
         await asyncio.gather(*self._sessions, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:

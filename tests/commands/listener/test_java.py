@@ -1,18 +1,21 @@
 """IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-30, LSN-34.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26, LSN-30, LSN-34.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -247,8 +250,9 @@ def test_a_program_that_is_quiet_answers_heartbeats(classpath: str, tmp_path: Pa
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     with listener_at(tmp_path, heartbeat_s=1) as port:
         url = ccdt(tmp_path / "ccdt.json", port, sharing, 1)
-        printed = java(classpath, "Quiet", url, "wait", 2_600, "idle", 2_600)
-        assert printed == ["connected", "wait 2033", "depth 0", "done"]
+        steps = {"wait": "wait 2033", "idle": "depth 0"} if sharing else {"wait": "wait 2033"}
+        printed = java(classpath, "Quiet", url, *chain(*((step, 2_600) for step in steps)))
+        assert printed == ["connected", *steps.values(), "done"]
 
 
 @pytest.mark.parametrize("sharing", [10, 0])
@@ -288,4 +292,53 @@ def test_the_subscription_of_a_program_that_dies_goes(
     end = time.monotonic() + 20
     while subscriptions(home) and time.monotonic() < end:
         time.sleep(0.2)
+    assert subscriptions(home) == []
+
+
+class Talking:
+    """A program that says lines and is told when to go on."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def says(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip()
+
+    def told(self) -> None:
+        assert self.process.stdin is not None
+        print("", file=self.process.stdin, flush=True)
+
+
+@contextmanager
+def talking(*command: str) -> Iterator[Talking]:
+    """A program, which is killed at the end, or when that does not come."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(100, process.kill)
+        patience.start()
+        try:
+            yield Talking(process)
+        finally:
+            patience.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
+    port: int, classpath: str, version: str, home: Path
+) -> None:
+    """Durable, with a selector and noLocal. Each publication goes to one of the two; none is lost with the first."""
+    command = ["java", "-cp", classpath, "Clones", str(port), version]
+    with talking(*command, "rest") as rest:
+        # One after the other: IBM's classes give all clones one identity, and two that join at a time would get 3157.
+        assert rest.says() == "subscribed"
+        with talking(*command, "take") as take:
+            assert take.says() == "subscribed"
+            rest.told()
+            assert rest.says() == "published"
+            taken = [take.says() for _ in range(2)]
+            assert all(re.fullmatch("took goal [1-5]", line) for line in taken), taken
+        rest.told()
+        assert rest.says() == "got goal 1, goal 2, goal 3, goal 4, goal 5, nothing"
+        assert rest.says() == "closed"
     assert subscriptions(home) == []
