@@ -9,6 +9,7 @@ would have reached them otherwise is again the topic space's decision (``TopicSp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
@@ -19,6 +20,7 @@ from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
 from commands.explain.why.former import Former
 from commands.explain.why.near import Publishing
+from commands.explain.why.places import moved_to
 from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState, by_definition
 from commands.explain.why.refusals import Refusals
@@ -35,6 +37,8 @@ from streams.operations import (
     AlterSubscription,
     Delivery,
     Operation,
+    PassedOver,
+    Publication,
     PublishToTopic,
     RequestRetained,
     Rule,
@@ -162,10 +166,28 @@ class Explainer:
     def _passed_over(self, arrival: Arrival, traced: TracedOperation, most: int | None) -> None:
         for passed in traced.passed_over[:most]:
             reason, subscription = OF_RULE[passed.rule], passed.subscription
-            if reason in PLACES and subscription.sub_id in self._served:
+            if reason in PLACES and (
+                subscription.sub_id in self._served or not self._would_reach_there(passed, traced.operation, arrival)
+            ):
                 continue
             say = partial(rule_sentence, passed, self._space.topic_objects)
             self._answers.add(arrival.seq, passed.topic_string, subscription, reason, say)
+
+    def _would_reach_there(self, passed: PassedOver, operation: Operation, arrival: Arrival) -> bool:
+        """Whether a publication would reach a subscription if that were on its stream and its subscription point."""
+        publication = passed.publication
+        there = moved_to(publication, passed.subscription, self._broker)
+        if not selects(there.topic_string, there.wildcard, passed.topic_string):
+            return False
+        if isinstance(operation, PublishToTopic):
+            return self._would_reach(there, operation, arrival)
+        # What a replay retains is in memory.
+        assert isinstance(publication, Publication)
+        if isinstance(operation, RequestRetained):
+            there = replace(there, options=replace(there.options, pub_on_req_only=False))
+        elif there.options.new_pubs_only:
+            return False
+        return self._would_reach(there, PublishToTopic(passed.topic_string, publication), arrival)
 
     def _lapsed(self, arrival: Arrival, operation: Operation) -> None:
         """Retained publications that expired before a subscriber came who would have got them."""
