@@ -56,10 +56,18 @@ class Explainer:
     """Explains the messages of one queue manager. broker: processes them, and is used by nobody else.
 
     asked: which answers are wanted. queue_state: what keeps publications from a queue; by default its definition.
+    is_whole: whether the question is about all messages; if not, ``take`` is given those that it is about.
     """
 
-    def __init__(self, broker: BrokerCore, asked: Asked | None = None, queue_state: QueueState | None = None) -> None:
-        self._broker, self._space = broker, broker.space
+    def __init__(
+        self,
+        broker: BrokerCore,
+        asked: Asked | None = None,
+        queue_state: QueueState | None = None,
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self._broker, self._space, self._is_whole = broker, broker.space, is_whole
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
         self._answers = Answers(self._asked, broker.qmgr)
@@ -82,8 +90,14 @@ class Explainer:
         """Whether anything was published that the question is about."""
         return self._published or self._refusals.published
 
-    def take(self, arrival: Arrival) -> list[Verdict]:
-        """Process one message; the answers about it."""
+    @property
+    def knows_subscriber(self) -> bool:
+        """Whether there is, or was, a subscription that the question is about."""
+        return len(self._roster.former) > 0 or next(iter(self._roster.near), None) is not None
+
+    def take(self, arrival: Arrival, *, is_selected: bool = True) -> list[Verdict]:
+        """Process one message; the answers about it. is_selected: whether the question is about it."""
+        self._answers.is_selected = self._roster.is_selected = is_selected
         outcome = self._broker.trace(arrival, explains=True)
         trace = outcome.trace
         assert trace is not None
@@ -108,6 +122,7 @@ class Explainer:
 
     def end(self) -> list[Verdict]:
         """The answers about subscriptions that no answer was about: nothing was published for them."""
+        self._answers.is_selected = self._is_whole
         for subscription in self._space.subscriptions():
             if subscription.sub_id not in self._answers.mentioned:
                 why = self._seen.no_match_sentence(subscription, self._roster.since.get(subscription.sub_id))
@@ -122,7 +137,9 @@ class Explainer:
         if subscription.sub_id in self._answers.mentioned:
             return
         topic = subscription.topic_string
-        if former.reason in (Reason.REFUSED, Reason.AUTHORITY):
+        is_refused = former.reason in (Reason.REFUSED, Reason.AUTHORITY)
+        self._answers.is_selected = former.is_selected if is_refused else self._is_whole
+        if is_refused:
             self._answers.add(former.seq, topic, subscription, former.reason, former.why)
         else:
             why = f"{self._seen.no_match_sentence(subscription, None)}; {former.why}"
@@ -212,7 +229,7 @@ class Explainer:
         for operation in operations:
             topic = operation.topic_string
             self._seen.add(topic, arrival.seq)
-            if not asked.is_about_publication(arrival.seq, topic):
+            if not self._answers.is_about(arrival.seq, topic):
                 continue
             self._published = True
             self._near_misses(arrival, operation, prefix, trace)
