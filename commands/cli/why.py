@@ -21,7 +21,7 @@ from commands.cli.options.verb import given_on_the_line, verb
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
 from commands.qmgr.store import QueueManagerStore
-from commands.replay.why import LocalWhy, Summary, lines_of
+from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp
 from commands.terminal.console import Console, ExitCode
@@ -149,7 +149,9 @@ def command(
             found: Iterable[Verdict] = why.publication(made_up)
         else:
             found = why.present()
-        _show(console, found, as_json)
+        lines = (verdict.json_line() for verdict in found)
+        for line in lines if as_json else lines_of_each(found, publication=publish is not None):
+            console.data(line)
     return ExitCode.DONE
 
 
@@ -176,13 +178,6 @@ def _of_capture(
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
 
 
-def _show(console: Console, found: Iterable[Verdict], as_json: bool) -> None:
-    answers = _Lines() if as_json else _Sums()
-    for verdict in found:
-        answers.add(verdict)
-    answers.show(console)
-
-
 def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int | None, as_json: bool) -> ExitCode:
     """Explain publications until Ctrl-C, or until *count* of them."""
     stop, done = threading.Event(), 0
@@ -196,16 +191,19 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
         def explain(publication: Received) -> None:
             nonlocal done
             for topic in publication.topics:
-                for verdict in why.received(topic, publication.text or "", publication.properties):
-                    if verdict.queue != subscriber.queue:
-                        console.data(verdict.json_line() if as_json else _line(verdict))
+                for verdict in why.received(topic, publication.text or "", publication.properties, subscriber.queue):
+                    console.data(verdict.json_line() if as_json else _line(verdict))
             done += 1
 
+        why.settle(why.depths())
         subscriber.register(None, stop)
         if not stop.is_set():
             console.say("explaining each publication; Ctrl-C ends it")
         while not stop.is_set() and done != count:
+            depths = why.depths()
             if not subscriber.take(explain, console.flush, None if count is None else count - done):
+                # All publications that these depths count were explained.
+                why.settle(depths)
                 subscriber.wait()
         subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
     return ExitCode.DONE
@@ -213,7 +211,8 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
 
 def _line(verdict: Verdict) -> str:
     queue = verdict.queue or "(no subscriber)"
-    return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, verdict.detail)))
+    what = ": ".join(filter(None, (subscription_words(verdict), verdict.detail)))
+    return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, what)))
 
 
 class _Sums:

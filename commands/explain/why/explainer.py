@@ -27,7 +27,7 @@ from commands.explain.why.refusals import Refusals
 from commands.explain.why.roster import Roster
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.seen import SeenTopics
-from commands.explain.why.spelling import selects
+from commands.explain.why.spelling import difference_words, selects
 from commands.explain.why.verdict import OF_RULE, PLACES, Reason, Verdict
 from commands.headers.response import Completion
 from commands.model import Publish, RegisterSubscriber
@@ -294,7 +294,9 @@ class Explainer:
         for subscription in self._roster.near:
             is_selected = selects(subscription.topic_string, subscription.wildcard, topic)
             if (subscription.dest_queue, subscription.name) not in said and not is_selected:
-                why = f"the subscription to {written_topic(subscription)!r} does not select {topic!r}"
+                written = written_topic(subscription)
+                differ = difference_words(written, subscription.wildcard, topic.removeprefix(f"{subscription.prefix}/"))
+                why = f"the subscription to {written!r} does not select {topic!r}{differ and f': {differ}'}"
                 self._answers.add(arrival.seq, topic, subscription, Reason.NO_MATCH, why)
 
 

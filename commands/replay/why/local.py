@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final
 
 from commands.broker.core import EPOCH, Arrival
@@ -123,18 +122,14 @@ class LocalWhy:
         """The answer to a question that no message of the capture is about."""
         asked, explainers = self._asked, [known.explainer for known in self._qmgrs.values()]
         selected = "" if self._is_whole else " by the messages that are selected"
-        about = "" if asked.queue is None else f" for queue {asked.queue}"
-        about += "" if asked.sub is None else f" with the name {asked.sub}"
         is_narrow = asked.names_publication or not self._is_whole
         if is_narrow and not any(explainer.published for explainer in explainers):
             what = "" if asked.topic is None else f" on {asked.topic!r}"
             what += "" if asked.seq is None else f" by message {asked.seq}"
             why = f"nothing was published{what}{selected}"
         elif self._choosing.is_over or (not self._is_whole and any(each.knows_subscriber for each in explainers)):
-            why = f"no subscription{about} selects a topic on which something was published{selected}"
+            why = f"no subscription{asked.subscriber_words} selects a topic on which something was published{selected}"
         else:
-            queues = sorted({queue for explainer in explainers for queue in explainer.queues})
-            near = [] if asked.queue is None else get_close_matches(asked.queue, queues, n=3)
-            similar = f"; similar queues: {', '.join(near)}" if near and asked.queue not in near else ""
-            why = f"no subscription was registered{about}{similar}"
+            queues = {queue for explainer in explainers for queue in explainer.queues}
+            why = f"no subscription was registered{asked.subscriber_words}{asked.similar_queues(queues)}"
         return Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, Reason.NO_MATCH, why)
