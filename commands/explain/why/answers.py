@@ -24,7 +24,7 @@ class Answers:
     """
 
     def __init__(self, asked: Asked, qmgr: str) -> None:
-        self.asked, self._qmgr = asked, qmgr
+        self.asked, self._asks_all, self._qmgr = asked, asked.is_all, qmgr
         self.is_selected = True
         self.mentioned: set[bytes] = set()
         self._limits: Counter[tuple[bytes, Reason]] = Counter()
@@ -58,7 +58,7 @@ class Answers:
         self.mentioned.add(subscription.sub_id)
         asked, queue, name = self.asked, subscription.dest_queue, subscription.name
         is_asked = self.is_selected
-        if not asked.is_all:
+        if not self._asks_all:
             if not asked.is_about(queue, name):
                 return False
             is_asked = is_asked and asked.is_about_publication(seq, topic)

@@ -15,7 +15,6 @@ from typing import Final, TypeGuard
 
 from commands.broker.authority import Action
 from commands.broker.core import Arrival, BrokerCore, Outcome
-from commands.broker.puts import Outgoing, PutKind
 from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
 from commands.explain.why.former import Former
@@ -148,9 +147,8 @@ class Explainer:
     # Commands that were carried out
 
     def _carried_out(self, arrival: Arrival, outcome: Outcome, trace: Trace) -> None:
-        publications = [put for put in outcome.puts if put.kind is PutKind.PUBLICATION]
-        for copies, put in zip(outcome.copies, publications, strict=True):
-            self._put(arrival, put, copies)
+        for copies in outcome.copies:
+            self._put(arrival, copies)
         for traced in trace.operations:
             for delivery in traced.deliveries:
                 self._served.add(delivery.subscription.sub_id)
@@ -166,12 +164,12 @@ class Explainer:
         elif isinstance(outcome.command, RegisterSubscriber) and outcome.completion is Completion.WARNING:
             self._refusals.registrations_refused(arrival, outcome, outcome.command, trace)
 
-    def _put(self, arrival: Arrival, put: Outgoing, copies: Sequence[Delivery]) -> None:
+    def _put(self, arrival: Arrival, copies: Sequence[Delivery]) -> None:
         first, asked = copies[0], self._asked
         topic = first.topic_string
         if asked.topic is not None:
             topic = next((copy.topic_string for copy in copies if asked.is_about_topic(copy.topic_string)), topic)
-        state = self._queue_state(put.qmgr, put.queue)
+        state = self._queue_state(first.subscription.dest_qmgr, first.subscription.dest_queue)
         if state is not None:
             reason, why = state
             delivered = reason in (Reason.DELIVERED, Reason.TRANSMISSION)

@@ -228,7 +228,8 @@ def _where_it_is(world: World, verdict: Verdict, seq: int) -> World:
         if v7 and place:
             topic = f"{place}/{topic}"
         point = place if place and not (v7 or to_stream) else None
-        return replace(step, topic=topic, stream=to_stream, sub_point=point, rfh1=to_stream)
+        selector = None if step.rfh1 else step.selector  # an MQRFH has no Filter
+        return replace(step, topic=topic, stream=to_stream, sub_point=point, rfh1=to_stream, selector=selector)
 
     return replace(world, steps=tuple(map(moved, world.steps)))
 
