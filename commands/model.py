@@ -8,7 +8,7 @@ re-registration that means something other than ``None`` (guide 6.7.4).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -176,3 +176,23 @@ Command = (
     | RegisterPublisher
     | DeregisterPublisher
 )
+
+C = TypeVar("C", bound=QueuedCommand)
+_set_fields = object.__setattr__
+_set_given, _set_extra, _set_private = (
+    BaseModel.__dict__[name].__set__
+    for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+
+
+def command_like(command: C, fields: dict[str, Any]) -> C:
+    """A command with these values of all its fields; the same fields were given to it as to *command*.
+
+    ``command.model_copy(update=fields)`` does the same in three times the time. Neither checks values.
+    """
+    made = object.__new__(type(command))
+    _set_fields(made, "__dict__", fields)
+    _set_given(made, command.__pydantic_fields_set__.copy())
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made

@@ -1,6 +1,6 @@
 """A plan that is not complete: the legacy state, the target with the steps so far, the steps, and the remarks.
 
-Every definition and subscription of a plan is made at once on a scratch copy of the target. Therefore planning refuses
+Every definition of a plan is made at once on a scratch copy of the target's objects. Therefore planning refuses
 whatever the target's own rules would refuse, and later parts see what earlier ones have made.
 """
 
@@ -18,7 +18,6 @@ from migrate.plan import PlanOptions, Step, Store, TopicGrant
 from migrate.target import Target
 from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import Subscription
-from streams.topic_space import TopicSpace
 
 MAX_NAMELIST_NAMES = 256
 
@@ -46,7 +45,6 @@ class Draft:
     now: datetime
     ledger: Ledger
     objects: Objects
-    space: TopicSpace
     new_sub_id: Callable[[], bytes]
     progress: Callable[[int], None]
     steps: list[Step] = field(default_factory=list)
@@ -69,7 +67,7 @@ class Draft:
         """An empty plan."""
         objects, space = target.scratch()
         ids = SubIds(objects.qmgr.name, space)
-        draft = cls(state, target, options, now, Ledger(state), objects, space, ids, progress or (lambda _more: None))
+        draft = cls(state, target, options, now, Ledger(state), objects, ids, progress or (lambda _more: None))
         for subscription in target.subscriptions:
             name = subscription.name
             draft.theirs[name if name is not None else same_registration(subscription)] = subscription

@@ -6,11 +6,14 @@ the number of fates is the number of items.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from typing import Protocol, overload
 
-from migrate.legacy_state import Item, Key, LegacyState
+from migrate.legacy_state import FIELD_OF_KIND, Item, Key, LegacyState
 from rfh2.errors import MigrationError
 
 
@@ -70,31 +73,62 @@ class Fate:
         return worst[0] if worst else Severity.INFO
 
 
-@dataclass(slots=True)
-class _LedgerEntry:
-    key: Key
-    item: Item
-    becomes: str | None = None
-    reported: bool = False
-    changed: bool = False
-    reasons: tuple[Reason, ...] = ()
+class Made(Protocol):
+    """What makes an item's successor, such as a step of a plan; it says what that is when somebody asks."""
+
+    @property
+    def becomes(self) -> str: ...
+
+
+class _Entries:
+    """What was decided about the items of one kind, by their numbers.
+
+    In lists, because a broker may have 100,000 items: an object for each would need ten times the memory.
+    """
+
+    __slots__ = ("becomes", "changed", "items", "reasons", "reported")
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+        self.becomes: list[str | Made | None] = [None] * len(items)
+        self.reasons: list[tuple[Reason, ...]] = [()] * len(items)
+        self.changed = bytearray(len(items))
+        self.reported = bytearray(len(items))
+
+    def unsettled(self) -> Iterator[int]:
+        """The numbers of the items for which nothing was decided."""
+        for number, (becomes, reported) in enumerate(zip(self.becomes, self.reported, strict=True), 1):
+            if becomes is None and not reported:
+                yield number
+
+    def fate(self, number: int) -> Fate:
+        """What became of the item of this number."""
+        at = number - 1
+        item, reasons = self.items[at], self.reasons[at]
+        if self.reported[at]:
+            return Fate((item.kind, number), item, Verdict.REPORTED, "", reasons)
+        becomes = self.becomes[at]
+        text = becomes if isinstance(becomes, str) else "" if becomes is None else becomes.becomes
+        return Fate((item.kind, number), item, Verdict.CHANGED if self.changed[at] else Verdict.MIGRATED, text, reasons)
 
 
 class Ledger:
     """The items of one state, and what was decided about each so far."""
 
     def __init__(self, state: LegacyState) -> None:
-        self._entries: dict[Key, _LedgerEntry] = {key: _LedgerEntry(key, item) for key, item in state.items()}
+        self._entries = {kind: _Entries(getattr(state, field)) for kind, field in FIELD_OF_KIND.items()}
         # Most items have the same few reasons: those that are equal are one object.
         self._known: dict[tuple[Reason, ...], tuple[Reason, ...]] = {}
 
-    def becomes(self, key: Key, what: str) -> None:
+    def becomes(self, key: Key, what: str | Made) -> None:
         """The item is *what* in the new state."""
-        self._entries[key].becomes = what
+        kind, number = key
+        self._entries[kind].becomes[number - 1] = what
 
     def change(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
         """The item changes; ``becomes`` must still be called."""
-        self._entries[key].changed = True
+        kind, number = key
+        self._entries[kind].changed[number - 1] = True
         self._add(key, Reason(text, severity, ids))
 
     def note(self, key: Key, text: str, *ids: str, severity: Severity = Severity.INFO) -> None:
@@ -103,24 +137,27 @@ class Ledger:
 
     def report(self, key: Key, text: str, *ids: str, severity: Severity = Severity.WARNING) -> None:
         """The item is not in the new state."""
-        self._entries[key].reported = True
+        kind, number = key
+        self._entries[kind].reported[number - 1] = True
         self._add(key, Reason(text, severity, ids))
 
     def _add(self, key: Key, reason: Reason) -> None:
-        entry = self._entries[key]
+        kind, number = key
+        all_reasons = self._entries[kind].reasons
         (known,) = self._known.setdefault((reason,), (reason,))
-        reasons = (*entry.reasons, known)
-        entry.reasons = self._known.setdefault(reasons, reasons)
+        reasons = (*all_reasons[number - 1], known)
+        all_reasons[number - 1] = self._known.setdefault(reasons, reasons)
 
     def is_reported(self, key: Key) -> bool:
         """Whether the item has been left out."""
-        return self._entries[key].reported
+        kind, number = key
+        return bool(self._entries[kind].reported[number - 1])
 
     def unsettled(self) -> tuple[Key, ...]:
         """Items for which nothing was decided yet."""
-        return tuple(key for key, e in self._entries.items() if e.becomes is None and not e.reported)
+        return tuple((kind, number) for kind, entries in self._entries.items() for number in entries.unsettled())
 
-    def close(self) -> tuple[Fate, ...]:
+    def close(self) -> Fates:
         """The fate of every item, which ends the ledger.
 
         Raises MigrationError if an item has none: an error in planning, never in the data.
@@ -129,11 +166,61 @@ class Ledger:
         if missing:
             raise MigrationError(f"the plan says nothing of {len(missing)} items, the first is {missing[0]}")
         entries, self._entries, self._known = self._entries, {}, {}
-        return tuple(_fate(key, entry) for key, entry in entries.items())
+        return Fates(entries)
 
-    def own_key(self, key: Key) -> Key:
-        """*key* as the ledger has it: steps that refer to items share it."""
-        return self._entries[key].key
+
+class Fates(Sequence[Fate]):
+    """The fates of all items in the order of the state, each made when it is asked for.
+
+    instead: fates that take the place of those that planning decided.
+    """
+
+    __slots__ = ("_ends", "_entries", "_instead")
+
+    def __init__(self, entries: Mapping[str, _Entries], instead: Mapping[Key, Fate] | None = None) -> None:
+        self._entries = entries
+        self._ends = list(accumulate(len(each.items) for each in entries.values()))
+        self._instead = instead or {}
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[Fate]:
+        instead = self._instead
+        for kind, entries in self._entries.items():
+            for number in range(1, len(entries.items) + 1):
+                changed = instead.get((kind, number)) if instead else None
+                yield entries.fate(number) if changed is None else changed
+
+    @overload
+    def __getitem__(self, index: int) -> Fate: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Fate, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Fate | tuple[Fate, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        at = range(len(self))[index]
+        place = bisect_right(self._ends, at)
+        kind = list(self._entries)[place]
+        return self.of((kind, at - (self._ends[place - 1] if place else 0) + 1))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fates):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, key: Key) -> Fate:
+        """The fate of the item with *key*."""
+        changed = self._instead.get(key)
+        return self._entries[key[0]].fate(key[1]) if changed is None else changed
+
+    def with_changed(self, fates: Iterable[Fate]) -> Fates:
+        """These, with *fates* in the place of those of the same keys."""
+        return Fates(self._entries, {**self._instead, **{fate.key: fate for fate in fates}})
 
 
 def left_by_choice(fates: Iterable[Fate]) -> int:
@@ -150,9 +237,3 @@ def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
     for fate in fates:
         counts[fate.verdict] += 1
     return counts
-
-
-def _fate(key: Key, entry: _LedgerEntry) -> Fate:
-    verdict = Verdict.REPORTED if entry.reported else Verdict.CHANGED if entry.changed else Verdict.MIGRATED
-    becomes = "" if entry.reported else entry.becomes or ""
-    return Fate(key, entry.item, verdict, becomes, entry.reasons)

@@ -12,11 +12,13 @@ although the broker knew it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, tzinfo
 from enum import StrEnum
+from functools import lru_cache
+from sys import intern
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass
 
 from streams.namelists import DEFAULT_STREAM
@@ -26,7 +28,27 @@ STATE_FORMAT: Final = "qpubsub-legacy-state"
 STATE_VERSION: Final = 1
 _VERSION_7: Final = 700
 
-Hex = Annotated[str, StringConstraints(pattern=r"^(?:[0-9A-Fa-f]{2})*$")]
+
+@lru_cache(maxsize=4096)
+def _same_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words
+
+
+@lru_cache(maxsize=4096)
+def _same_moment(moment: datetime, _zone: tzinfo | None) -> datetime:
+    return moment
+
+
+def _shared_moment(moment: datetime) -> datetime:
+    # Two equal times may have different zones.
+    return _same_moment(moment, moment.tzinfo)
+
+
+# A broker with 100,000 items has few queues, users, streams and sets of options: equal ones are one object.
+Name = Annotated[str, AfterValidator(intern)]
+Words = Annotated[tuple[str, ...], AfterValidator(_same_words)]
+Moment = Annotated[datetime, AfterValidator(_shared_moment)]
+Hex = Annotated[str, StringConstraints(pattern=r"^(?:[0-9A-Fa-f]{2})*$"), AfterValidator(intern)]
 CorrelId = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{48}$")]
 Key = tuple[str, int]
 """What names an item within its state: its kind, and its number there from 1."""
@@ -46,7 +68,7 @@ _STRICT: Final = ConfigDict(extra="forbid")
 class Source:
     """Where an item was found. position: a line or a record, counted from 1, or a byte offset: *unit* says which."""
 
-    file: str
+    file: Name
     position: int | None = None
     unit: Literal["line", "record", "byte"] = "line"
 
@@ -135,29 +157,29 @@ class LegacySubscription(Item):
     kind = "subscription"
 
     topic: str
-    queue: str
-    qmgr: str = ""
+    queue: Name
+    qmgr: Name = ""
     correl_id: CorrelId | None = None
-    stream: str = DEFAULT_STREAM
-    sub_point: str | None = None
+    stream: Name = DEFAULT_STREAM
+    sub_point: Name | None = None
     scheme: WildcardScheme = WildcardScheme.CHAR
     format: PublicationFormat = PublicationFormat.RFH1
-    user: str = ""
+    user: Name = ""
     name: str | None = None
     user_data: str | None = None
-    identities: tuple[str, ...] = ()
+    identities: Words = ()
     exclusive: bool = False
     filter: str | None = None
-    options: tuple[str, ...] = ()
-    unknown_options: tuple[str, ...] = ()
-    created: datetime | None = None
-    expires_at: datetime | None = None
+    options: Words = ()
+    unknown_options: Words = ()
+    created: Moment | None = None
+    expires_at: Moment | None = None
     temp_dynamic: bool = False
     accounting_token: Hex = ""
     appl_identity_data: str = ""
     client_context: Hex = ""
     client_id: str = ""
-    unknown: tuple[str, ...] = ()
+    unknown: Words = ()
 
     @property
     def label(self) -> str:
@@ -181,12 +203,12 @@ class LegacyRetained(Item):
     kind = "retained"
 
     topic: str
-    stream: str = DEFAULT_STREAM
-    sub_point: str | None = None
+    stream: Name = DEFAULT_STREAM
+    sub_point: Name | None = None
     md_hex: Hex | None = None
     body_hex: Hex | None = None
-    published_at: datetime | None = None
-    expires_at: datetime | None = None
+    published_at: Moment | None = None
+    expires_at: Moment | None = None
     local: bool = False
     delivered: bool = False
 
@@ -203,12 +225,12 @@ class Publisher(Item):
     kind = "publisher"
 
     topic: str
-    stream: str = DEFAULT_STREAM
-    qmgr: str = ""
-    queue: str = ""
+    stream: Name = DEFAULT_STREAM
+    qmgr: Name = ""
+    queue: Name = ""
     correl_id: CorrelId | None = None
-    user: str = ""
-    options: tuple[str, ...] = ()
+    user: Name = ""
+    options: Words = ()
 
     @property
     def label(self) -> str:

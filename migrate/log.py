@@ -89,13 +89,12 @@ def one_line(text: str) -> str:
 
 
 def _reading(plan: MigrationPlan) -> Iterator[str]:
-    fates = {fate.key: fate for fate in plan.fates}
-    yield from _places(plan, fates)
-    yield from _subscriptions(plan, fates)
+    yield from _places(plan)
+    yield from _subscriptions(plan)
     if plan.tool is Tool.MIGMBBRK or plan.state.acl:
-        yield from _topics(plan, fates)
-    yield from _retained(plan, fates)
-    yield from _others(plan, fates)
+        yield from _topics(plan)
+    yield from _retained(plan)
+    yield from _others(plan)
     for reason in plan.warnings:
         yield _said(reason)
     yield "All publish/subscribe state has been read"
@@ -160,7 +159,7 @@ def printable(text: str) -> str:
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}... ({len(text)} characters)"
 
 
-def _places(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _places(plan: MigrationPlan) -> Iterator[str]:
     for field, word in (("streams", "Streams"), ("sub_points", "Subscription points")):
         items = getattr(plan.state, field)
         if not items:
@@ -168,11 +167,11 @@ def _places(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
         yield f"{word}: start"
         for number, item in enumerate(items, 1):
             yield f"{item.label[:1].upper()}{item.label[1:]}"
-            yield from _fate_lines(fates[item.kind, number])
+            yield from _fate_lines(plan.fates.of((item.kind, number)))
         yield f"{word}: end ({len(items)})"
 
 
-def _subscriptions(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _subscriptions(plan: MigrationPlan) -> Iterator[str]:
     items = plan.state.subscriptions
     yield "Subscriptions: start"
     before: str | None = None
@@ -183,7 +182,7 @@ def _subscriptions(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]
         before = topic
         yield f"[{number}] subscription"
         yield from _details(item, plan.state.product)
-        yield from _fate_lines(fates[item.kind, number])
+        yield from _fate_lines(plan.fates.of((item.kind, number)))
     yield f"Subscriptions: end ({len(items)})"
 
 
@@ -200,7 +199,7 @@ def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
         yield f"\tName: {printable(item.name)}"
 
 
-def _topics(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _topics(plan: MigrationPlan) -> Iterator[str]:
     """Every topic that has a list or a subscription, the root first, as a broker lists its topics."""
     product = plan.state.product
     entries: dict[str, list[tuple[Key, AclEntry]]] = defaultdict(list)
@@ -217,17 +216,17 @@ def _topics(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
         for key, entry in entries.get(topic, ()):
             whose = "" if entry.principal_type == "unknown" else f" ({entry.principal_type})"
             yield f"\t{entry.principal}{whose}: publish={entry.publish}, subscribe={entry.subscribe}"
-            yield from _fate_lines(fates[key])
+            yield from _fate_lines(plan.fates.of(key))
     yield f"Topics: end ({len(order)})"
 
 
-def _retained(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _retained(plan: MigrationPlan) -> Iterator[str]:
     items = plan.state.retained
     yield "Retained publications: start"
     for number, item in enumerate(items, 1):
         yield f"Topic {printable(broker_topic(item.stream, item.topic, plan.state.product))}"
         yield f"Retained publication {_place(item)}"
-        yield from _fate_lines(fates[item.kind, number])
+        yield from _fate_lines(plan.fates.of((item.kind, number)))
     yield f"Retained publications: end ({len(items)})"
 
 
@@ -235,7 +234,7 @@ def _place(item: LegacyRetained) -> str:
     return f"at subscription point {item.sub_point}" if item.sub_point else "at the default subscription point"
 
 
-def _others(plan: MigrationPlan, fates: dict[Key, Fate]) -> Iterator[str]:
+def _others(plan: MigrationPlan) -> Iterator[str]:
     listed = {"stream", "sub_point", "subscription", "retained", "acl"}
     if plan.tool is Tool.STRMQBRK and not plan.state.acl:
         listed.discard("acl")

@@ -184,7 +184,7 @@ def _check_denied_wildcards(draft: Draft) -> None:
     for step in draft.steps:
         if not isinstance(step, AddSubscription):
             continue
-        legacy = draft.state.subscriptions[step.key[1] - 1]
+        legacy = draft.state.subscriptions[step.number - 1]
         pattern = parse_pattern(legacy.topic, legacy.scheme)
         if not pattern.is_wild:
             continue

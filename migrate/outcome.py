@@ -32,10 +32,14 @@ def outcome_of(plan: MigrationPlan) -> Outcome:
     """The outcome of *plan* when it is applied."""
     if any(reason.is_refusal for reason in plan.warnings):
         return Outcome.REFUSED
-    fates = [fate for fate in plan.fates if fate.severity is not Severity.INFO and not _is_remark(plan, fate)]
-    if any(fate.verdict is Verdict.REPORTED or fate.severity is Severity.ERROR for fate in fates):
-        return Outcome.LOST
-    if any(fate.verdict is Verdict.CHANGED for fate in fates) or plan.visibility or plan.collisions:
+    is_changed = bool(plan.visibility or plan.collisions)
+    for fate in plan.fates:
+        if fate.severity is Severity.INFO or _is_remark(plan, fate):
+            continue
+        if fate.verdict is Verdict.REPORTED or fate.severity is Severity.ERROR:
+            return Outcome.LOST
+        is_changed = is_changed or fate.verdict is Verdict.CHANGED
+    if is_changed:
         return Outcome.CHANGED
     return Outcome.WARNED if plan.warning_count else Outcome.DONE
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from commands.broker.objects import Definition
 from commands.broker.stream_names import NAME_SEPARATOR
-from migrate.ledger import Fate, Reason, Severity, Verdict, count
-from migrate.legacy_state import Key, LegacyState
+from migrate.ledger import Fates, Reason, Severity, Verdict, count
+from migrate.legacy_state import Key, LegacyRetained, LegacyState, LegacySubscription
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
 
@@ -50,13 +50,20 @@ class AddSubscription:
     """Make a subscription. number: in the log. replaces: the one that is there under its name or identity."""
 
     subscription: Subscription
-    key: Key
+    number: int
     replaces: Subscription | None = None
 
     @property
-    def number(self) -> int:
-        """What the log calls it."""
-        return self.key[1]
+    def key(self) -> Key:
+        """The item that it is made of."""
+        return (LegacySubscription.kind, self.number)
+
+    @property
+    def becomes(self) -> str:
+        """What the item is in the new state."""
+        made = self.subscription
+        what = f"subscription {made.name}" if made.name else "a subscription without a name"
+        return f"{what} to {made.topic_string}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +71,20 @@ class KeepRetained:
     """Store a retained publication on a topic; the migration delivers it to nobody."""
 
     retained: RetainedPublication
-    key: Key
+    number: int
     stream: str
     sub_point: str | None = None
     replaces: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The item that it is made of."""
+        return (LegacyRetained.kind, self.number)
+
+    @property
+    def becomes(self) -> str:
+        """What the item is in the new state."""
+        return f"the retained publication of {self.retained.topic_string}"
 
 
 Step = Store | AddSubscription | KeepRetained
@@ -119,7 +136,7 @@ class MigrationPlan:
     state: LegacyState
     options: tuple[str, ...]
     steps: tuple[Step, ...]
-    fates: tuple[Fate, ...]
+    fates: Fates
     warnings: tuple[Reason, ...] = ()
     visibility: tuple[Visibility, ...] = ()
     collisions: tuple[Collision, ...] = ()

@@ -132,7 +132,16 @@ def planned_objects(plan: MigrationPlan, target: Target) -> Iterator[PlannedObje
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             topic = step.retained.topic_string
-            yield PlannedObject(kind="RETAINED", name=topic, number=step.key[1], stream=step.stream)
+            yield PlannedObject(kind="RETAINED", name=topic, number=step.number, stream=step.stream)
+
+
+def read_heading(path: Path) -> PlannedHeading:
+    """The first line of the file at *path* alone. Raises MigrationError."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return _read(PlannedHeading, file.readline(), f"{path}, line 1")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MigrationError(f"{path}: {error}") from error
 
 
 def read_planned(path: Path) -> tuple[PlannedHeading, list[PlannedObject]]:
@@ -188,7 +197,7 @@ def _definition(definition: object, before: QueueManager) -> PlannedObject | Non
 
 def _subscription(step: AddSubscription, plan: MigrationPlan, context: OperationContext) -> PlannedObject:
     made = step.subscription
-    legacy = plan.state.subscriptions[step.key[1] - 1]
+    legacy = plan.state.subscriptions[step.number - 1]
     try:
         given = dict(sub_attributes(made, context))
     except NoMqscFormError:

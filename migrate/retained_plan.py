@@ -42,7 +42,7 @@ def plan_retained(draft: Draft) -> None:
     taken: dict[str, Key] = {}
     shared: dict[tuple[object, ...], Publication] = {}
     for number, legacy in enumerate(draft.state.retained, 1):
-        key = draft.ledger.own_key((legacy.kind, number))
+        key = (legacy.kind, number)
         if key in latest:
             try:
                 _plan_one(draft, key, legacy, taken, shared)
@@ -117,8 +117,9 @@ def _plan_one(
         publication = shared.setdefault(what, publication)
     taken[topic_string] = key
     retained = RetainedPublication(topic_string, publication)
-    draft.steps.append(KeepRetained(retained, key, legacy.stream, legacy.sub_point, existing is not None))
-    draft.ledger.becomes(key, f"the retained publication of {topic_string}")
+    step = KeepRetained(retained, key[1], legacy.stream, legacy.sub_point, existing is not None)
+    draft.steps.append(step)
+    draft.ledger.becomes(key, step)
 
 
 def _topic_string(draft: Draft, legacy: LegacyRetained) -> str:

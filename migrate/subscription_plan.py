@@ -24,7 +24,6 @@ from migrate.registration_options import kept_options
 from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM
-from streams.operations import AlterSubscription, Subscribe
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
@@ -49,7 +48,7 @@ def plan_subscriptions(draft: Draft) -> None:
     chosen = _without_repetitions(draft)
     names: dict[str, Key] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = draft.ledger.own_key((legacy.kind, number))
+        key = (legacy.kind, number)
         merged = chosen.get(key)
         if merged is not None:
             try:
@@ -77,7 +76,7 @@ def _without_repetitions(draft: Draft) -> dict[Key, LegacySubscription]:
     """Each registration, under the key of the item that represents it; the other items are settled."""
     by_identity: dict[tuple[str, ...], tuple[Key, LegacySubscription]] = {}
     for number, legacy in enumerate(draft.state.subscriptions, 1):
-        key = draft.ledger.own_key((legacy.kind, number))
+        key = (legacy.kind, number)
         identity = legacy.identity
         known = by_identity.get(identity)
         if known is None:
@@ -143,22 +142,16 @@ def _plan_one(draft: Draft, key: Key, legacy: LegacySubscription, names: dict[st
     if existing is not None and not draft.options.overwrite:
         what = f"a subscription named {existing.name}" if existing.name else "a subscription of the same identity"
         raise _RefusedError(f"{what} exists in the queue manager; it was not replaced", "P08")
-    try:
-        if existing is None:
-            draft.space.apply(Subscribe(made, send_retained=False), draft.now)
-        else:
-            made = replace(made, sub_id=existing.sub_id)
-            draft.space.apply(AlterSubscription(made, send_retained=False), draft.now)
-            why = "a subscription of this name or identity existed and was replaced"
-            draft.ledger.change(key, why, "P08", severity=Severity.WARNING)
-    except CommandError as error:
-        raise _RefusedError(f"the queue manager refuses it: {error.why or error}", severity=Severity.ERROR) from error
+    if existing is not None:
+        made = replace(made, sub_id=existing.sub_id)
+        why = "a subscription of this name or identity existed and was replaced"
+        draft.ledger.change(key, why, "P08", severity=Severity.WARNING)
     if made.name is not None:
         names[made.name] = key
     _check_queue(draft, key, made)
-    draft.steps.append(AddSubscription(made, key, existing))
-    what = f"subscription {made.name}" if made.name else "a subscription without a name"
-    draft.ledger.becomes(key, f"{what} to {made.topic_string}")
+    step = AddSubscription(made, key[1], existing)
+    draft.steps.append(step)
+    draft.ledger.becomes(key, step)
 
 
 def _existing(draft: Draft, made: Subscription) -> Subscription | None:

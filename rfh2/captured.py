@@ -72,4 +72,5 @@ class CapturedMessage(MessageBytes):
 def iso(time: datetime) -> str:
     """ISO 8601 in UTC with milliseconds (microseconds where there are any) and a Z."""
     precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
-    return time.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return utc.isoformat(timespec=precision).removesuffix("+00:00") + "Z"

@@ -12,10 +12,12 @@ from typing import Literal
 
 import ebcdic as _ebcdic  # importing it registers the EBCDIC code pages that Python lacks
 
-from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED
+from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED, MQENC_NATIVE
 
 ByteOrder = Literal["big", "little"]
 BYTE_ORDERS: tuple[ByteOrder, ...] = ("big", "little")
+ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
+"""The Encoding of data whose integers are in each order, and whose floating-point numbers are IEEE's."""
 
 _ = _ebcdic
 _UTF16 = (1200, 13488, 17584)

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from rfh2 import eph, mde, rfh1, xqh
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ENCODINGS
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
@@ -75,7 +75,6 @@ _KINDS = (
 _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
     each.struc_id.encode(): tuple(kind for kind in _KINDS if kind.struc_id == each.struc_id) for each in _KINDS
 }
-_ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 _EBCDIC_CCSID = 500
 
 _OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
@@ -107,9 +106,8 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
     """
     headers: list[Header] = []
     at = 0
-    for _ in range(MAX_HEADERS):
-        decoder = decoder_of(fmt)
-        if decoder is None or (headers and at == len(data)):
+    while (decoder := decoder_of(fmt)) is not None:
+        if headers and (at == len(data) or len(headers) == MAX_HEADERS):
             break  # the body; it is empty where a Format has nothing behind it, as real queue managers leave it
         header = decoder(data, at, ccsid)
         headers.append(header)
@@ -132,7 +130,7 @@ def sniffed(data: bytes) -> tuple[str, int, int] | None:
     for kind in _BY_STRUC_ID.get(struc_id, ()):
         found = kind.versions.get(data[4:8])
         if found is not None:
-            return kind.format, _ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
+            return kind.format, ENCODINGS[found[1]], _EBCDIC_CCSID if ebcdic else 0
     if struc_id == STRUC_ID:
         return MQFMT_RF_HEADER_2, MQENC_NATIVE, _EBCDIC_CCSID if ebcdic else 0
     return None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 from math import isfinite
 from typing import Any
@@ -31,6 +32,7 @@ Value = Scalar | dict[str, Any] | list[Any]
 # Deeper than any real folder; the limit keeps a program that walks the result from exhausting its stack.
 MAX_DEPTH = 64
 
+_SHORT_HEAD = 24
 _NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
 _PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
@@ -42,12 +44,14 @@ _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=Fals
 
 # Names in ASCII, no attributes but dt, no references; no character that XML forbids, or changes (a carriage return).
 _LEAF_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+"
-_LEAF_TEXT = r"[^<&>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]*+"
+LEAF_CHARACTER = r"[^<&>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
+"""A character of text that XML neither changes nor refuses, nor takes for the beginning of anything else."""
 _DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?+"
-_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{_LEAF_TEXT}</\2>)*+</\1>")
+_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{LEAF_CHARACTER}*+</\2>)*+</\1>")
 _LEAF = re.compile(r"<([^>]*+)>([^<]*+)<")
-_TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{_LEAF_TEXT}</\2>)*+</\1>")
+_TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{LEAF_CHARACTER}*+</\2>)*+</\1>")
 _TYPED_LEAF = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
+_RECENT_SIZE = 4_096
 _LEAVES_SIZE = 100_000  # well below the size at which the parser refuses a text node
 
 _UNDECLARED = "urn:undeclared:"
@@ -103,15 +107,29 @@ class Folder:
     @property
     def name(self) -> str:
         """The name of the first element, or an empty string where none begins the folder; never an error."""
-        found = _NAME.match(self.data[:512].decode(self.charset, "replace"))
-        return found[1] if found else ""
+        name = _name_in(self.data[:_SHORT_HEAD], self.charset)
+        if name is None:
+            found = _NAME.match(self.data[:512].decode(self.charset, "replace"))
+            return found[1] if found else ""
+        return name
 
     def leaves(self) -> list[tuple[str, str]] | None:
         """(tag, text) of the children, in order, of a folder that holds leaves and nothing else, as programs write psc.
 
         None for any other folder, well formed or not; ``pairs`` reads those too. Raises DecodeError.
         """
-        return _leaves(self.text)
+        leaves = _leaves(self.text)
+        return None if leaves is None else list(leaves)
+
+    def is_flat(self) -> bool:
+        """Whether the folder holds leaves and nothing else, no reference either; they may have types.
+
+        Raises DecodeError.
+        """
+        text = self.text
+        if " dt=" not in text:
+            return _leaves(text) is not None
+        return len(text) <= _LEAVES_SIZE and _TYPED_LEAVES.fullmatch(text) is not None
 
     def pairs(self) -> list[tuple[str, str]]:
         """(tag, text) of the children of the first element, in order: what psc and pscr are made of.
@@ -120,7 +138,7 @@ class Folder:
         """
         text = self.text
         leaves = _leaves(text)
-        return [(_tag(child), child.text or "") for child in _roots(self, text)[0]] if leaves is None else leaves
+        return [(_tag(child), child.text or "") for child in _roots(self, text)[0]] if leaves is None else list(leaves)
 
     def values(self) -> dict[str, Value]:
         """Tag to value, or to a list of values where the tag repeats; several roots are merged. Raises DecodeError.
@@ -141,6 +159,15 @@ class Folder:
 _make = maker(Folder)
 
 
+# Folders begin alike, and several readers of a message ask for their names.
+@lru_cache(maxsize=1024)
+def _name_in(head: bytes, charset: str) -> str | None:
+    """The name of the first element; None where more of the folder has to be looked at."""
+    text = head.decode(charset, "replace")
+    found = _NAME.match(text)
+    return found[1] if found and found.end() < len(text) else None
+
+
 def parse(folder: Folder) -> list[etree._Element]:
     """The folder's root elements: one as a rule. Raises DecodeError with the offset of the fault."""
     return _roots(folder, folder.text)
@@ -149,12 +176,20 @@ def parse(folder: Folder) -> list[etree._Element]:
 # What these two take, they read as the XML parser does, without its price (``tests/rfh2/test_folders.py``).
 
 
-def _leaves(text: str) -> list[tuple[str, str]] | None:
+def _leaves(text: str) -> Sequence[tuple[str, str]] | None:
     """The leaves of a folder that holds nothing else; None for any other text."""
+    return _recent_leaves(text) if len(text) <= _RECENT_SIZE else _read_leaves(text)
+
+
+def _read_leaves(text: str) -> Sequence[tuple[str, str]] | None:
     if len(text) > _LEAVES_SIZE:
         return None
     found = _LEAVES.fullmatch(text)
-    return None if found is None else _LEAF.findall(text, found.end(1))
+    return None if found is None else tuple(_LEAF.findall(text, found.end(1)))
+
+
+# Several readers of a message ask for the leaves of its folders.
+_recent_leaves = lru_cache(maxsize=64)(_read_leaves)
 
 
 def _typed_leaves(text: str) -> Sequence[tuple[str, Value]] | None:

@@ -14,19 +14,24 @@ subclassed. Where it is used, and what it gives (microseconds of processor time;
                  Outgoing, Outcome
 
 Five more classes of the core would give another hundredth, and have ordinary constructors.
+
+``reader_of`` makes values that keep their bytes, and read most of their fields when one of these is first needed. Such
+a value has a class of its own until then, and afterwards is like any other. Mqmd alone is made so: of its thirty fields
+the way to a command needs two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, fields, make_dataclass
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import MISSING, FrozenInstanceError, fields
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _MAKE = """
 def make({names}):
-    self = new(twin)
+    self = twin()
     {assignments}
     self.__class__ = cls
     return self
@@ -37,6 +42,28 @@ def __init__(self, {names}):
     {assignments}
     self.__class__ = cls
 """
+_READER = """
+def make(source, {known}):
+    self = new(filling)
+    self.source = source
+    {assignments}
+    self.__class__ = unread
+    return self
+"""
+_FILL = """
+def fill(self, {others}):
+    become(self, "__class__", filling)
+    {assignments}
+    self.source = None
+    self.__class__ = cls
+"""
+
+
+class Source:
+    """The base of a class whose values may keep their bytes. source: None once all fields are read."""
+
+    __slots__ = ("source",)
+    source: bytes | None
 
 
 def maker(cls: type[T]) -> Callable[..., T]:
@@ -44,7 +71,7 @@ def maker(cls: type[T]) -> Callable[..., T]:
 
     Raises TypeError for a class that checks its fields at construction: the twin would not.
     """
-    made: Callable[..., T] = _compiled(_MAKE, cls, new=object.__new__)["make"]
+    made: Callable[..., T] = _compiled(_MAKE, cls)["make"]
     return made
 
 
@@ -65,7 +92,62 @@ def quick(cls: type[T]) -> type[T]:
     return cls
 
 
-def _refuse_subclass(cls: type[object], /, **_options: object) -> None:
+def reader_of(cls: type[T], known: tuple[str, ...], read: Callable[[bytes, T], tuple[Any, ...]]) -> Callable[..., T]:
+    """A function that makes a value of *cls* from its bytes and the fields *known*; the others are read when needed.
+
+    cls: a frozen dataclass with slots and the base ``Source``. read: gives the other fields in order, and cannot fail.
+    Threads may share such a value: each of them would fill in the same.
+    """
+    others = tuple(each.name for each in fields(cls) if each.name not in known)  # type: ignore[arg-type]
+    last = others[-1]
+
+    class Unread(cls, is_unread=True):  # type: ignore[misc, valid-type, call-arg]
+        __slots__ = ()
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in others:
+                raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
+            source = self.source
+            if source is not None:
+                # Refused only if another thread was first; then all fields are there.
+                with suppress(FrozenInstanceError):
+                    fill(self, *read(source, self))
+            return getattr(self, name)
+
+        def __eq__(self, other: object) -> bool:
+            getattr(self, last)
+            return self == other
+
+        def __hash__(self) -> int:
+            getattr(self, last)
+            return hash(self)
+
+        def __repr__(self) -> str:
+            getattr(self, last)
+            return repr(self)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            getattr(self, last)
+            return self.__reduce_ex__(protocol)
+
+    class Filling(Unread, is_unread=True):  # type: ignore[call-arg]
+        __slots__ = ()
+        # Both: otherwise Python looks up one of them at each assignment.
+        __setattr__ = object.__setattr__
+        __delattr__ = object.__delattr__
+
+    space: dict[str, Any] = {"cls": cls, "unread": Unread, "filling": Filling}
+    space |= {"new": object.__new__, "become": object.__setattr__}
+    exec(_READER.format(known=", ".join(known), assignments=_assignments(known)), space)
+    exec(_FILL.format(others=", ".join(others), assignments=_assignments(others)), space)
+    fill = space["fill"]
+    made: Callable[..., T] = space["make"]
+    return made
+
+
+def _refuse_subclass(cls: type[object], /, *, is_unread: bool = False) -> None:
+    if is_unread:
+        return
     base = cls.__mro__[1].__name__
     raise TypeError(f"{base} cannot be subclassed: its constructor makes values of {base} itself")
 
@@ -74,8 +156,11 @@ def _compiled(source: str, cls: type[T], **names: object) -> dict[str, Any]:
     if hasattr(cls, "__post_init__"):
         raise TypeError(f"{cls.__name__} checks its fields at construction")
     taken = [each.name for each in fields(cls)]  # type: ignore[arg-type]
-    twin = make_dataclass(cls.__name__, taken, slots=True, eq=False, repr=False)
+    twin = type(cls.__name__, cls.__bases__, {"__slots__": tuple(taken)})
     space: dict[str, Any] = {"twin": twin, "cls": cls, **names}
-    assignments = "\n    ".join(f"self.{name} = {name}" for name in taken)
-    exec(source.format(names=", ".join(taken), assignments=assignments), space)
+    exec(source.format(names=", ".join(taken), assignments=_assignments(taken)), space)
     return space
+
+
+def _assignments(names: Iterable[str]) -> str:
+    return "\n    ".join(f"self.{name} = {name}" for name in names)

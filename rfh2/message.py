@@ -8,7 +8,7 @@ from rfh2.ccsid import text_codec
 from rfh2.chain import Header, decode_chain, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.frozen import maker, quick
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
@@ -95,15 +95,19 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
     Traceback (most recent call last):
     rfh2.errors.DecodeError: MQRFH2 at byte 12: 36 bytes are needed for the fixed part, 12 are there
     """
-    if not isinstance(body, bytes) or not (mqmd is None or isinstance(mqmd, (bytes, Mqmd))):
+    if not isinstance(body, bytes):
         raise _wrong_type(body, mqmd)
-    if mqmd is None:
+    if isinstance(mqmd, bytes):
+        descriptor = decode_mqmd(mqmd)[0]
+    elif isinstance(mqmd, Mqmd):
+        descriptor = mqmd
+    elif mqmd is None:
         found = sniffed(body)
         descriptor = Mqmd()
         if found is not None:
             descriptor = replace(descriptor, format=found[0], encoding=found[1], coded_char_set_id=found[2])
     else:
-        descriptor = mqmd if isinstance(mqmd, Mqmd) else Mqmd.decode(mqmd)
+        raise _wrong_type(body, mqmd)
     headers, at = decode_chain(body, descriptor.format, descriptor.coded_char_set_id)
     return _make(descriptor, headers, body[at:])
 

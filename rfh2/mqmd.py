@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
     MQENC_NATIVE,
@@ -17,17 +18,13 @@ from rfh2.constants import (
     MQRC_HEADER_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import maker, quick
+from rfh2.frozen import Source, quick, reader_of
 from rfh2.layouts import MQMD1, MQMD2
 
 _STRUC_ID = b"MD  "
 _STRUC_ID_EBCDIC = _STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
-_ORDERS: dict[bytes, tuple[int, ByteOrder]] = {
-    b"\0\0\0\1": (1, "big"),
-    b"\1\0\0\0": (1, "little"),
-    b"\0\0\0\2": (2, "big"),
-    b"\2\0\0\0": (2, "little"),
-}
+_CHARSETS = {_STRUC_ID: ASCII_FIELDS, _STRUC_ID_EBCDIC: EBCDIC_FIELDS}
+_LAYOUTS = {1: MQMD1, 2: MQMD2}
 
 
 def name_of(field: str) -> str:
@@ -59,7 +56,7 @@ def identifier(value: bytes, size: int, field: str) -> bytes:
 
 @quick
 @dataclass(frozen=True, slots=True)
-class Mqmd:
+class Mqmd(Source):
     """An MQMD of version 1 or 2; version 1 has the defaults for the fields that it lacks.
 
     Character fields are without their trailing blanks, and otherwise as they are: a null in a name and what follows it
@@ -108,35 +105,57 @@ class Mqmd:
         return encode_mqmd(self)
 
 
-_make = maker(Mqmd)
 _SLICES = {name: slice(offset, offset + size) for name, offset, size in MQMD1.spans()}
-_FORMAT, _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["Format"], _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
+_REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
 _USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
 _PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
 _NO_EXTENSION = (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
 
+_BEFORE_REPORT = slice(0, 8)  # StrucId, Version
+_DESCRIPTION = slice(_SLICES["Encoding"].start, _SLICES["Format"].stop)
+_DESCRIPTIONS: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">2i8s"), "little": struct.Struct("<2i8s")}
+# StrucId and Version, as they begin a descriptor, to what they say.
+_FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
+    struc_id + version.to_bytes(4, order): (version, order, charset)
+    for struc_id, charset in _CHARSETS.items()
+    for version in _LAYOUTS
+    for order in BYTE_ORDERS
+}
+
 
 def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
-    """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError."""
-    struc_id = data[offset : offset + 4]
-    if struc_id == _STRUC_ID:
-        charset = ASCII_FIELDS
-    elif struc_id == _STRUC_ID_EBCDIC:
-        charset = EBCDIC_FIELDS
-    else:
-        raise _refused(offset, f"StrucId is {struc_id!r}, not {_STRUC_ID!r}", "bad-struc-id")
-    found = _ORDERS.get(data[offset + 4 : offset + 8])
+    """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError.
+
+    Every MQMD that is long enough can be read. Most of its fields are read when a program first asks for one of them.
+    """
+    source = data[offset : offset + MQMD2.size]
+    known = _known(source[_BEFORE_REPORT], source[_DESCRIPTION])
+    if known is None:
+        raise _not_an_mqmd(source, offset)
+    size = MQMD1.size if known[0] == 1 else MQMD2.size
+    if len(source) < size:
+        raise _refused(offset + len(source), f"{size} bytes are needed, {len(source)} are there", "short-header")
+    return _make(source, *known), size
+
+
+# Version, and what describes the message data: few of them come again and again.
+@lru_cache(maxsize=4096)
+def _known(front: bytes, description: bytes) -> tuple[int, int, int, str, ByteOrder, str] | None:
+    found = _FRONTS.get(front)
     if found is None:
-        raise _refused(offset + 4, "Version is neither 1 nor 2 in either byte order", "unknown-version")
-    version, order = found
-    layout = MQMD1 if version == 1 else MQMD2
-    if len(data) - offset < layout.size:
-        raise _refused(len(data), f"{layout.size} bytes are needed, {len(data) - offset} are there", "short-header")
-    v: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
-    text = str(data[offset : offset + layout.size], charset)
-    mqmd = _make(
-        *v[1:8],
-        text[_FORMAT].rstrip(" "),
+        return None
+    version, order, charset = found
+    encoding, ccsid, fmt = _DESCRIPTIONS[order].unpack(description.ljust(16))
+    return version, encoding, ccsid, str(fmt, charset).rstrip(" "), order, charset
+
+
+def _others(data: bytes, mqmd: Mqmd) -> tuple[Any, ...]:
+    """The fields that ``decode_mqmd`` leaves, in their order."""
+    layout = _LAYOUTS[mqmd.version]
+    v: tuple[Any, ...] = layout.fast[mqmd.order].unpack_from(data)
+    text = str(data[: layout.size], mqmd.charset)
+    return (
+        *v[2:6],
         *v[9:14],
         text[_REPLY_TO_Q].rstrip(" "),
         text[_REPLY_TO_QMGR].rstrip(" "),
@@ -148,11 +167,18 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
         text[_PUT_DATE].rstrip(" "),
         text[_PUT_TIME].rstrip(" "),
         text[_ORIGIN].rstrip(" "),
-        *(v[24:] if version == 2 else _NO_EXTENSION),
-        order,
-        charset,
+        *(v[24:] if mqmd.version == 2 else _NO_EXTENSION),
     )
-    return mqmd, layout.size
+
+
+_make = reader_of(Mqmd, ("version", "encoding", "coded_char_set_id", "format", "order", "charset"), _others)
+
+
+def _not_an_mqmd(data: bytes, offset: int) -> DecodeError:
+    struc_id = data[:4]
+    if struc_id not in _CHARSETS:
+        return _refused(offset, f"StrucId is {struc_id!r}, not {_STRUC_ID!r}", "bad-struc-id")
+    return _refused(offset + 4, "Version is neither 1 nor 2 in either byte order", "unknown-version")
 
 
 def encode_mqmd(mqmd: Mqmd) -> bytes:

@@ -11,7 +11,9 @@ The byte order is read off Version, which is 2 in exactly one of them: captures 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rfh2.ccsid import (
     ASCII_FIELDS,
@@ -33,16 +35,14 @@ STRUC_ID = b"RFH "
 STRUC_ID_EBCDIC = STRUC_ID.decode("ascii").encode(EBCDIC_FIELDS)
 FIXED_LENGTH = MQRFH2.size
 
-_CODECS: dict[ByteOrder, dict[int, str]] = {
-    order: {ccsid: codec for ccsid in NAME_VALUE_CCSIDS if (codec := name_value_codec(ccsid, order)) is not None}
-    for order in BYTE_ORDERS
-}
-# StrucId and Version, as they begin a header, to its byte order, whether it is EBCDIC, its codecs and its layout.
-_FRONTS: dict[bytes, tuple[ByteOrder, bool, dict[int, str], struct.Struct]] = {
-    struc_id + (2).to_bytes(4, order): (order, struc_id == STRUC_ID_EBCDIC, _CODECS[order], MQRFH2.fast[order])
+# StrucId and Version, as they begin a header, to its byte order and whether it is EBCDIC.
+_FRONTS: dict[bytes, tuple[ByteOrder, bool]] = {
+    struc_id + (2).to_bytes(4, order): (order, struc_id == STRUC_ID_EBCDIC)
     for struc_id in (STRUC_ID, STRUC_ID_EBCDIC)
     for order in BYTE_ORDERS
 }
+_FRONT, _LENGTH_AT = 8, 8
+_DESCRIPTION = slice(12, FIXED_LENGTH)
 _LONG: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">i"), "little": struct.Struct("<i")}
 _PACKERS = {order: (MQRFH2.fast[order].pack, _LONG[order].pack) for order in BYTE_ORDERS}
 
@@ -123,10 +123,10 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
 
     A declared length is a fence: nothing is read past it, and nothing inside is left over. Raises DecodeError.
     """
-    front = _FRONTS.get(data[offset : offset + 8])
-    if front is None:
+    fixed = data[offset : offset + FIXED_LENGTH]
+    found = _fixed_part(fixed[:_FRONT], fixed[_DESCRIPTION], ccsid)
+    if found is None:
         raise _not_an_rfh2(data, offset)
-    order, ebcdic, codecs, layout = front
     there = len(data) - offset
     if there < FIXED_LENGTH:
         raise DecodeError(
@@ -135,7 +135,8 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
             f"{FIXED_LENGTH} bytes are needed for the fixed part, {there} are there",
             "short-header",
         )
-    _, _, length, encoding, next_ccsid, fmt, flags, nv_ccsid = layout.unpack_from(data, offset)
+    codec, described, long_at = found
+    (length,) = long_at(fixed, _LENGTH_AT)
     if length < FIXED_LENGTH or length > there:
         why = (
             f"StrucLength {length} is less than {FIXED_LENGTH}"
@@ -143,13 +144,31 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
             else (f"StrucLength {length} is more than the {there} bytes that are there")
         )
         raise DecodeError(offset + 8, "MQRFH2", why, "bad-struc-length")
-    codec = codecs.get(nv_ccsid)
     if codec is None:
-        why = f"NameValueCCSID {nv_ccsid} is not one of 1208, 1200, 13488, 17584"
+        why = f"NameValueCCSID {described[4]} is not one of 1208, 1200, 13488, 17584"
         raise DecodeError(offset + 32, "MQRFH2", why, "bad-name-value-ccsid", MQRC_SOURCE_CCSID_ERROR)
+    return _make(_folders(data, offset + FIXED_LENGTH, offset + length, long_at, codec), *described)
+
+
+_Described = tuple[int, int, str, int, int, ByteOrder, str]
+"""The fields of an Rfh2 after its folders, in order."""
+
+
+# What is in the fixed part beside StrucLength: few of them come again and again.
+@lru_cache(maxsize=4096)
+def _fixed_part(
+    front: bytes, description: bytes, ccsid: int
+) -> tuple[str | None, _Described, Callable[[bytes, int], tuple[int]]] | None:
+    """The codec of NameValueCCSID, the fields, and what reads a number; None for what does not begin an MQRFH2."""
+    known = _FRONTS.get(front)
+    if known is None:
+        return None
+    order, ebcdic = known
+    values = MQRFH2.fast[order].unpack((front + bytes(4) + description).ljust(FIXED_LENGTH, b"\0"))
+    _, _, _, encoding, next_ccsid, fmt, flags, nv_ccsid = values
     charset = field_codec(ccsid, ebcdic)
-    folders = _folders(data, offset + FIXED_LENGTH, offset + length, order, codec)
-    return _make(folders, encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, nv_ccsid, order, charset)
+    described = (encoding, next_ccsid, str(fmt, charset).rstrip(" "), flags, nv_ccsid, order, charset)
+    return name_value_codec(nv_ccsid, order), described, _LONG[order].unpack_from
 
 
 def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
@@ -162,9 +181,10 @@ def _not_an_rfh2(data: bytes, offset: int) -> DecodeError:
     return DecodeError(offset + 4, "MQRFH2", "Version is not 2 in either byte order", "unknown-version")
 
 
-def _folders(data: bytes, at: int, end: int, order: ByteOrder, codec: str) -> tuple[Folder, ...]:
+def _folders(
+    data: bytes, at: int, end: int, length_at: Callable[[bytes, int], tuple[int]], codec: str
+) -> tuple[Folder, ...]:
     folders: list[Folder] = []
-    length_at = _LONG[order].unpack_from
     while at < end:
         start = at + 4
         if start > end:

@@ -74,7 +74,7 @@ class _Entry:
     def __init__(
         self, pattern: CharPattern, filing: _Filing | None, stretches: list[str], holding: Subscription | Several
     ) -> None:
-        self.matches = pattern.matches
+        self.matches = pattern.matcher()
         self.filing = filing
         self.holding = holding
         self.longest, self.next_longest = (*sorted(stretches, key=len, reverse=True)[:2], "", "")[:2]

@@ -18,8 +18,9 @@ characters each take at most about 10 ms, and well below 1 ms if the pattern has
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from rfh2.constants import MQRCCF_TOPIC_ERROR
@@ -70,6 +71,10 @@ class CharPattern:
     def literal_length(self) -> int:
         """How many characters stand before the first wildcard: what makes one match closer than another (4.8.3)."""
         return len(self.literal_prefix)
+
+    def matcher(self) -> Callable[[str], bool]:
+        """``matches`` as a function that holds no more than it needs: for an index, which has many patterns."""
+        return partial(texts_stand_in, self.plain) if self.plain else self.matches
 
     def matches(self, topic_string: str) -> bool:
         """Whether a publication on *topic_string* is selected."""

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 
 MQCI_NONE = bytes(24)
+MANAGED_PREFIX = "SYSTEM.MANAGED."
+"""So begin the names of queues that the queue manager makes for one subscription each."""
 
 
 class WildcardScheme(StrEnum):
@@ -68,7 +70,8 @@ class Subscription:
     destination class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone,
     too: topic_object, the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as
     published, -1 as the queue's default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the
-    subscriber. temporary: it goes with its queue, a temporary dynamic one (guide 6.7.2).
+    subscriber. temporary: it goes with its queue, a temporary dynamic one (guide 6.7.2), or with its program: of MQSUB,
+    all that are not durable.
     """
 
     sub_id: bytes
@@ -99,6 +102,11 @@ class Subscription:
     pub_priority: int | None = None
     keep_correl_id: bool = False
     temporary: bool = False
+
+    @property
+    def managed(self) -> bool:
+        """Whether the queue manager made its queue, for it alone (guide 2.4.1)."""
+        return self.dest_queue.startswith(MANAGED_PREFIX)
 
     @property
     def traditional_identity(self) -> tuple[str, str, bytes]:

@@ -194,7 +194,6 @@ SUBJECTS = frozenset(
 # Words of a row that are in the name of a module, a package or a verb too, which does something else; and what.
 NAMED_ALIKE = {
     "PS-19": {"attribute": "of a topic object"},
-    "LSN-10": {"get": "the verb"},
     "ST-5": {"handle": "of an open object"},
     "DIS-1": {"pub": "the verb", "transmission": "which PUB-17 is about"},
     "DIS-3": {"attribute": "of a topic object", "cluster": "a runbook for IBM MQ's"},
@@ -206,12 +205,6 @@ NAMED_ALIKE = {
         "live": "a queue manager that is administered",
     },
     "V7-10": {"decision": "about a statement of a plan"},
-    "APP-1": {
-        "call": "of the MQI, in captures",
-        "mqi": "the dialect",
-        "translate": "which the row names",
-        "verb": "what all of them share",
-    },
     "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},
     "PUB-3": {
@@ -232,7 +225,6 @@ NAMED_ALIKE = {
     "D-17": {"capture": "what is replayed", "dynamic": "queues of a queue manager; a replay has none"},
     "D-19": {"link": "the MQTT link, which the row names", "mqtt": "the MQTT link"},
     "D-22": {"capture": "what is replayed"},
-    "MB-14": {"file": "that people load"},
     "D-28": {"processor": "which the row names", "replay": "which the row names"},
 }
 

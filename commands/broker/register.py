@@ -58,6 +58,9 @@ _PERSISTENCE = {
 }
 
 
+_NO_OPTIONS = SubscriptionOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
     """One topic of a RegSub, with everything that does not depend on existing subscriptions.
@@ -210,7 +213,7 @@ def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
     persistence = DeliveryPersistence.AS_PUBLISHED
     for option in command.options or ():
         persistence = _PERSISTENCE.get(option, persistence)
-    return SubscriptionOptions(
+    options = SubscriptionOptions(
         local=command.has(RegOpt.LOCAL),
         new_pubs_only=command.has(RegOpt.NEW_PUBS_ONLY),
         pub_on_req_only=command.has(RegOpt.PUB_ON_REQ_ONLY),
@@ -221,6 +224,8 @@ def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
         anonymous=command.has(RegOpt.ANON),
         persistence=persistence,
     )
+    # Most subscribers ask for nothing special: those share one value, however many there are.
+    return _NO_OPTIONS if options == _NO_OPTIONS else options
 
 
 def _check_topic_object(request: _Request, context: Context) -> None:

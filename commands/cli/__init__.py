@@ -41,6 +41,7 @@ VERBS: Final[dict[str, str]] = {
     "sub": "Subscribe to topics and print the publications.",
     "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
+    "passwd": "Make the passwords of programs that connect.",
     "cleanup": "Remove what JMS subscribers left behind.",
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",

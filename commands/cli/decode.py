@@ -262,12 +262,12 @@ def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
         return json_line(_unreadable_form(record, problem))
     message = explained(record.message)
     tally.count(message.problems)
-    form = message.form(record.source, record.index)
-    if script is not None:
-        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
+    if script is None:
+        return message.line(record.source, record.index)
+    from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
 
-        form["explain"] = consequence_json(consequences(record.message, script))
-    return json_line(form)
+    explain = consequence_json(consequences(record.message, script))
+    return json_line({**message.form(record.source, record.index), "explain": explain})
 
 
 def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | None) -> Iterable[str]:

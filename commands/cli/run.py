@@ -22,17 +22,18 @@ from commands.cli.options.verb import json_option, verb
 from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
-from commands.listener.process import listening
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.link_port import ManagedLink
+from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.tally import ProcessorTally
 from commands.running.journal import Journal, last_status
+from commands.running.listening import listening
 from commands.running.recorder import Recorder
-from commands.running.supervisor import SupervisedWatch, die_with, supervised
+from commands.running.supervisor import SupervisedWatch, supervised
 from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -157,7 +158,7 @@ def command(
     listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
     page = None
     if console.is_the_process:
-        with nullcontext() if listener is None else listening(listener, die_with) as where:
+        with nullcontext() if listener is None else listening(listener) as where:
             if where is not None:
                 console.say(f"queue manager {qmgr}: listening on {where}")
             worker = supervised(console, directory_of(home, qmgr), budget.time_s)
@@ -191,7 +192,7 @@ def command(
             longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
             budget=budget,
             watch=watch,
-            command_server=PcfCommandServer if places.queues is None else None,
+            command_servers=(PcfCommandServer, SubscriptionServer) if places.queues is None else (),
         )
         unsettled = False
         if link is not None:

@@ -11,9 +11,9 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers import pcf
 from commands.headers.property_names import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
-from rfh2.ccsid import ByteOrder, text_codec
+from rfh2.ccsid import ENCODINGS, ByteOrder, text_codec
 from rfh2.chain import Header
-from rfh2.constants import MQENC_NATIVE, MQFMT_STRING
+from rfh2.constants import MQFMT_STRING
 from rfh2.errors import EncodeError
 from rfh2.explain.folder_text import folder_text
 from rfh2.folders import Folder, write
@@ -27,7 +27,6 @@ from rfh2.rfh2 import Rfh2
 
 _ON_STREAM: Final = (MQPS_PUBLISH, MQPS_DELETE_PUBLICATION)
 _OPTION_TAGS: Final = {MQPS_PUBLISH: "PubOpt", MQPS_DELETE_PUBLICATION: "DelOpt"}
-_ENCODINGS: Final[dict[ByteOrder, int]] = {"big": 273, "little": MQENC_NATIVE}
 _RFH2_ONLY: Final = ("SubPoint", "Filter")
 _RFH1_ONLY: Final = ("StreamName",)
 
@@ -74,7 +73,7 @@ def command_message(wanted: CommandSpec) -> CapturedMessage:
     It refuses only values that have no bytes: you can make a message that a queue manager refuses, to test that.
     Raises EncodeError.
     """
-    mqmd = replace(wanted.mqmd, encoding=_ENCODINGS[wanted.order], order=wanted.order)
+    mqmd = replace(wanted.mqmd, encoding=ENCODINGS[wanted.order], order=wanted.order)
     if wanted.pcf:
         mqmd = replace(mqmd, format=pcf.FORMAT)
         message = Message(mqmd, (), _pcf(wanted).encode())
@@ -155,11 +154,11 @@ def _mqps(tag: str) -> str:
 
 def _described(wanted: CommandSpec) -> tuple[int, int, str]:
     """Encoding, CodedCharSetId and Format of the data."""
-    return _ENCODINGS[wanted.order], wanted.ccsid, wanted.format if wanted.data else ""
+    return ENCODINGS[wanted.order], wanted.ccsid, wanted.format if wanted.data else ""
 
 
 def _data(wanted: CommandSpec) -> bytes:
-    codec = text_codec(wanted.ccsid, _ENCODINGS[wanted.order])
+    codec = text_codec(wanted.ccsid, ENCODINGS[wanted.order])
     if codec is None:
         raise EncodeError(f"CCSID {wanted.ccsid} is not known")
     try:

@@ -94,8 +94,11 @@ def is_response(message: Message) -> bool:
     except DecodeError:
         return False
     header2 = message.rfh2
-    names = [] if header2 is None else [f.name for f in header2.folders if f.name in ("psc", "pscr")]
-    return names[:1] == ["pscr"]
+    for folder in () if header2 is None else header2.folders:
+        name = folder.name
+        if name in ("psc", "pscr"):
+            return name == "pscr"
+    return False
 
 
 def _of_folder(message: Message) -> CommandPairs | None:

@@ -14,11 +14,8 @@ _BEGIN = b"<psc>"
 _MARK = b"<psc"
 
 
-def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
-    """(tag, text) of the psc folder of *header*, if a quick look shows exactly one that holds only leaves.
-
-    None where a quick look is not enough. Raises DecodeError for bytes that are not text.
-    """
+def lone_psc(header: Rfh2) -> Folder | None:
+    """The psc folder of *header*, if a quick look shows exactly one; None where a quick look is not enough."""
     if header.name_value_ccsid != _UTF8:
         return None
     found = None
@@ -28,7 +25,7 @@ def psc_leaves(header: Rfh2) -> list[tuple[str, str]] | None:
             if found is not None or not data.startswith(_BEGIN):
                 return None
             found = folder
-    return None if found is None else found.leaves()
+    return found
 
 
 def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.headers import message_properties, mqrfh, pcf, psc
-from commands.headers.psc_commands import parse_psc
-from commands.headers.psc_folder import psc_leaves, split_psc
+from commands.headers.psc_folder import lone_psc, split_psc
+from commands.headers.psc_shapes import command_of_leaves
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication, frame_before
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
@@ -153,7 +153,9 @@ def parse(message: Message) -> Command:
     # A short cut for the usual message: if it begins with an MQRFH2 whose psc folder a quick look can read, that is the
     # command, whatever follows it.
     if message.headers and isinstance(first := message.headers[0], Rfh2):
-        leaves = psc_leaves(first)
-        if leaves is not None:
-            return parse_psc(leaves)
+        psc_folder = lone_psc(first)
+        if psc_folder is not None:
+            command = command_of_leaves(psc_folder)
+            if command is not None:
+                return command
     return HEADER_FORMATS[header_format_of(message)].parse(message)

@@ -7,15 +7,17 @@ them as they came.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
+from commands.listener.subscribing import request_retained, subscribe
 from commands.listener.targets import ObjectDescriptor, object_descriptor
 from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
-from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO
+from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSTS
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError, StoreError
@@ -25,15 +27,22 @@ from rfh2.mqi_constants import (
     MQGMO_WAIT,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
+    MQPMO_ASYNC_RESPONSE,
     MQRC_DATA_LENGTH_ERROR,
     MQRC_FUNCTION_NOT_SUPPORTED,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NOT_AVAILABLE,
+    MQRC_SELECTOR_ERROR,
+    MQRC_STAT_TYPE_ERROR,
+    MQSTAT_TYPE_ASYNC_ERROR,
 )
+from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size
+NO_REPLY: Final = b""
+"""Of a put whose program does not wait for an answer."""
 ERROR_QUEUE: Final = "SYSTEM.PROTECTION.ERROR.QUEUE"
 
 
@@ -116,6 +125,8 @@ async def _put(conversation: Conversation, request: Request) -> bytes:
 async def _put1(conversation: Conversation, request: Request) -> bytes:
     od, end = object_descriptor(request, _START)
     reply = await _put_at(conversation, request, end, od)
+    if reply == NO_REPLY:
+        return reply
     od.resolve(od.target.name, conversation.qmgr)
     return request.reply(bytes(request.data[_START:end]) + reply[_START:])
 
@@ -127,12 +138,20 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
     body = bytes(request.data[pmo.end + 4 : pmo.end + 4 + max(0, length)])
     if length < 0 or len(body) < length:
         raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
+    if pmo["Options"] & MQPMO_ASYNC_RESPONSE:
+        await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body)
+        return NO_REPLY
     put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body)
+    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    return request.reply(written + request.bytes_of(length), handle=request.handle)
+
+
+def put_written(conversation: Conversation, request: Request, pmo: Structure, put: Mqmd, queue: str) -> bytes:
+    """The descriptor, and the MQPMO with the names that *queue* resolved to, as the reply to a put has them."""
     pmo["KnownDestCount"] = 1
     pmo.put_text("ResolvedQName", queue)
     pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    described = request.in_own_terms(put, mqmd.version)
-    return request.reply(described + bytes(pmo) + request.bytes_of(length), handle=request.handle)
+    return request.in_own_terms(put, put.version) + bytes(pmo)
 
 
 async def _get(conversation: Conversation, request: Request) -> bytes:
@@ -143,7 +162,7 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
     asked = GetOptions(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest))
     wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
     try:
-        got = await conversation.get(request.handle, asked, wait_ms)
+        got = await conversation.get(request.handle, asked, wait_ms, request.held)
     except MqiError as error:
         if error.reason != MQRC_NO_MSG_AVAILABLE:
             raise
@@ -163,19 +182,50 @@ def _got(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
 
 
 async def _inquire(conversation: Conversation, request: Request) -> bytes:
-    head = request.structure(MQINQ, _START)
-    count = head["SelectorCount"]
-    if not 0 <= count <= 256:
-        raise DecodeError(_START, "MQINQ", f"SelectorCount is {count}, not 0 to 256")
-    selectors = [request.long(head.end + 4 * n) for n in range(count)]
+    head, selectors = _selectors(request)
     integers, characters, reason = await conversation.inquire(request.handle, selectors)
     text = b"".join(
         value[:length].ljust(length).encode(request.header.charset, "replace") for length, value in characters
     )
     head["IntAttrCount"], head["CharAttrLength"] = len(integers), len(text)
     values = b"".join(request.bytes_of(value) for value in integers)
-    body = bytes(head) + bytes(request.data[head.end : head.end + 4 * count]) + values + text
+    body = bytes(head) + bytes(request.data[head.end : head.end + 4 * len(selectors)]) + values + text
     return request.reply(body, MQCC_WARNING if reason else 0, reason, request.handle)
+
+
+async def _set(conversation: Conversation, request: Request) -> bytes:
+    head, selectors = _selectors(request)
+    if not 0 <= head["IntAttrCount"] <= len(selectors):
+        raise DecodeError(_START, "MQSET", f"IntAttrCount is {head['IntAttrCount']}, with {len(selectors)} selectors")
+    if head["IntAttrCount"] < len(selectors):
+        raise MqiError(MQRC_SELECTOR_ERROR, "attributes that are characters cannot be set")
+    values = [request.long(head.end + 4 * (len(selectors) + n)) for n in range(len(selectors))]
+    await conversation.set(request.handle, list(zip(selectors, values, strict=True)))
+    return request.reply(handle=request.handle)
+
+
+def _selectors(request: Request) -> tuple[Structure, list[int]]:
+    """What MQINQ and MQSET begin with."""
+    head = request.structure(MQINQ, _START)
+    count = head["SelectorCount"]
+    if not 0 <= count <= 256:
+        raise DecodeError(_START, "MQINQ", f"SelectorCount is {count}, not 0 to 256")
+    return head, [request.long(head.end + 4 * n) for n in range(count)]
+
+
+async def _status(conversation: Conversation, request: Request) -> bytes:
+    asked, fields = request.long(_START), request.structure(MQSTS, _START + 4)
+    if asked != MQSTAT_TYPE_ASYNC_ERROR:
+        raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
+    puts = conversation.take_async_puts()
+    fields["CompCode"], fields["Reason"] = puts.comp_code, puts.reason
+    fields["PutSuccessCount"], fields["PutWarningCount"], fields["PutFailureCount"] = puts.done, 0, puts.failed
+    fields["ObjectType"] = puts.object_type
+    fields.put_text("ObjectName", puts.name)
+    fields.put_text("ResolvedObjectName", puts.name)
+    for name in ("ObjectQMgrName", "ResolvedQMgrName"):
+        fields.put_text(name, conversation.qmgr if puts.failed else "")
+    return request.reply(request.data[_START:], handle=request.handle)
 
 
 async def _commit(conversation: Conversation, request: Request) -> bytes:
@@ -197,6 +247,10 @@ _CALLS: Final[dict[int, Call]] = {
     SegmentType.MQPUT1: _put1,
     SegmentType.MQGET: _get,
     SegmentType.MQINQ: _inquire,
+    SegmentType.MQSET: _set,
     SegmentType.MQCMIT: _commit,
     SegmentType.MQBACK: _backout,
+    SegmentType.MQSTAT: _status,
+    SegmentType.MQSUB: subscribe,
+    SegmentType.MQSUBRQ: request_retained,
 }

@@ -5,28 +5,45 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from commands.listener.gate import Gate
+from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
+from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.calls import GetOptions, Got, Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
+from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.mqi_constants import MQRC_HCONN_ERROR, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_NAME_ERROR
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_RESOURCE_PROBLEM
+from rfh2.mqi_constants import (
+    MQGMO_ANY_BROWSE,
+    MQGMO_FAIL_IF_QUIESCING,
+    MQGMO_SYNCPOINT,
+    MQPMO_SYNCPOINT,
+    MQRC_HCONN_ERROR,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_Q_MGR_NAME_ERROR,
+    MQRC_Q_MGR_QUIESCING,
+)
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
+# Beside the time for which a request may wait: to carry it out.
+_ANSWERED_S: Final = 10
 
 
 class Arrivals:
@@ -58,14 +75,16 @@ async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> Non
 
 
 @dataclass(slots=True)
-class Manager:
-    """What all conversations share. new_id: 24 bytes that nothing else has."""
+class Shared:
+    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: set when the listener ends."""
 
     name: str
     worker: Worker
     arrivals: Arrivals
     security: Security
     new_id: Callable[[], bytes]
+    memory: Memory
+    quiescing: asyncio.Event = field(default_factory=asyncio.Event)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     holder: ProgramConnection | None = None
     numbers: int = 0
@@ -79,13 +98,15 @@ class Manager:
 class Conversation:
     """identity: who the session says that its program is. trace: of the connection, for the log."""
 
-    def __init__(self, manager: Manager, identity: Identity, trace: str) -> None:
-        self._manager, self.identity, self._trace = manager, identity, trace
-        self._number = manager.next_number()
+    def __init__(self, shared: Shared, identity: Identity, trace: str) -> None:
+        self._shared, self.identity, self._trace = shared, identity, trace
+        self._number = shared.next_number()
         self._program: Program | None = None
-        self._unique = manager.new_id()[-8:]
+        self._unique = shared.new_id()[-8:]
         self._application = ""
-        self.qmgr = manager.name
+        self._waits = 0
+        self.was_connected = False
+        self.qmgr = shared.name
 
     # The connection
 
@@ -93,6 +114,11 @@ class Conversation:
     def is_connected(self) -> bool:
         """Whether MQCONN succeeded, and MQDISC has not come."""
         return self._program is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for a message."""
+        return self._waits > 0
 
     @property
     def connection_id(self) -> bytes:
@@ -116,43 +142,52 @@ class Conversation:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
             return MQRC_Q_MGR_NAME_ERROR
-        user, reason = await self._manager.security.user_of(self.identity)
+        if self._shared.quiescing.is_set():
+            return MQRC_Q_MGR_QUIESCING
+        user, reason = await self._shared.security.user_of(self.identity)
         if reason:
             _log.warning("%s: user %r may not connect (reason %d)", self._trace, self.identity.user, reason)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)
-        manager = self._manager
+        shared = self._shared
 
         def made(store: QueueManagerStore) -> Program:
-            if manager.holder is None:
-                manager.holder = store.connect()
+            if shared.holder is None:
+                shared.holder = store.connect()
             return Program(
-                *(store.name, store.connect(), manager.holder, self._number, context, manager.open_queues),
-                *(manager.new_id, store.clock),
+                *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
+                *(shared.new_id, store.clock),
             )
 
-        self._program = await manager.worker.alone(made)
+        self._program = await shared.worker.alone(made)
+        self.was_connected = True
         return 0
 
     async def disconnect(self, commit: bool) -> None:
         """MQDISC, or with *commit* false the end of a broken connection."""
         program, self._program = self._program, None
         if program is not None:
-            queues = await self._manager.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
-            self._manager.arrivals.wake(queues)
+            queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
+            self._shared.arrivals.wake(queues)
 
     def _connected(self) -> Program:
         if self._program is None:
             raise MqiError(MQRC_HCONN_ERROR, "the program is not connected")
         return self._program
 
+    def _fail_if_quiescing(self, options: int) -> None:
+        """*options*: of MQOPEN, MQPUT or MQGET, where the bit is the same. Raises MqiError 2161."""
+        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.is_set():
+            raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
+
     # Objects
 
     async def open(self, od: ObjectDescriptor, options: int) -> int:
         """MQOPEN; the handle. Writes the names into *od*."""
+        self._fail_if_quiescing(options)
         program = self._connected()
-        number = await self._manager.worker.alone(
+        number = await self._shared.worker.alone(
             lambda store: program.open(od.target, options, od.dynamic_name, store.unit_of_work)
         )
         handle = program.handle(number)
@@ -165,12 +200,58 @@ class Conversation:
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""
         program = self._connected()
-        await self._manager.worker.alone(lambda _: program.close(handle, options))
+        if program.handle(handle).subscription is not None:
+            subscriber = program.subscriber
+            pending = await self._shared.worker.do(lambda unit: subscriber.begin_close(handle, options, unit))
+            if pending is not None:
+                await self._required(pending)
+        await self._shared.worker.alone(lambda _: program.close(handle, options))
+
+    # Subscriptions
+
+    async def subscribe(self, descriptor: SubscriptionDescriptor, hobj: int) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB; the handles of the subscription and of its queue, and what there is. hobj: the queue, 0 for none."""
+        program, worker = self._connected(), self._shared.worker
+        subscriber = program.subscriber
+        pending = await worker.alone(lambda store: subscriber.begin(descriptor, hobj, store.unit_of_work))
+        answer = await self._answer(pending)
+        hsub, hobj = await worker.alone(lambda store: subscriber.finish(pending, answer, store.unit_of_work))
+        assert answer is not None
+        return hsub, hobj, answer
+
+    async def request_retained(self, hsub: int, action: int) -> int:
+        """MQSUBRQ; how many publications were sent."""
+        subscriber = self._connected().subscriber
+        pending = await self._shared.worker.do(lambda unit: subscriber.begin_retained(hsub, action, unit))
+        return (await self._required(pending)).count
+
+    async def _answer(self, pending: Pending) -> SubscriptionAnswer | None:
+        """What the command processor answers; None where it does not."""
+        subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
+        while True:
+            arrived = self._shared.arrivals.expect(REPLY_QUEUE)
+            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit))
+            if answer is not None or time.monotonic() > end:
+                return answer
+            await _first_of(end - time.monotonic(), arrived)
+
+    async def _required(self, pending: Pending) -> SubscriptionAnswer:
+        answer = await self._answer(pending)
+        if answer is None:
+            raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
+        if answer.reason:
+            raise MqiError(answer.reason, answer.why)
+        return answer
 
     async def inquire(self, handle: int, selectors: list[int]) -> Values:
         """MQINQ."""
         program = self._connected()
-        return await self._manager.worker.do(lambda unit: program.inquire(unit, handle, selectors))
+        return await self._shared.worker.do(lambda unit: program.inquire(unit, handle, selectors), lasting=False)
+
+    async def set(self, handle: int, values: Sequence[tuple[int, int]]) -> None:
+        """MQSET."""
+        program = self._connected()
+        await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
 
     # Messages
 
@@ -184,36 +265,70 @@ class Conversation:
         deferred: bool = False,
     ) -> tuple[Mqmd, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
-        program = self._connected()
+        self._fail_if_quiescing(options)
+        program, worker = self._connected(), self._shared.worker
+        # After a power failure there is no uncommitted message, and there need be none that is not persistent.
+        lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
         if od is not None:
             target = od.target
-            put = await self._manager.worker.do(lambda unit: program.put1(unit, target, mqmd, options, body))
+            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body), lasting)
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await self._manager.worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred))
+            put = await worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred), lasting)
             queue = opened.queue or opened.name
-        self._manager.arrivals.wake((queue,))
+        self._shared.arrivals.wake((queue,))
         return put, queue
+
+    async def put_unanswered(
+        self, od: ObjectDescriptor | None, handle: int, mqmd: Mqmd, options: int, body: bytes
+    ) -> None:
+        """The same for a program that does not wait for the answer: MQSTAT gives it."""
+        program = self._connected()
+        try:
+            await self.put(od, handle, mqmd, options, body)
+        except (MqiError, QueueError) as error:
+            target = od.target if od is not None else program.handle(handle)
+            program.async_puts.fail(error.reason, target.object_type, target.name)
+        else:
+            program.async_puts.done += 1
+
+    def take_async_puts(self) -> AsyncPuts:
+        """MQSTAT: what became of such puts since it was last called."""
+        program = self._connected()
+        puts, program.async_puts = program.async_puts, AsyncPuts()
+        return puts
+
+    def reserve_ids(self) -> bytes:
+        """An identifier that ends with four zeros; with anything else in their place it is the program's to use."""
+        return b"AMQ qpubsub " + self._shared.new_id()[-8:] + bytes(4)
 
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""
         program = self._connected()
-        self._manager.arrivals.wake(await self._manager.worker.do(lambda unit: program.activate(unit, msg_id, put)))
+        self._shared.arrivals.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
-    async def get(self, handle: int, asked: GetOptions, wait_ms: int, gate: Gate | None = None) -> Got | None:
-        """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended."""
+    async def get(
+        self, handle: int, asked: GetOptions, wait_ms: int, held: Held, gate: Gate | None = None
+    ) -> Got | None:
+        """MQGET; it waits up to *wait_ms*, below 0 for ever. gate: for a consumer; None where that has ended.
+
+        held: the memory that the message uses; where there is no room for it, it stays on its queue.
+        """
         program = self._connected()
+        # After a power failure, what was got in syncpoint is back on its queue in any case.
+        lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         while True:
             # Whatever comes from here on is noticed, also while the queue is looked at.
-            arrived = self._manager.arrivals.expect(queue)
+            self._fail_if_quiescing(asked.options)
+            arrived = self._shared.arrivals.expect(queue)
             changed = None if gate is None else gate.change()
             if gate is not None and not await gate.enter():
                 return None
             try:
-                return await self._manager.worker.do(lambda unit: program.get(unit, handle, asked))
+                return await self._shared.worker.do(lambda unit: _held(program.get(unit, handle, asked), held), lasting)
             except MqiError as error:
                 left = None if end is None else end - time.monotonic()
                 if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
@@ -221,7 +336,12 @@ class Conversation:
             finally:
                 if gate is not None:
                     gate.leave()
-            await _first_of(left, arrived, changed)
+            quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
+            self._waits += 1
+            try:
+                await _first_of(left, arrived, changed, quiescing)
+            finally:
+                self._waits -= 1
 
     async def commit(self) -> None:
         """MQCMIT."""
@@ -232,4 +352,9 @@ class Conversation:
         await self._end(self._connected().backout)
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
-        self._manager.arrivals.wake(await self._manager.worker.do(end))
+        self._shared.arrivals.wake(await self._shared.worker.do(end))
+
+
+def _held(got: Got, held: Held) -> Got:
+    held.add(len(got.body))
+    return got

@@ -20,8 +20,6 @@ HIGHEST_FAP: Final = 17
 FAP_OF_PLAIN_PASSWORDS: Final = 12
 """The highest level at which clients send passwords as they are: above it they protect them in a way not known here."""
 _TRANSMISSION_SIZE: Final = 0x7FEC
-_MESSAGE_SIZE: Final = 104_857_600
-_HEARTBEAT_S: Final = 300
 _PRODUCT: Final = "MQMM09040300"
 # Capability flags 1: the end is a client. Flags 2: distribution lists, fast messages, dual units of work, SPI.
 _PROTECTED, _PLAIN, _UNUSED = 1, 0, 0xFFFF
@@ -63,17 +61,25 @@ class Answer:
         return not self.flags & ERROR
 
 
-def answer(
-    offer: bytes, order: ByteOrder, qmgr: str, sharing: int, random: bytes, highest_fap: int = HIGHEST_FAP
-) -> Answer:
-    """The answer to *offer*, in *order*. sharing: the most conversations on a connection. Raises DecodeError."""
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What the server accepts. sharing: conversations on a connection. fap: protocol level. heartbeat_s: HBINT."""
+
+    sharing: int = 10
+    fap: int = HIGHEST_FAP
+    longest_message: int = 104_857_600
+    heartbeat_s: int = 300
+
+
+def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most) -> Answer:
+    """The answer to *offer*, in *order*. Raises DecodeError."""
     data = bytearray(offer)
     begin = Structure(ID_BEGIN, data, 0, order)
-    fap = min(begin["FapLevel"], highest_fap)
+    fap = min(begin["FapLevel"], most.fap)
     errors = _BAD_FAP if fap < begin["FapLevel"] else 0
     begin["FapLevel"] = fap
     size = min(begin["MaxTransmissionSize"], _TRANSMISSION_SIZE)
-    longest = min(begin["MaxMessageSize"], _MESSAGE_SIZE)
+    longest = min(begin["MaxMessageSize"], most.longest_message)
     errors |= _BAD_TRANSMISSION_SIZE if size < begin["MaxTransmissionSize"] else 0
     errors |= _BAD_MESSAGE_SIZE if longest < begin["MaxMessageSize"] else 0
     begin["MaxTransmissionSize"], begin["MaxMessageSize"] = size, longest
@@ -87,7 +93,7 @@ def answer(
         refused |= more["NotAccepted2"]
         more["CodedCharSetId"] = CCSID
         more.put_text("QMgrName", qmgr)
-        heartbeat = max(more["HeartbeatInterval"], _HEARTBEAT_S) if more["HeartbeatInterval"] else 0
+        heartbeat = max(more["HeartbeatInterval"], most.heartbeat_s) if more["HeartbeatInterval"] else 0
         errors |= _BAD_HEARTBEAT if heartbeat != more["HeartbeatInterval"] else 0
         more["HeartbeatInterval"], more["LengthOfRest"] = heartbeat, 0
     if len(data) >= ID_BEGIN.size + ID_MORE.size + ID_SHARING.size:
@@ -95,7 +101,7 @@ def answer(
         product = shared.text("ProductId")
         shared["ErrorFlags2"] = 0
         shared["HeaderCompression"], shared["MessageCompression"] = b"\0\xff", b"\0" + b"\xff" * 15
-        conversations = max(0, min(shared["ConversationsPerSocket"], sharing))
+        conversations = max(0, min(shared["ConversationsPerSocket"], most.sharing))
         shared["ConversationsPerSocket"] = conversations
         shared["CapabilityFlags3"], shared["NotAccepted3"] = _accepted(shared["CapabilityFlags3"], _CAPABILITIES3)
         refused |= shared["NotAccepted3"]

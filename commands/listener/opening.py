@@ -8,12 +8,15 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
-from commands.links.engine.config import ConfigError, ListenerConfig
-from commands.listener.security import ChannelRule, Security
+from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
+from commands.listener.passwords import IsRight, by_pam, in_users_file
+from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
+from commands.listener.session import Bounds
 from commands.qmgr.store import Durability, QueueManagerStore
 
 _LOOPBACK: Final = "127.0.0.1"
+_MEGABYTE: Final = 1_000_000
 
 
 def listener_of(
@@ -30,13 +33,22 @@ def listener_of(
     if not config.channels and not _is_loopback(host):
         why = f"{host} can be reached from other machines: say in [listener.channels] who may connect"
         raise ConfigError("[listener]", why)
-    security = Security(_rules(config), config.users_file)
-    if security.reads_passwords and config.users_file is None:
-        raise ConfigError("[listener]", "a channel requires a password, but there is no users_file")
+    is_right = _passwords(config)
+    security = Security(_rules(config), is_right, config.connauth)
+    if security.requires_passwords and is_right is None:
+        raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = _tls(config)
     if security.reads_passwords and tls is None and not _is_loopback(host):
         raise ConfigError("[listener]", "passwords are sent as they are: add [listener.tls], or listen on 127.0.0.1")
-    options = ListenerOptions(host, port, config.sharing, config.connections, tls=tls)
+    options = ListenerOptions(
+        host,
+        port,
+        Bounds(config.sharing, config.longest_message, config.heartbeat),
+        config.connections,
+        config.connections_of_address or config.connections,
+        config.memory_megabytes * _MEGABYTE,
+        tls=tls,
+    )
 
     def open_store() -> QueueManagerStore:
         return QueueManagerStore.open(home, qmgr, durability=durability)
@@ -59,15 +71,20 @@ def _is_loopback(host: str) -> bool:
 
 
 def _rules(config: ListenerConfig) -> dict[str, ChannelRule]:
-    rules = {}
     for name, channel in config.channels.items():
         for network in channel.addresses:
             try:
                 ip_network(network, strict=False)
             except ValueError as error:
                 raise ConfigError(f"[listener.channels.{name}] addresses", str(error)) from error
-        rules[name] = ChannelRule(channel.mcauser, channel.addresses, channel.block_users, channel.password)
-    return rules or {"*": ChannelRule()}
+    return config.channels or {"*": ChannelRule()}
+
+
+def _passwords(config: ListenerConfig) -> IsRight | None:
+    """What compares passwords; None where nothing is to compare them with. Raises ConfigError."""
+    if config.connauth.authenmd == "pam":
+        return by_pam(config.connauth.pam_service)
+    return None if config.users_file is None else in_users_file(config.users_file)
 
 
 def _tls(config: ListenerConfig) -> ssl.SSLContext | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.listener.limits import Held
 from rfh2.channel.layouts import API_HEADER, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader
 from rfh2.channel.structure import Structure
@@ -18,10 +19,11 @@ NO_HANDLE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call. data: from its API header on."""
+    """A call. data: from its API header on. held: the memory that it and its reply use."""
 
     header: SegmentHeader
     data: bytearray
+    held: Held
 
     def structure(self, layout: Layout, at: int) -> Structure:
         """The structure at *at*. Raises DecodeError."""
@@ -63,12 +65,18 @@ class Request:
 
     def in_own_terms(self, mqmd: Mqmd, version: int) -> bytes:
         """*mqmd* as the caller reads descriptors: in its byte order and version. Raises EncodeError."""
-        written = replace(mqmd, version=version, order=self.header.order, charset=self.header.charset).encode()
-        return written[: MQMD1.size if version == 1 else MQMD2.size]
+        order, charset = self.header.order, self.header.charset
+        if (mqmd.version, mqmd.order, mqmd.charset) != (version, order, charset):
+            mqmd = replace(mqmd, version=version, order=order, charset=charset)
+        return mqmd.encode()[: MQMD1.size if version == 1 else MQMD2.size]
 
     def reply_header(self) -> SegmentHeader:
         """The header of the reply's segments."""
-        return replace(self.header, kind=self.header.kind + REPLY, flags=WHOLE)
+        asked = self.header
+        return SegmentHeader(
+            *(asked.kind + REPLY, WHOLE, asked.flags2, asked.order, asked.encoding, asked.ccsid, asked.conversation),
+            *(asked.request, asked.charset),
+        )
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""

@@ -1,67 +1,72 @@
-"""Who may connect, and as which user their programs work: the channel rules of the configuration, users, passwords.
+"""Who may connect, and as which user their programs work: the rules of channels, users, passwords.
 
-The rules have the words of IBM's channel authentication records: a channel may be limited to addresses, block users,
-and say which user its programs work as (MCAUSER). A user who must give a password is looked up in a file with one
-``user:hash`` on each line, as ``qpubsub passwd`` would write it; the hashes are scrypt's.
+The rules have the words of IBM's channel authentication records (CHLAUTH): a channel may be limited to addresses, block
+users, and say which user its programs work as (MCAUSER). When passwords are compared, and what follows from a right
+one, has the words of connection authentication (CONNAUTH).
+
+    address  ->  password, where one is required or given  ->  its user (ADOPTCTX), else that of the program
+             ->  MCAUSER  ->  blocked users
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import os
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 from typing import Final
 
+from commands.links.engine.config import ChannelRule, ConnAuth
+from commands.listener.passwords import IsRight
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
-_SCRYPT: Final = "scrypt"
-_N, _R, _P, _SALT_BYTES, _KEY_BYTES = 1 << 14, 8, 1, 16, 32
 _MOST_PASSWORD_BYTES: Final = 256
-_MEMORY: Final = 64 << 20
-_ALL_PRIVILEGED: Final = "*mqadmin"
+_ALL_PRIVILEGED: Final = "*MQADMIN"
 _PRIVILEGED: Final = frozenset({"mqm"})
+# A comparison takes 16 MB and as much processor time as is to deter guessing: others wait.
+_COMPARED_AT_A_TIME: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user and its password, as a client sent them in CONAUTH_INFO, or in the short fields of USERID."""
+
+    user: str
+    password: str
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a client says of itself. user, password: of USERID or CONAUTH_INFO. address: of its socket."""
+    """What a client says of itself. user: of USERID, as which its program runs. address: of its socket."""
 
     channel: str
     address: str
     user: str = ""
-    password: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelRule:
-    """One channel. mcauser: "" for the client's own user. addresses: networks; none for all.
-
-    block_users: users who may not connect; ``*MQADMIN`` for the privileged ones. password: whether one is required.
-    """
-
-    mcauser: str = ""
-    addresses: tuple[str, ...] = ()
-    block_users: tuple[str, ...] = ("*MQADMIN",)
-    password: bool = False
+    credentials: Credentials | None = None
 
 
 class Security:
-    """The answers of a queue manager's channels. channels: by name; ``*`` for all others. users_file: of hashes."""
+    """The answers of a queue manager's channels. channels: by name; ``*`` for all others.
 
-    def __init__(self, channels: Mapping[str, ChannelRule], users_file: Path | None = None) -> None:
-        self._channels, self._users_file = channels, users_file
+    is_right: compares passwords; without it, only a channel that requires one is refused.
+    """
+
+    def __init__(
+        self, channels: Mapping[str, ChannelRule], is_right: IsRight | None = None, connauth: ConnAuth | None = None
+    ) -> None:
+        self._channels, self._is_right, self._connauth = channels, is_right, connauth or ConnAuth()
+        self._threads = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
 
     @property
     def reads_passwords(self) -> bool:
-        """Whether any channel requires a password, which must then come as it is."""
-        return any(rule.password for rule in self._channels.values())
+        """Whether passwords are compared, which must then come as they are."""
+        return (self._is_right is not None and self._connauth.chckclnt != "none") or self.requires_passwords
+
+    @property
+    def requires_passwords(self) -> bool:
+        """Whether a channel, or all of them, require a password."""
+        return self._connauth.chckclnt == "required" or any(rule.password for rule in self._channels.values())
 
     def rule(self, channel: str) -> ChannelRule | None:
         """The rule of a channel; None where there is no such channel."""
@@ -70,35 +75,45 @@ class Security:
     async def user_of(self, identity: Identity) -> tuple[str, int]:
         """The user with whose authority the program works; and 0, or the reason for which it may not connect."""
         rule = self.rule(identity.channel)
-        user = identity.user.strip().lower()
+        credentials = identity.credentials
+        user = _name(credentials.user if credentials is not None and self._connauth.adoptctx else identity.user)
         if rule is None or not _is_among(identity.address, rule.addresses):
             return user, MQRC_NOT_AUTHORIZED
-        if rule.password and not await asyncio.to_thread(self._is_right, user, identity.password):
+        if self._is_compared(rule, user, credentials) and not await self._is_authentic(credentials):
+            await asyncio.sleep(self._connauth.faildlay)
             return user, MQRC_NOT_AUTHORIZED
         works_as = rule.mcauser or user
-        blocked = {
-            name for word in rule.block_users for name in (_PRIVILEGED if word == "*MQADMIN" else {word.lower()})
-        }
+        blocked = {name for word in rule.block_users for name in _blocked(word)}
         if not works_as or (not rule.mcauser and works_as in blocked) or user in blocked:
             return works_as, MQRC_NOT_AUTHORIZED
         return works_as, 0
 
-    def _is_right(self, user: str, password: str | None) -> bool:
-        stored = self._stored(user)
-        if password is None or not password or len(password.encode()) > _MOST_PASSWORD_BYTES:
+    def _is_compared(self, rule: ChannelRule, user: str, credentials: Credentials | None) -> bool:
+        """Whether the password is compared; it is wrong where none was given."""
+        check = self._connauth.chckclnt
+        if rule.password or check == "required":
+            return True
+        if self._is_right is None or check == "none":
             return False
-        # An unknown user takes as long as a known one.
-        return is_password(password, stored or _NOBODY) and stored is not None
+        is_given = credentials is not None and credentials.password != ""
+        return is_given or (check == "reqdadm" and user in _PRIVILEGED)
 
-    def _stored(self, user: str) -> str | None:
-        if self._users_file is None:
-            return None
-        try:
-            lines = self._users_file.read_text(encoding="utf-8").splitlines()
-        except OSError:
-            return None
-        found = (line.partition(":") for line in lines if not line.lstrip().startswith("#"))
-        return next((value.strip() for name, _, value in found if name.strip().lower() == user), None)
+    async def _is_authentic(self, credentials: Credentials | None) -> bool:
+        if credentials is None or self._is_right is None:
+            return False
+        user, password = _name(credentials.user), credentials.password
+        if not user or not password or "\0" in user + password or len(password.encode()) > _MOST_PASSWORD_BYTES:
+            return False
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._is_right, user, password)
+
+
+def _name(user: str) -> str:
+    return user.strip().lower()
+
+
+def _blocked(word: str) -> frozenset[str]:
+    return _PRIVILEGED if word.upper() == _ALL_PRIVILEGED else frozenset({word.lower()})
 
 
 def _is_among(address: str, networks: tuple[str, ...]) -> bool:
@@ -109,34 +124,3 @@ def _is_among(address: str, networks: tuple[str, ...]) -> bool:
     except ValueError:
         return False
     return any(asked in ip_network(network, strict=False) for network in networks)
-
-
-def password_hash(password: str, salt: bytes | None = None) -> str:
-    """What the users' file holds for *password*."""
-    salt = os.urandom(_SALT_BYTES) if salt is None else salt
-    key = hashlib.scrypt(password.encode(), salt=salt, n=_N, r=_R, p=_P, maxmem=_MEMORY, dklen=_KEY_BYTES)
-    return "$".join((_SCRYPT, str(_N), str(_R), str(_P), b64encode(salt).decode(), b64encode(key).decode()))
-
-
-def is_password(password: str, stored: str) -> bool:
-    """Whether *stored* is a hash of *password*."""
-    try:
-        kind, n, r, p, salt, key = stored.split("$")
-        if kind != _SCRYPT or int(n) > 1 << 20:
-            return False
-        wanted = b64decode(key, validate=True)
-        made = hashlib.scrypt(
-            password.encode(),
-            salt=b64decode(salt, validate=True),
-            n=int(n),
-            r=int(r),
-            p=int(p),
-            maxmem=_MEMORY * 16,
-            dklen=len(wanted),
-        )
-    except (ValueError, Base64Error):
-        return False
-    return hmac.compare_digest(made, wanted)
-
-
-_NOBODY: Final = password_hash("", bytes(_SALT_BYTES))

@@ -8,32 +8,54 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from commands.listener.conversation import Arrivals, Manager
+from commands.listener.conversation import Arrivals, Shared
+from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
-from commands.listener.session import Session
+from commands.listener.session import Bounds, Session
+from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
 from commands.qmgr.store import QueueManagerStore
+from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
 
+_HANDSHAKES_WAITING: Final = 512
+_MOST_REFUSED: Final = 32
+_REFUSED_S: Final = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """Where to listen, and how much to bear. sharing: the most conversations on a connection (SHARECNV).
+    """Where to listen, and how much to bear. connections: the most at a time; of_address: of one address.
 
-    connections: the most at a time. first_s: how long a connection may take until it is agreed.
+    memory_bytes: for messages that are received or sent at a time. quiesce_s: how long programs may go on when the
+    listener is asked to end.
     """
 
     host: str = "127.0.0.1"
     port: int = 1414
-    sharing: int = 10
-    connections: int = 1000
-    first_s: float = 30.0
+    bounds: Bounds = field(default_factory=Bounds)
+    connections: int = 1_000
+    connections_of_address: int = 1_000
+    memory_bytes: int = 512_000_000
+    quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None
+
+
+class _Arrival(asyncio.Protocol):
+    """A connection that has just come: nothing is read from it before it is admitted."""
+
+    def __init__(self, admit: Callable[[asyncio.Transport], None]) -> None:
+        self._admit = admit
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        self._admit(transport)
 
 
 class Listener:
@@ -45,10 +67,12 @@ class Listener:
         self._options, self._open_store = options, open_store
         self._arrivals = Arrivals()
         self._name, self._security = name, security
-        self._sessions: set[asyncio.Task[None]] = set()
+        self._connections = Connections(options.connections, options.connections_of_address)
+        self._is_full, self._refused = False, 0
+        self._sessions: dict[asyncio.Task[None], Session | None] = {}
         self._server: asyncio.Server | None = None
         self._worker: Worker | None = None
-        self._manager: Manager | None = None
+        self._shared: Shared | None = None
 
     @property
     def where(self) -> str:
@@ -57,26 +81,38 @@ class Listener:
 
     async def start(self) -> int:
         """Listen; returns the port. Raises OSError, StoreError."""
+        options, loop = self._options, asyncio.get_running_loop()
         self._worker = Worker(self._open_store, self._arrived)
         await self._worker.start()
-        self._manager = Manager(self._name, self._worker, self._arrivals, self._security, _new_ids())
-        self._server = await asyncio.start_server(
-            self._serve, self._options.host, self._options.port, ssl=self._options.tls
+        # A listener that was killed has left what its programs held open.
+        await self._worker.alone(lambda store: store.end_lost_connections())
+        memory = Memory(options.memory_bytes)
+        self._shared = Shared(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory)
+        self._server = await loop.create_server(
+            lambda: _Arrival(self._admit), options.host, options.port, backlog=_HANDSHAKES_WAITING
         )
         port: int = self._server.sockets[0].getsockname()[1]
-        _log.info("listening on %s:%d for queue manager %s", self._options.host, port, self._name)
+        _log.info("listening on %s:%d for queue manager %s", options.host, port, self._name)
         return port
 
     async def stop(self) -> None:
-        """Take no more connections, end those that there are, and let go of the queue manager."""
+        """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.
+
+        A wait for a message ends with 2161 where the program asked for that (MQGMO_FAIL_IF_QUIESCING).
+        """
         if self._server is not None:
             self._server.close()
-        sessions = list(self._sessions)
-        for task in sessions:
+        if self._shared is not None:
+            self._shared.quiescing.set()
+        if self._sessions:
+            await asyncio.wait(self._sessions, timeout=self._options.quiesce_s)
+        for task, session in list(self._sessions.items()):
+            if session is not None:
+                await session.terminate()
             task.cancel()
-        await asyncio.gather(*sessions, return_exceptions=True)
+        await asyncio.gather(*self._sessions, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:
-            holder = None if self._manager is None else self._manager.holder
+            holder = None if self._shared is None else self._shared.holder
             if holder is not None:
                 await self._worker.alone(lambda _: holder.disconnect())
             await self._worker.stop()
@@ -84,20 +120,74 @@ class Listener:
     def _arrived(self, queues: Iterable[str] | None) -> None:
         self._arrivals.wake(queues)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._sessions) >= self._options.connections:
-            _log.warning("%d connections: another one was refused", len(self._sessions))
-            writer.close()
+    # Connections
+
+    def _admit(self, transport: asyncio.Transport) -> None:
+        """Serve what has come, unless there are too many: this is said once until one goes."""
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if peer else ""
+        refusal = self._connections.refusal(address)
+        if refusal is not None:
+            if not self._is_full:
+                _log.warning("connections are refused: %s", refusal)
+            self._is_full = True
+            self._refuse(transport)
             return
+        self._connections.begin(address)
+        task = asyncio.get_running_loop().create_task(self._serve(transport))
+        self._sessions[task] = None
+        task.add_done_callback(lambda done: self._ended(done, address))
+
+    def _refuse(self, transport: asyncio.Transport) -> None:
+        """Tell the client that the channel is not available, unless many are being told, or it would read only TLS."""
+        if self._options.tls is not None or self._refused >= _MOST_REFUSED:
+            transport.abort()
+            return
+        self._refused += 1
+        transport.resume_reading()
+        transport.write(status(SegmentHeader(SegmentType.INITIAL_DATA), ERROR | CLOSE, CHANNEL_UNAVAILABLE))
+
+        def end() -> None:
+            self._refused -= 1
+            transport.abort()
+
+        asyncio.get_running_loop().call_later(_REFUSED_S, end)
+
+    def _ended(self, task: asyncio.Task[None], address: str) -> None:
+        del self._sessions[task]
+        self._connections.end(address)
+        self._is_full = False
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a connection of %s ended by a fault", address, exc_info=error)
+
+    async def _serve(self, transport: asyncio.Transport) -> None:
+        options, shared, loop = self._options, self._shared, asyncio.get_running_loop()
+        assert shared is not None
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        if options.tls is not None:
+            try:
+                encrypted = await loop.start_tls(
+                    *(transport, protocol, options.tls),
+                    server_side=True,
+                    ssl_handshake_timeout=options.bounds.first_s,
+                )
+            except OSError as error:  # of TLS and of its time limit too
+                _log.warning("%s: the TLS handshake failed: %s", transport.get_extra_info("peername"), error)
+                transport.abort()
+                return
+            assert encrypted is not None
+            transport = encrypted
+        else:
+            transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        transport.resume_reading()
+        wire = Wire(reader, asyncio.StreamWriter(transport, protocol, reader, loop), options.bounds.send_s)
+        session = Session(wire, shared, options.bounds, os.urandom)
         task = asyncio.current_task()
         assert task is not None
-        assert self._manager is not None
-        options = self._options
-        self._sessions.add(task)
-        task.add_done_callback(self._sessions.discard)
-        # Only ``stop`` cancels a session, and waits for its end; to asyncio it would look like a fault.
-        with suppress(asyncio.CancelledError):
-            await Session(reader, writer, self._manager, options.sharing, options.first_s, os.urandom).run()
+        self._sessions[task] = session
+        await session.run()
 
 
 def _new_ids() -> Callable[[], bytes]:

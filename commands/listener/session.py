@@ -12,19 +12,28 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.listener import calls, spi, streaming
-from commands.listener.conversation import Conversation, Manager
+from commands.listener.conversation import Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.negotiation import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Terms, answer, turned
+from commands.listener.heartbeat import Beat, Pulse
+from commands.listener.limits import Held
+from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
 from commands.listener.request import Request
-from commands.listener.security import Identity
+from commands.listener.security import Credentials, Identity
+from commands.listener.wire import (
+    BAD_SEGMENT,
+    CHANNEL_UNAVAILABLE,
+    NO_SUCH_CHANNEL,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
+    Wire,
+)
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
@@ -33,11 +42,8 @@ from rfh2.channel.segments import (
     ERROR,
     FIRST,
     LAST,
-    PREFIX_BYTES,
     SegmentHeader,
     SegmentType,
-    read_segment,
-    segment_length,
     split,
 )
 from rfh2.channel.structure import Structure
@@ -47,7 +53,6 @@ from rfh2.mqi_constants import MQCC_FAILED
 _log: Final = logging.getLogger("qpubsub.listener")
 _FIRST_CALL: Final = 0x80
 _START, _STARTED, _END = 1, 8, 2
-_NO_SUCH_CHANNEL, _WRONG_CHANNEL_TYPE, _BAD_SEGMENT, _NO_CONVERSATION = 0x01, 0x02, 0x0D, 0x16
 _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
 # A program waits for the reply before its next call, except where it asks for messages.
@@ -77,120 +82,139 @@ class _Line:
     pulls: set[asyncio.Task[None]] = field(default_factory=set)
     is_started: bool = False
 
+    def release(self) -> None:
+        """Hold no memory for calls that are not answered any more."""
+        if self.partial is not None:
+            self.partial.held.release()
+        while not self.requests.empty():
+            self.requests.get_nowait().held.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one connection may have. sharing: the most conversations (SHARECNV). longest_message: bytes (MAXMSGL).
+
+    heartbeat_s: HBINT; the longer one, ours or the client's, is agreed. first_s: until a program is connected. send_s:
+    how long the other end may take nothing of what was sent.
+    """
+
+    sharing: int = 10
+    longest_message: int = 104_857_600
+    heartbeat_s: int = 300
+    first_s: float = 30.0
+    send_s: float = 300.0
+
 
 class Session:
-    """A connection. sharing: the most conversations on it. first_s: to agree. random: gives that many random bytes."""
+    """A connection. random: gives that many random bytes."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        manager: Manager,
-        sharing: int,
-        first_s: float,
-        random: Callable[[int], bytes],
-    ) -> None:
-        self._reader, self._writer, self._manager = reader, writer, manager
-        self._sharing, self._first_s, self._random = sharing, first_s, random
-        peer = writer.get_extra_info("peername")
-        self._address = str(peer[0]) if peer else ""
-        self._trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
-        self._identity = Identity("", self._address)
+    def __init__(self, wire: Wire, shared: Shared, bounds: Bounds, random: Callable[[int], bytes]) -> None:
+        self._wire, self._shared, self._bounds, self._random = wire, shared, bounds, random
+        self._identity = Identity("", wire.address)
         self._terms: Terms | None = None
         self._lines: dict[int | None, _Line] = {}
-        self._latest = SegmentHeader(SegmentType.INITIAL_DATA)
+        self._pulse: Pulse | None = None
+        self._clock = asyncio.get_running_loop().time
+        self._timers: list[asyncio.TimerHandle] = []
 
     async def run(self) -> None:
         """Serve the client until it goes. Nothing of it is left afterwards."""
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(self._bounds.first_s, self._require_a_program))
         try:
-            await asyncio.wait_for(self._agree(), self._first_s)
-            while (received := await self._receive()) is not None:
+            await self._agree()
+            while (received := await self._wire.receive()) is not None:
+                if self._pulse is not None:
+                    self._pulse.hear(self._clock())
                 if not await self._take(*received):
                     break
-        except (DecodeError, ProtocolError) as error:
-            _log.warning("%s: %s; the connection is closed", self._trace, error)
-            code = error.code if isinstance(error, ProtocolError) else _BAD_SEGMENT
-            await self._send_status(self._latest, ERROR | CLOSE, code)
-        except TimeoutError:
-            _log.warning("%s: nothing was agreed in %g s; the connection is closed", self._trace, self._first_s)
+        except (DecodeError, ProtocolError, MqiError) as error:
+            _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
+            code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
+            await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError) as error:
-            _log.info("%s: the connection broke: %s", self._trace, error)
+            _log.info("%s: the connection broke: %s", self._wire.trace, error)
         finally:
             await self._end()
 
+    async def terminate(self) -> None:
+        """Tell the client that the queue manager ends."""
+        await self._wire.send_status(self._wire.latest, ERROR | CLOSE, TERMINATING)
+
+    # Whether the client is there
+
+    def _require_a_program(self) -> None:
+        if not any(line.conversation.was_connected for line in self._lines.values()):
+            self._wire.break_off(f"no program connected within {self._bounds.first_s:g} s")
+
+    def _begin_heartbeats(self, interval_s: int) -> None:
+        if interval_s > 0:
+            self._pulse = Pulse(interval_s, self._clock())
+            self._look()
+
+    def _look(self) -> None:
+        """Ask whether the client is there, or end the connection, where that is due; and look again later."""
+        assert self._pulse is not None
+        assert self._terms is not None
+        waits = any(line.conversation.waits for line in self._lines.values())
+        beat, next_s = self._pulse.beat(self._clock(), reads=waits or self._terms.conversations > 0)
+        if beat is Beat.GONE:
+            self._wire.break_off(f"no answer to a heartbeat in {self._pulse.patience_s:g} s")
+            return
+        if beat is Beat.ASK:
+            self._wire.ask()
+        self._timers[1:] = [asyncio.get_running_loop().call_at(next_s, self._look)]
+
     async def _end(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
         for line in list(self._lines.values()):
             await self._end_line(line)
         self._lines.clear()
-        self._writer.close()
+        self._wire.close()
 
     async def _end_line(self, line: _Line) -> None:
         tasks = [task for task in (line.task, *line.pulls) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        line.release()
         try:
             await line.conversation.disconnect(commit=False)
         except QPubSubError as error:
-            _log.warning("%s: %s", self._trace, error)
-
-    # Segments
-
-    async def _receive(self) -> tuple[SegmentHeader, bytes] | None:
-        """The next segment; None where the client has ended. Raises DecodeError."""
-        prefix = await self._reader.read(1)
-        if not prefix:
-            return None
-        prefix += await self._reader.readexactly(PREFIX_BYTES - 1)
-        rest = await self._reader.readexactly(segment_length(prefix) - PREFIX_BYTES)
-        header, payload = read_segment(prefix + rest)
-        self._latest = header
-        return header, payload
-
-    async def _send(self, *segments: bytes) -> None:
-        self._writer.write(b"".join(segments))
-        await self._writer.drain()
-
-    async def _send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
-        body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
-        encoding = 0x222 if header.order == "little" else 0x111
-        conversation = header.conversation if code is None else None
-        answered = replace(
-            header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, encoding=encoding, conversation=conversation
-        )
-        with suppress(ConnectionError):
-            await self._send(answered.write(body))
+            _log.warning("%s: %s", self._wire.trace, error)
 
     # Negotiation
 
     async def _agree(self) -> None:
-        highest = FAP_OF_PLAIN_PASSWORDS if self._manager.security.reads_passwords else HIGHEST_FAP
+        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
         while self._terms is None:
-            received = await self._receive()
+            received = await self._wire.receive()
             if received is None:
                 raise ConnectionError("it ended before the first segment")
             header, payload = received
             if header.kind != SegmentType.INITIAL_DATA:
-                raise ProtocolError(_BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
+                raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            reply = answer(offer, order, self._manager.name, self._sharing, self._random(12), highest)
+            most = Most(self._bounds.sharing, highest, self._bounds.longest_message, self._bounds.heartbeat_s)
+            reply = answer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
-                raise ProtocolError(_WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
-            sent = SegmentHeader(
-                *(header.kind, reply.flags, 0, order, 0x222 if order == "little" else 0x111, 819, header.conversation)
-            )
-            if reply.flags & ERROR:
-                sent = replace(sent, encoding=0x111)
-            await self._send(sent.write(reply.payload))
+                raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
+            if self._shared.security.rule(reply.terms.channel) is None:
+                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
+            encoding = ENCODINGS["big" if reply.flags & ERROR else order]
+            sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
+            await self._wire.send(sent.write(reply.payload))
             if reply.is_agreed:
                 self._terms = reply.terms
         self._identity = replace(self._identity, channel=self._terms.channel)
         first = 1 if self._terms.conversations else None
         self._begin_line(first)
+        self._begin_heartbeats(self._terms.heartbeat_s)
 
     def _begin_line(self, number: int | None) -> _Line:
-        line = self._lines[number] = _Line(Conversation(self._manager, self._identity, self._trace))
+        line = self._lines[number] = _Line(Conversation(self._shared, self._identity, self._wire.trace))
         line.task = asyncio.create_task(self._serve(line))
         return line
 
@@ -203,46 +227,47 @@ class Session:
             return await self._socket_action(header, payload)
         if kind == SegmentType.HEARTBEAT:
             if header.flags & CONFIRM:
-                await self._send(replace(header, flags=ACCEPTED).write(b""))
+                await self._wire.answer_heartbeat()
             return True
         line = self._lines.get(header.conversation)
         if line is None:
-            raise ProtocolError(_BAD_SEGMENT, f"there is no conversation {header.conversation}")
+            raise ProtocolError(BAD_SEGMENT, f"there is no conversation {header.conversation}")
         if kind == SegmentType.USERID:
             self._identity = _user(self._identity, payload, header)
             line.conversation.identity = self._identity
         elif kind == SegmentType.CONAUTH_INFO:
             line.conversation.identity = _credentials(self._identity, payload, header)
-            await self._send_status(header, ACCEPTED)
+            await self._wire.send_status(header, ACCEPTED)
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
         elif kind == SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
-            self._pull(line, Request(header, bytearray(payload)))
+            self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
         else:
-            raise ProtocolError(_BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
+            raise ProtocolError(BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
         return True
 
     def _collect(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
         if header.flags & FIRST:
-            line.partial = Request(header, bytearray(payload))
+            line.partial = Request(header, bytearray(payload), Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
-            raise ProtocolError(_BAD_SEGMENT, "a call goes on that did not begin")
+            raise ProtocolError(BAD_SEGMENT, "a call goes on that did not begin")
         else:
             line.partial.data.extend(payload)
         assert line.partial is not None
         assert self._terms is not None
+        line.partial.held.add(len(payload))
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
-            raise ProtocolError(_BAD_SEGMENT, "a call is longer than the longest message")
+            raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
             request, line.partial = line.partial, None
             if len(request.data) < API_HEADER.size:
                 raise DecodeError(len(request.data), "API header", "it is cut")
             if line.requests.full():
-                raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
+                raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
             line.requests.put_nowait(request)
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
@@ -255,21 +280,22 @@ class Session:
                 await self._end_line(line)
             return not header.flags & CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:
-            await self._send_status(replace(header, conversation=number), ERROR, _NO_CONVERSATION)
+            await self._wire.send_status(replace(header, conversation=number), ERROR, CHANNEL_UNAVAILABLE)
             return True
         self._begin_line(number)
         action["Type"] = _STARTED
-        started = SegmentHeader(
-            *(header.kind, 0, 0, header.order, 0x222 if header.order == "little" else 0x111, header.ccsid, number)
-        )
-        await self._send(started.write(bytes(action)))
+        started = SegmentHeader(header.kind, 0, 0, header.order, ENCODINGS[header.order], header.ccsid, number)
+        await self._wire.send(started.write(bytes(action)))
         return True
 
     async def _serve(self, line: _Line) -> None:
         """Answer the calls of one conversation, one after the other."""
         while True:
             request = await line.requests.get()
-            await self._answer(line, request)
+            try:
+                await self._answer(line, request)
+            finally:
+                request.held.release()
 
     async def _answer(self, line: _Line, request: Request) -> None:
         assert self._terms is not None
@@ -286,13 +312,15 @@ class Session:
             line.conversation.debug(f"SPI: {error}")
             payload = request.reply(request.data[API_HEADER.size :], MQCC_FAILED, error.reason)
         except DecodeError as error:
-            _log.warning("%s: %s; the connection is closed", self._trace, error)
-            await self._send_status(request.header, ERROR | CLOSE, _BAD_SEGMENT)
-            self._writer.close()
+            _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
+            await self._wire.send_status(request.header, ERROR | CLOSE, BAD_SEGMENT)
+            self._wire.close()
+            return
+        if payload == calls.NO_REPLY:
             return
         if stream is not None:
             payload = request.reply(handle=request.handle)
-        await self._send(*split(request.reply_header(), payload, self._terms.largest))
+        await self._wire.send(*split(request.reply_header(), payload, self._terms.largest))
 
     async def _notified(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
         fields = Structure(NOTIFICATION, bytearray(payload), 0, header.order)
@@ -302,7 +330,7 @@ class Session:
             for stream in line.streams.values():
                 await stream.consumer.set_open(line.is_started)
         if header.request != 1 and code in (streaming.CONN_STATE, streaming.Q_STATE):
-            await self._send(streaming.notification(header, fields["ObjectHandle"], code + 1, value))
+            await self._wire.send(streaming.notification(header, fields["ObjectHandle"], code + 1, value))
 
     def _pull(self, line: _Line, request: Request) -> None:
         wanted = streaming.read_request(request)
@@ -311,7 +339,7 @@ class Session:
             stream = streaming.Stream(streaming.Selection(), Gate(line.is_started), Gate(True))
             line.streams[wanted.handle] = stream
         if len(line.pulls) >= _MOST_WAITING:
-            raise ProtocolError(_BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
+            raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
         if wanted.selection is not None:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
@@ -322,7 +350,11 @@ class Session:
         self, line: _Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream
     ) -> None:
         assert self._terms is not None
-        await self._send(*await streaming.sent_message(line.conversation, request, wanted, stream, self._terms.largest))
+        largest = self._terms.largest
+        try:
+            await self._wire.send(*await streaming.sent_message(line.conversation, request, wanted, stream, largest))
+        finally:
+            request.held.release()
 
 
 def _user(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity:
@@ -330,8 +362,8 @@ def _user(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity
     layout = UID_LONG if len(data) >= UID_LONG.size else UID
     fields = Structure(layout, data, 0, header.order, header.charset)
     user = fields.text("LongUserIdentifier") if layout is UID_LONG else ""
-    password = fields.text("Password")
-    return replace(identity, user=user or fields.text("UserIdentifier"), password=password or None)
+    user, password = user or fields.text("UserIdentifier"), fields.text("Password")
+    return replace(identity, user=user, credentials=Credentials(user, password) if password else None)
 
 
 def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity:
@@ -346,4 +378,4 @@ def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> I
         at += _CAUT_NEW_BYTES
     user = bytes(data[at : at + user_length]).decode(header.charset, "replace")
     password = bytes(data[at + user_length : at + user_length + password_length]).decode(header.charset, "replace")
-    return replace(identity, user=user, password=password)
+    return replace(identity, user=identity.user or user, credentials=Credentials(user, password))

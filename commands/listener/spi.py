@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from commands.listener.calls import ERROR_QUEUE
+from commands.listener.calls import ERROR_QUEUE, put_written
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
+from commands.listener.subscribing import read_descriptor, written
 from commands.listener.targets import object_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.layouts import API_HEADER, LPOO, MQPMO, SPAI, SPI, SPI_BLOCK
+from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPRI
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
 from rfh2.pcf import Pcf
@@ -17,7 +19,12 @@ from rfh2.pcf_parameters import Cfin, Cfst
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
 _CANCEL = 2
-_QUERY, _PUT, _ACTIVATE, _OPEN = 1, 2, 4, 12
+# A program counts in three bytes of its identifiers, from this one on, the first being number 1.
+_COUNTS_FROM: Final = 21
+_MOST_RESERVED: Final = (1 << 24) - 1
+# What JMS sets for a shared subscription, and for no other.
+_SHARED: Final = 0x50
+_QUERY, _PUT, _ACTIVATE, _RESERVE, _SUBSCRIBE, _OPEN = 1, 2, 4, 6, 7, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
 # only two are answered.
 _VERBS: Final = (
@@ -37,6 +44,10 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
         return await _put(conversation, request, spi)
     if spi["Verb"] == _ACTIVATE:
         return await _activate(conversation, request, spi)
+    if spi["Verb"] == _RESERVE:
+        return await _reserve(conversation, request, spi)
+    if spi["Verb"] == _SUBSCRIBE:
+        return await _subscribe(conversation, request, spi)
     return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
 
 
@@ -83,10 +94,7 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
     put, queue = await conversation.put(
         None, request.handle, mqmd, _put_options(pmo["Options"], options), body, bool(options & _DEFERRED)
     )
-    pmo["KnownDestCount"] = 1
-    pmo.put_text("ResolvedQName", queue)
-    pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    written = request.in_own_terms(put, mqmd.version) + bytes(pmo)
+    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
     return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
 
@@ -97,6 +105,33 @@ async def _activate(conversation: Conversation, request: Request, spi: Structure
     await conversation.activate(asked["MsgId"], put=asked["Mode"] != _CANCEL)
     blocks = _block(request, "SPAU", 1, SPI_BLOCK.size) + _block(request, "SPAO", 1, SPI_BLOCK.size)
     return request.reply(bytes(spi) + blocks)
+
+
+async def _subscribe(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Like MQSUB."""
+    block = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
+    lsd = request.structure(LSD, block.end + 4)
+    descriptor, asked = read_descriptor(request, lsd.end)
+    descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
+    hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
+    lsd.put_text("QName", answer.queue)
+    lsd.put_text("QMgrName", answer.qmgr)
+    lsd["SubId"] = answer.sub_id
+    described = request.bytes_of(hsub) + bytes(lsd) + written(asked, descriptor, answer)
+    head = _block(request, "SPBU", 1, SPI_BLOCK.size) + _block(request, "SPBO", 1, SPI_BLOCK.size + len(described))
+    return request.reply(bytes(spi) + head + described, handle=hobj)
+
+
+async def _reserve(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Message identifiers that a program may give itself, as it does for puts whose answers it does not wait for."""
+    asked = request.structure(SPRI, spi.end + SPI_BLOCK.size)
+    base = conversation.reserve_ids()
+    if asked["TagSize"] != len(base):
+        raise MqiError(MQRC_FUNCTION_NOT_SUPPORTED, f"identifiers have {len(base)} bytes, not {asked['TagSize']}")
+    count = min(max(1, asked["Count"]), _MOST_RESERVED)
+    made = request.bytes_of(count) + request.bytes_of(_COUNTS_FROM) + base
+    blocks = _block(request, "SPRU", 1, SPI_BLOCK.size) + _block(request, "SPRO", 1, SPI_BLOCK.size + len(made))
+    return request.reply(bytes(spi) + blocks + made)
 
 
 def _put_options(options: int, spi_options: int) -> int:

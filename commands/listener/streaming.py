@@ -15,6 +15,7 @@ from commands.listener.request import Request
 from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
+from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
 from rfh2.channel.structure import Structure
@@ -28,6 +29,7 @@ from rfh2.mqi_constants import (
     MQRC_NO_MSG_AVAILABLE,
     MQWI_UNLIMITED,
 )
+from rfh2.mqmd import Mqmd
 
 _HAS_SELECTION: Final = 0x10
 # The program asks for what there is now, and waits for the notification behind it.
@@ -134,7 +136,7 @@ async def sent_message(
     )
     try:
         gate = stream.call if wanted.for_call else stream.consumer
-        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, gate)
+        got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate)
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
@@ -149,8 +151,7 @@ async def sent_message(
 
 
 def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
-    encoding = 0x222 if header.order == "little" else 0x111
-    return replace(header, kind=int(kind), flags=WHOLE, encoding=encoding)
+    return replace(header, kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
 
 
 def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
@@ -162,7 +163,8 @@ def notification(header: SegmentHeader, handle: int, code: int, value: int) -> b
 
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
     fields = _fields(request, handle, stream, reason)
-    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), ""))
+    described = request.in_own_terms(Mqmd(), stream.selection.mqmd_version)
+    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), "") + described)
 
 
 def _fields(request: Request, handle: int, stream: Stream, reason: int) -> Structure:

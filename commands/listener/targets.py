@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from commands.listener.request import Request
+from commands.listener.strings import read_string, span
 from commands.qmgr.mqi.calls import Target
-from rfh2.ccsid import text_codec
 from rfh2.channel.layouts import MQOD
 from rfh2.channel.structure import Structure
-from rfh2.errors import DecodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +54,8 @@ def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]
 def _strings(fields: Structure) -> tuple[dict[str, str], int]:
     """ObjectString and SelectionString, as ``Target`` calls them, and where the strings end behind the MQOD."""
     end = fields.end
-    found: dict[str, str] = {}
-    for name, meaning in (("ObjectString", "topic"), ("SelectionString", "selector"), ("ResObjectString", None)):
-        offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
-        if offset < fields.layout.size or length <= 0:
-            continue
-        start = fields.at + offset
-        if start + length > len(fields.data):
-            raise DecodeError(fields.at, "MQOD", f"{name} ends behind the call")
-        if meaning is not None:
-            raw = bytes(fields.data[start : start + length])
-            found[meaning] = raw.decode(text_codec(fields[f"{name}CodedCharSetId"], 0) or fields.charset, "replace")
-        end = max(end, fields.at + offset + -(-length // 4) * 4)
-    return found, end
+    for name in ("ObjectString", "SelectionString", "ResObjectString"):
+        found = span(fields, name)
+        if found is not None:
+            end = max(end, found[0] + -(-(found[1] - found[0]) // 4) * 4)
+    return {"topic": read_string(fields, "ObjectString"), "selector": read_string(fields, "SelectionString")}, end

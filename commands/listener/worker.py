@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -26,10 +27,11 @@ _Result = TypeVar("_Result")
 
 @dataclass(slots=True)
 class _Job:
-    """alone: it begins and ends units of work itself."""
+    """alone: it begins and ends units of work itself. lasting: whether a power failure must not undo it."""
 
     work: Callable[[Any], Any]
     alone: bool
+    lasting: bool
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
@@ -47,7 +49,7 @@ class Worker:
         self._open_store, self._arrived = open_store, arrived
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
-        self._version = -1
+        self._version, self._look_at = -1, 0.0
         self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
         self._ready: asyncio.Future[None] = self._loop.create_future()
 
@@ -66,17 +68,20 @@ class Worker:
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    async def do(self, work: Callable[[SqliteUnitOfWork], _Result]) -> _Result:
-        """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError."""
-        return await self._handed(work, alone=False)  # type: ignore[no-any-return]
+    async def do(self, work: Callable[[SqliteUnitOfWork], _Result], lasting: bool = True) -> _Result:
+        """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
+
+        lasting: false for what a power failure may undo, until something later lasts: nobody waits for the disk then.
+        """
+        return await self._handed(work, False, lasting)  # type: ignore[no-any-return]
 
     async def alone(self, work: Callable[[QueueManagerStore], _Result]) -> _Result:
         """The result of *work*, which begins and ends units of work itself. Raises what *work* raises."""
-        return await self._handed(work, alone=True)  # type: ignore[no-any-return]
+        return await self._handed(work, True, True)  # type: ignore[no-any-return]
 
-    async def _handed(self, work: Callable[[Any], Any], alone: bool) -> Any:
+    async def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._jobs.put(_Job(work, alone, future))
+        self._jobs.put(_Job(work, alone, lasting, future))
         return await future
 
     # On the thread
@@ -98,7 +103,11 @@ class Worker:
                     return
 
     def _look_around(self, store: QueueManagerStore) -> None:
-        """Tell the connections that wait when another process has committed something."""
+        """Tell the connections that wait when another process has committed something, soon after it has."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + _POLL_S
         version = store.data_version()
         if version != self._version:
             self._version = version
@@ -128,7 +137,7 @@ class Worker:
             if jobs[0].alone:
                 jobs[0].result = jobs[0].work(store)
             else:
-                with store.unit_of_work() as unit:
+                with store.unit_of_work(any(job.lasting for job in jobs)) as unit:
                     for job in jobs:
                         _do_part(unit, job)
         except Exception as error:

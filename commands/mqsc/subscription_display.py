@@ -75,6 +75,10 @@ def sub_type(subscription: Subscription) -> str:
     return "ADMIN" if subscription.admin else "API"
 
 
+def _durable(subscription: Subscription) -> str:
+    return "NO" if subscription.temporary else "YES"
+
+
 def _candidates(command: Command, administration: Administration) -> list[Subscription]:
     """The subscriptions that DISPLAY may show: by name and SUBID, SUBTYPE and DURABLE; by name, then as registered."""
     pattern = command.name.text if command.name else "*"
@@ -85,7 +89,8 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
         raise answers.missing_keyword("SUB")
     wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None
     kind = _word(command, "SUBTYPE", "USER", "ADMIN", "API", "PROXY", "ALL")
-    if kind == "PROXY" or _word(command, "DURABLE", "ALL", "YES", "NO") == "NO":
+    durable = _word(command, "DURABLE", "ALL", "YES", "NO")
+    if kind == "PROXY":
         return []
     now = administration.now
     found = [
@@ -94,6 +99,7 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
         if matches_name(pattern, s.name or "")
         and wanted_id in (None, s.sub_id)
         and kind in ("USER", "ALL", sub_type(s))
+        and durable in ("ALL", _durable(s))
         and (s.expires_at is None or s.expires_at > now)
     ]
     return sorted(found, key=lambda s: (s.name or "", s.sub_id))
@@ -122,9 +128,9 @@ def _row(subscription: Subscription, administration: Administration, defined: bo
         "DISTYPE": "DEFINED" if defined else "RESOLVED",
         "DEST": subscription.dest_queue,
         "DESTQMGR": subscription.dest_qmgr,
-        "DESTCLAS": "PROVIDED",
+        "DESTCLAS": "MANAGED" if subscription.managed else "PROVIDED",
         "DESTCORL": _destination_correl_id(subscription).hex().upper(),
-        "DURABLE": "YES",
+        "DURABLE": _durable(subscription),
         "EXPIRY": _expiry(subscription, administration),
         "SUBTYPE": sub_type(subscription),
         "CRDATE": f"{subscription.created:%Y-%m-%d}",
@@ -174,7 +180,7 @@ def status_row(subscription: Subscription, counts: Mapping[bytes, SubscriptionCo
         "SUBID": shown_sub_id(subscription),
         "SUBUSER": subscription.user,
         "SUBTYPE": sub_type(subscription),
-        "DURABLE": "YES",
+        "DURABLE": _durable(subscription),
         **shown_moment("RESMDATE", "RESMTIME", subscription.created),
         "ACTCONN": "0" * 48,
     }

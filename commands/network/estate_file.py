@@ -16,6 +16,13 @@
     source = ["sources/EDGE1/capture.jsonl", "amqspsd=sources/EDGE1/listing.txt"]
     wave = 2
 
+    [[queue_manager]]
+    name = "EDGE2"
+    parent = "HUB"
+    admin = "https://edge2.example.com:9443"
+    queues = "ibmmq://edge2.example.com:1414/EDGE2?channel=ADMIN.SVRCONN"
+    extract = "metatopics"
+
 Paths are relative to the directory of the file. docs/estate.md explains every key. An unknown key is an error, and so
 is a parent that is not in the file: the message has the line and a suggestion.
 """
@@ -45,7 +52,9 @@ class EstateQueueManager(Table):
     rules its programs know. setup: MQSC for a queue manager that is made. source: its broker's state, each path with
     ``KIND=`` before it where the content does not show what it is. wave: migrated after all brokers of lower waves.
     broker: the name of an Event Broker or Message Broker; "" for WebSphere MQ's own. accept_unread, accept_changed,
-    from_qmgr: as the options of the migration verbs.
+    from_qmgr: as the options of the migration verbs. admin, queues, config: how a live queue manager is reached, as the
+    options of ``qpubsub apply``; without them it is an embedded one. extract: what ``estate extract`` takes as its
+    source.
     """
 
     name: str
@@ -59,16 +68,32 @@ class EstateQueueManager(Table):
     accept_unread: Annotated[bool, Field(strict=True)] = False
     accept_changed: Annotated[bool, Field(strict=True)] = False
     from_qmgr: str | None = None
+    admin: str | None = None
+    queues: str | None = None
+    config: Path | None = None
+    extract: Literal["metatopics", "state"] | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is reached over the network."""
+        return self.admin is not None or self.queues is not None or self.config is not None
+
+    @property
+    def is_migrated(self) -> bool:
+        """Whether it has, or is going to have, a source."""
+        return bool(self.source) or self.extract is not None
 
 
 class EstateMigration(Table):
     """Table ``[migration]``. prefixes: topic strings for streams instead of their names, the same on every broker.
 
-    name_separator: between a subscription's name and the name of its stream.
+    name_separator: between a subscription's name and the name of its stream. config: the file with users, passwords and
+    certificates of live queue managers that name none of their own.
     """
 
     prefixes: dict[str, str] = {}
     name_separator: str = NAME_SEPARATOR
+    config: Path | None = None
 
 
 class Estate(Table):
@@ -109,6 +134,11 @@ class Estate(Table):
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise TableFileError(str(path), f"setup of queue manager {of.name}: {why}") from error
+
+    def config_of(self, of: EstateQueueManager) -> Path | None:
+        """The file with the users and passwords by which it is reached, if there is one."""
+        given = of.config or self.migration.config
+        return None if given is None else self.directory / given
 
     def networks(self) -> tuple[tuple[str, ...], ...]:
         """Queue managers whose publications reach each other, by hierarchy or cluster, in the file's order."""
@@ -171,6 +201,9 @@ def _check(found: list[EstateQueueManager], lines: TomlLines) -> None:
             before = lines.of_key("name", _TABLE, first[each.name])
             raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
         first[each.name] = number
+        if each.extract is not None and not each.is_live:
+            why = f"extract of {each.name}: it needs admin or queues, by which the queue manager is reached"
+            raise TableFileError(lines.of_key("extract", _TABLE, number), why)
     parents = {each.name: each.parent for each in found}
     for number, each in enumerate(found):
         if each.parent and each.parent not in parents:

@@ -1,4 +1,4 @@
-"""The port to the server of the queue manager's administration commands (``commands.mqsc.pcf``)."""
+"""The port to the servers of administration commands (``commands.mqsc.pcf``) and of MQSUB (``commands.qmgr.mqi``)."""
 
 from __future__ import annotations
 

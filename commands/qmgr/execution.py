@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 
 from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
 from commands.broker.puts import Outgoing, Put
@@ -50,7 +51,8 @@ class Batch:
 class Execution:
     """Carries out commands for one processor.
 
-    clock: UTC now. records: whether a batch has to know its puts. server: of administration commands, if any are taken.
+    clock: UTC now. records: whether a batch has to know its puts. servers: of commands that are not the broker's, by
+    their queues.
     """
 
     def __init__(
@@ -61,9 +63,9 @@ class Execution:
         backlog: Backlog,
         records: bool,
         logged: set[str],
-        server: CommandServer | None = None,
+        servers: Mapping[str, CommandServer] = MappingProxyType({}),
     ) -> None:
-        self._server = server
+        self._servers = servers
         self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
@@ -76,8 +78,9 @@ class Execution:
         """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
-        if self._server is not None and message.queue == self._server.queue:
-            self._administer(self._server, unit, message, reading, batch)
+        server = self._servers.get(message.queue)
+        if server is not None:
+            self._administer(server, unit, message, reading, batch)
             return
         work_out, publications = self._guard.work_out, self._loaded.publications
         outcome: Outcome | CachedPuts

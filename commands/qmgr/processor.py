@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -75,8 +75,8 @@ class Processor:
     totals so far, after each commit and repeatedly while there is nothing to do. link: to a topic tree elsewhere; None
     for the embedded one alone. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one
     command. watch: looks after the processor, and knows on which messages it ended before. backlog: of messages that
-    can be put nowhere. command_server: makes the server of administration commands; without one they stay on their
-    queue.
+    can be put nowhere. command_servers: make the servers of administration commands, and of programs' subscriptions;
+    without one, what is for it stays on its queue.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Processor:
         budget: Budget | None = None,
         watch: Watch | None = None,
         backlog: Backlog | None = None,
-        command_server: Callable[[GroupsOf, Backlog], CommandServer] | None = None,
+        command_servers: Sequence[Callable[[GroupsOf, Backlog], CommandServer]] = (),
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
@@ -105,9 +105,11 @@ class Processor:
         logged: set[str] = set()
         repeats = record is None
         self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, self._backlog.doubt, logged)
-        server = None if command_server is None else command_server(groups_of, self._backlog)
-        self._admin_queues = () if server is None else (server.queue,)
-        self._execution = Execution(self._loaded, self._guard, clock, self._backlog, record is not None, logged, server)
+        servers = {server.queue: server for server in (made(groups_of, self._backlog) for made in command_servers)}
+        self._admin_queues = tuple(servers)
+        self._execution = Execution(
+            *(self._loaded, self._guard, clock, self._backlog, record is not None, logged, servers)
+        )
         self.tally = ProcessorTally()
 
     def start(self) -> None:

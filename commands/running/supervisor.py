@@ -17,7 +17,6 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -29,6 +28,7 @@ from typing import Any, Final
 from commands.qmgr.store.lock import require_locks
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
+from commands.running.crashes import MOST_CRASHES, Crashes
 from commands.running.fixed_file import FixedFile
 from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
 from commands.terminal.console import Console, ExitCode
@@ -41,8 +41,6 @@ _TICK_S: Final = 0.1
 _SLOW_S: Final = 0.3
 # Python runs signal handlers between two of its steps; a worker that does not reach one in this time is in C.
 _INTERRUPT_S: Final = 1.0
-_MOST_RESTARTS: Final = 5
-_RESTARTS_WITHIN_S: Final = 60.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 _SET_PDEATHSIG: Final = 1
 _WAITING: Final = 3.0
@@ -69,7 +67,7 @@ class _Supervisor:
         self._file: FixedFile | None = None
         self._is_written = False
         self._asked: float | None = None  # when the supervisor was asked to end
-        self._restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
+        self._crashes = Crashes()
 
     def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
@@ -150,9 +148,8 @@ class _Supervisor:
         if work is not None and work.on_message:
             self._note(work, cause or f"ended by signal {-code}{_name_of(-code)}")
             return None
-        self._restarts.append(time.monotonic())
-        if len(self._restarts) == _MOST_RESTARTS and self._restarts[-1] - self._restarts[0] < _RESTARTS_WITHIN_S:
-            text = f"the processor ended by signal {-code}{_name_of(-code)}, {_MOST_RESTARTS} times in a minute"
+        if not self._crashes.may_restart():
+            text = f"the processor ended by signal {-code}{_name_of(-code)}, {MOST_CRASHES} times in a minute"
             self._console.warn(f"{text}; it is not started again")
             return ExitCode.INTERNAL
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import click
 from commands.cli.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
-from migrate.live.applying import Applier, StoppedError
+from migrate.live.advancing import advance, wanted_checkpoints
+from migrate.live.applying import Applier
 from migrate.live.checkpoints import Checkpoint
-from migrate.live.journal import Journal
+from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing
 from migrate.planned_state import read_planned
-from rfh2.errors import MigrationError, StoreError
 
 
 @verb(
@@ -80,7 +81,7 @@ def command(
     heading, planned = read_planned(live_options.planned_file(directory))
     if heading.qmgr != qmgr:
         raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
-    path = journal_file or directory / "apply.journal"
+    path = journal_file or directory / JOURNAL
     with live_options.opened(console, home, qmgr, admin, queues, config) as live:
         administrator = live.administrator
         applier = Applier(administrator, live.messages, directory, heading, planned, wait_s, frozenset(confirm))
@@ -99,44 +100,28 @@ def command(
                 return _undo(console, Undoing(administrator, heading, planned), journal, rehearse=rehearse)
             if rehearse:
                 return _rehearse(console, applier, journal, as_json)
-            wanted = _wanted(applier.remaining(journal), every=every, until=until)
+            wanted = wanted_checkpoints(applier.remaining(journal), every=every, until=until)
             return _apply(console, applier, journal, wanted, as_json)
 
 
-def _wanted(remaining: list[Checkpoint], *, every: bool, until: str | None) -> list[Checkpoint]:
-    if until is not None:
-        names = [each.name for each in remaining]
-        return remaining[: names.index(until) + 1] if until in names else []
-    return remaining if every else remaining[:1]
-
-
 def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Checkpoint], as_json: bool) -> ExitCode:
-    done: list[str] = []
-    stopped: StoppedError | None = None
-    for checkpoint in wanted:
-        try:
-            with console.progress(f"{checkpoint.name}: sent") as advance:
-                applier.progress = advance
-                applier.carry_out(checkpoint, journal)
-        except StoppedError as error:
-            stopped = error
-            break
-        except (MigrationError, StoreError) as error:
-            # The connection broke, or the disk is full: what was confirmed is in the journal.
-            stopped = StoppedError(checkpoint.name, f"{error}. Run the same command again: it goes on from here")
-            break
-        done.append(checkpoint.name)
+    @contextmanager
+    def shown(checkpoint: Checkpoint) -> Iterator[Callable[[int], None]]:
+        with console.progress(f"{checkpoint.name}: sent") as progress:
+            yield progress
         console.say(f"checkpoint {checkpoint.name}: done")
-    remaining = applier.remaining(journal)
+
+    found = advance(applier, journal, wanted, shown)
+    stopped, remaining = found.stopped, found.left
     following = remaining[0].name if remaining else None
     if as_json:
-        found: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": done}
-        found |= {"sent": applier.sent, "next": following, "remaining": [each.name for each in remaining]}
-        found["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
-        console.data(json.dumps(found, ensure_ascii=False))
+        told: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": found.done}
+        told |= {"sent": found.sent, "next": following, "remaining": [each.name for each in remaining]}
+        told["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
+        console.data(json.dumps(told, ensure_ascii=False))
     if stopped is not None:
         console.warn(str(stopped))
-        return ExitCode.PROBLEMS if applier.sent or done else ExitCode.USAGE
+        return ExitCode.PROBLEMS if found.has_changed else ExitCode.USAGE
     if following is None:
         console.say("all checkpoints are done; qpubsub verify compares the queue manager with the plan")
     else:

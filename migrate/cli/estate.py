@@ -1,63 +1,53 @@
-"""``qpubsub estate``: plan, rehearse, apply, verify and undo the migration of many brokers."""
+"""``qpubsub estate``: extract, plan, rehearse, apply, verify and undo the migration of many brokers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from commands.cli.options.queue_manager import HOME
 from commands.cli.options.verb import given_on_the_line, verb
+from commands.links.engine.config import exposed_secrets, read_config
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive, require_locks
 from commands.qmgr.store.permissions import make_directory
 from commands.terminal.console import Console, ExitCode
-from migrate.cli import choices
+from migrate.cli import choices, live_options
+from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
 from migrate.estate import text
-from migrate.estate.acting import apply_broker, rehearse_broker, undo_broker, verify_broker
+from migrate.estate.actions import ACTIONS
 from migrate.estate.item_rows import unpacked
-from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
-from migrate.estate.overview import EstateOverview, as_json, overview
+from migrate.estate.overview import as_json
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.plan_differences import plan_differences
-from migrate.estate.planning import plan_broker
-from migrate.estate.records import DONE, FATES, WORK, Record
-from migrate.estate.workers import Action, default_processes, results
+from migrate.estate.records import FATES, WORK
+from migrate.estate.workers import default_processes
 from migrate.log import one_line
 from rfh2.errors import MigrationError
 
 _LOCK: Final = "estate.lock"
-_ACTS: Final[dict[str, Action]] = {
-    "plan": plan_broker,
-    "rehearse": rehearse_broker,
-    "apply": apply_broker,
-    "verify": verify_broker,
-    "undo": undo_broker,
-}
-_ACTIONS: Final = (*_ACTS, "status", "diff", "pack")
-_DONE: Final = {
-    "plan": "planned",
-    "rehearse": "rehearsed",
-    "apply": "applied",
-    "verify": "compared",
-    "undo": "undone",
-}
+_ACTIONS: Final = (*ACTIONS, "status", "diff", "pack")
 _OWN_OPTIONS: Final = {
-    "again": ("plan",),
+    "again": ("extract", "plan"),
     "scripts": ("plan",),
     "create": ("apply",),
     "initial": ("apply",),
+    "every": ("apply",),
+    "until": ("apply",),
+    "confirm": ("apply",),
+    "wait_s": ("extract", "apply"),
     "before": ("diff",),
     "out": ("pack",),
     "applications": ("pack",),
-    "jobs": tuple(_ACTS),
+    "jobs": tuple(ACTIONS),
 }
+_CALLED: Final = {"every": "all", "wait_s": "wait"}
 EXIT_CODES: Final = {
     0: "done; diff: the plans are the same",
     1: "done, and a person must look: something is lost, means something else, collides, differs or was refused",
@@ -65,29 +55,13 @@ EXIT_CODES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one call is to do."""
-
-    console: Console
-    action: str
-    estate: Estate
-    home: Path
-    chosen: tuple[EstateQueueManager, ...]
-    jobs: int
-    as_json: bool
-    flags: dict[str, bool]
-
-    def job(self, of: EstateQueueManager) -> BrokerJob:
-        """The job for one queue manager."""
-        return job_of(self.estate, of, self.home, choices.utc_now(), **self.flags)
-
-
 @verb(
+    "qpubsub estate extract bank/",
     "qpubsub estate plan bank/",
     "qpubsub estate rehearse bank/",
     "qpubsub estate status bank/ --json",
     "qpubsub estate apply bank/ --wave 1",
+    "qpubsub estate apply bank/ --wave 1 --all --confirm stopped",
     "qpubsub estate verify bank/ --wave 1",
     "qpubsub estate undo bank/ --only BANKFX",
     "qpubsub estate pack bank/ --out board --applications applications.toml",
@@ -106,12 +80,23 @@ class _Asked:
     metavar="N",
     help="How many brokers at once; the default is the number of processors. Each needs memory for one broker.",
 )
-@click.option("--again", is_flag=True, help="plan: also the brokers whose sources have not changed.")
+@click.option("--again", is_flag=True, help="extract, plan: also the brokers for which it was done.")
 @click.option(
     "--scripts", is_flag=True, help="plan: write the files for IBM MQ too, into migration/QMGR/plans/N/scripts."
 )
 @click.option("--create", is_flag=True, help="apply: make the queue managers that do not exist, with their setup.")
 @click.option("--initial", is_flag=True, help="apply: only the initial phase of Event Brokers and Message Brokers.")
+@click.option(
+    "--all", "every", is_flag=True, help="apply: all checkpoints of a live queue manager, not only the next one."
+)
+@click.option("--until", metavar="CHECKPOINT", help="apply: its checkpoints up to this one.")
+@click.option(
+    "--confirm",
+    multiple=True,
+    metavar="CHECKPOINT",
+    help="apply: what a person has to do at this checkpoint is done on all chosen queue managers; may be repeated.",
+)
+@live_options.wait
 @click.option(
     "--before", type=click.IntRange(1), metavar="N", help="diff: compare with plan N, not with the one before."
 )
@@ -141,6 +126,10 @@ def command(
     scripts: bool,
     create: bool,
     initial: bool,
+    every: bool,
+    until: str | None,
+    confirm: tuple[str, ...],
+    wait_s: float,
     before: int | None,
     out: Path | None,
     applications: Path | None,
@@ -148,24 +137,27 @@ def command(
 ) -> ExitCode:
     """Migrate all the brokers that estate.toml in DIRECTORY lists.
 
+    extract takes the sources of live queue managers, which estate.toml says how to reach; the others need none of it.
     plan reads the sources of each broker and plans it; nothing is changed. rehearse carries each plan out on a copy and
     takes it back. apply does it, wave after wave; a wave begins when all brokers of the wave before are done. verify
     compares the queue managers with their plans. undo takes the migrations back, the last wave first. status shows how
     far each broker is, the sums, and what collides across brokers; diff shows what differs from the plan before. pack
     writes a report for a change board, by application, with runbook, rollback criteria and sign-off.
 
-    Each broker is done as a whole or not at all. After an interruption, run the same command again: what is done stays
-    done. The work is kept in DIRECTORY/migration.
+    An embedded queue manager is done as a whole or not at all; on a live one, apply carries out the next checkpoint of
+    its plan. After an interruption, run the same command again: what is done stays done. One that cannot be reached is
+    named, and the others go on. The work is kept in DIRECTORY/migration.
     """
     _check_options(action)
     estate = read_estate(directory)
     chosen = tuple(_chosen(estate, only, wave))
-    if action in _ACTS and not only:
-        chosen = tuple(each for each in chosen if each.source)
+    if action in ACTIONS and not only:
+        chosen = tuple(each for each in chosen if each.is_migrated)
     if not chosen:
         raise click.UsageError("no queue manager of estate.toml that is chosen has a source: there is nothing to do")
-    flags = {"again": again, "scripts": scripts, "create": create, "initial": initial}
-    asked = _Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, flags)
+    given: dict[str, Any] = {"again": again, "scripts": scripts, "create": create, "initial": initial}
+    given |= {"every": every, "until": until, "confirmed": frozenset(confirm), "wait_s": wait_s}
+    asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, given)
     if action == "status":
         return _status(asked)
     if action == "diff":
@@ -173,15 +165,18 @@ def command(
     if action == "pack":
         return _pack(asked, out, applications)
     with _alone(estate):
-        if action == "apply" and not only:
-            _check_earlier_waves(asked)
-        return _act(asked)
+        if action == "apply":
+            if not only:
+                check_earlier_waves(asked)
+            check_checkpoints(asked, (*confirm, *([] if until is None else [until])))
+        _warn_of_exposed_secrets(asked)
+        return act(asked)
 
 
 def _check_options(action: str) -> None:
     for name, actions in _OWN_OPTIONS.items():
         if given_on_the_line(name) and action not in actions:
-            raise click.UsageError(f"--{name} goes with {', '.join(actions)}, not with {action}")
+            raise click.UsageError(f"--{_CALLED.get(name, name)} goes with {', '.join(actions)}, not with {action}")
 
 
 def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> Iterator[EstateQueueManager]:
@@ -195,16 +190,12 @@ def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> It
             yield each
 
 
-def _check_earlier_waves(asked: _Asked) -> None:
-    """Raises MigrationError if a broker of a wave before the first chosen one is not applied."""
-    first = min(each.wave for each in asked.chosen)
-    earlier = [each for each in asked.estate.queue_managers if each.wave < first and each.source]
-    waiting = [each.name for each in earlier if current(asked.job(each)).state not in DONE]
-    if waiting:
-        raise MigrationError(
-            f"wave {first} does not begin before the waves before it are done: {text.some(waiting)} "
-            f"{'is' if len(waiting) == 1 else 'are'} not applied. --only takes brokers out of their turn"
-        )
+def _warn_of_exposed_secrets(asked: Asked) -> None:
+    """Of each file with users and passwords once."""
+    configs = {asked.estate.config_of(each) for each in asked.chosen if each.is_live}
+    for path in sorted(config for config in configs if config is not None):
+        for exposed in exposed_secrets(read_config(path)):
+            asked.console.warn(exposed)
 
 
 @contextmanager
@@ -221,82 +212,8 @@ def _alone(estate: Estate) -> Iterator[None]:
         raise MigrationError(f"{work} is being worked on{by}; wait for its end. Nothing was changed") from error
 
 
-@dataclass(slots=True)
-class _Tally:
-    """How an action went."""
-
-    acted: list[BrokerResult] = field(default_factory=list)
-    already: list[BrokerResult] = field(default_factory=list)
-    refused: list[BrokerResult] = field(default_factory=list)
-
-    def add(self, result: BrokerResult) -> None:
-        """Count one broker."""
-        (self.refused if result.refused else self.acted if result.acted else self.already).append(result)
-
-    def exit_code(self, needs_a_person: bool) -> ExitCode:
-        """Of the verb."""
-        if self.refused and not self.acted and not self.already:
-            return ExitCode.USAGE
-        return ExitCode.PROBLEMS if self.refused or needs_a_person else ExitCode.DONE
-
-
-def _act(asked: _Asked) -> ExitCode:
-    """Do the action for all chosen brokers; for apply and undo wave by wave."""
-    tally = _Tally()
-    not_begun: list[str] = []
-    waves = sorted({each.wave for each in asked.chosen}, reverse=asked.action == "undo")
-    in_order = asked.action in ("apply", "undo")
-    with asked.console.progress(f"brokers {_DONE[asked.action]}", len(asked.chosen)) as advance:
-        for number in waves if in_order else (0,):
-            of_wave = [each for each in asked.chosen if each.wave == number or not in_order]
-            if asked.action == "apply" and tally.refused:
-                not_begun += (each.name for each in of_wave)
-                continue
-            for result in results(_ACTS[asked.action], [asked.job(each) for each in of_wave], asked.jobs):
-                tally.add(result)
-                advance(1)
-                for line in text.of_result(result):
-                    asked.console.warn(line)
-    found = _overview(asked)
-    _show(asked, found, tally, not_begun)
-    if asked.action == "verify":
-        differing = any(result.said for result in tally.acted)
-        return tally.exit_code(differing)
-    concerned = any(result.needs_a_person for result in (*tally.acted, *tally.already))
-    collides = asked.action == "plan" and found.needs_a_person
-    return tally.exit_code((asked.action != "undo" and (concerned or collides)) or any(r.said for r in tally.acted))
-
-
-def _show(asked: _Asked, found: EstateOverview, tally: _Tally, not_begun: list[str]) -> None:
-    if asked.as_json:
-        said: dict[str, object] = {"action": asked.action, "not_begun": not_begun}
-        said |= {
-            word: [{"qmgr": each.qmgr, "why": each.refused, "said": list(each.said)} for each in getattr(tally, word)]
-            for word in ("acted", "already", "refused")
-        }
-        asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
-    else:
-        for line in text.of_overview(found, asked.chosen, asked.action == "plan"):
-            asked.console.data(line)
-    differing = sum(bool(each.said) for each in tally.acted) if asked.action == "verify" else 0
-    done = f"{len(tally.acted)} brokers {_DONE[asked.action]}" + (f", {differing} differ" if differing else "")
-    already = f", {len(tally.already)} left as they were" if tally.already else ""
-    refused = f", {len(tally.refused)} refused" if tally.refused else ""
-    asked.console.say(f"{done}{already}{refused}")
-    if not_begun:
-        asked.console.warn(f"a wave before has brokers that were refused: {text.some(not_begun)} were not begun")
-
-
-def _records(asked: _Asked) -> list[Record]:
-    return [current(asked.job(each)) for each in asked.estate.queue_managers]
-
-
-def _overview(asked: _Asked) -> EstateOverview:
-    return overview(asked.estate, _records(asked))
-
-
-def _status(asked: _Asked) -> ExitCode:
-    found = _overview(asked)
+def _status(asked: Asked) -> ExitCode:
+    found = overview_of(asked)
     if asked.as_json:
         asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
         return ExitCode.DONE
@@ -305,26 +222,26 @@ def _status(asked: _Asked) -> ExitCode:
     return ExitCode.DONE
 
 
-def _pack(asked: _Asked, out: Path | None, mapping: Path | None) -> ExitCode:
+def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     if out is None:
         raise click.UsageError("pack needs --out: where is it to go?")
     applications = Applications() if mapping is None else read_applications(mapping)
-    found = _overview(asked)
+    found = overview_of(asked)
     if not any(record.plan for record in found.records):
         raise MigrationError("no broker has a plan: run estate plan first")
     with asked.console.progress("items packed", found.sums.items) as advance:
-        impact = write_pack(out, found, asked.estate.directory, asked.home, applications, choices.utc_now(), advance)
+        impact = write_pack(out, found, asked.estate, asked.home, applications, choices.utc_now(), advance)
     if asked.as_json:
         each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
         asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
     asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
-    without = [name for name in impact.without_plan if asked.estate.named(name).source]
+    without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
         asked.console.warn(f"without a plan, and not in the pack: {text.some(without)}")
     return ExitCode.PROBLEMS if without else ExitCode.DONE
 
 
-def _diff(asked: _Asked, before: int | None) -> ExitCode:
+def _diff(asked: Asked, before: int | None) -> ExitCode:
     """The latest plan of each broker with the one before it, or with plan *before*."""
     is_different = False
     for each in asked.chosen:

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -18,15 +17,12 @@ from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
-from migrate.live.objects_script import script_of
+from migrate.live.objects_script import KINDS, script_of
 from migrate.live.retained_copies import retained_copies
 from migrate.live.snapshot import read_live
 from migrate.live.state_of import state_of
-from migrate.planned_state import Kind
 from migrate.readers import state_json
 from rfh2.captures import write_captures
-
-_OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
 
 
 @verb(
@@ -129,7 +125,7 @@ def command(
         publications = None if live.store is None else live.store.load_state()[2]
         copies = None if live.connection is None else retained_copies(live.connection)
         state = state_of(live.administrator, datetime.now(UTC), publications, copies)
-        script = None if objects is None else list(script_of(read_live(live.administrator, _OF_OBJECTS), qmgr))
+        script = None if objects is None else list(script_of(read_live(live.administrator, KINDS), qmgr))
     if objects is not None and script is not None:
         with console.data_to(objects):
             console.binary.write("".join(f"{line}\n" for line in script).encode("utf-8", "backslashreplace"))

@@ -1,4 +1,4 @@
-"""Rehearsing, applying, verifying and undoing the plan of one broker.
+"""Rehearsing, applying, verifying and undoing the plan of one broker on an embedded queue manager.
 
 Each function replaces the broker's record at the end. A process that is killed leaves the queue manager before the
 action or after it, and the record as it was: the next call finds out which.
@@ -45,12 +45,12 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
         record = current(job)
         if record.state in DONE:
             return BrokerResult(job.qmgr, record)
-        refused = _why_not(job, record)
+        refused = why_not(job, record)
         if refused:
             return BrokerResult(job.qmgr, record, refused=refused)
         make_directory(job.files.directory)
         with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
-            said = tuple(_tried(job, record, Path(place)))
+            said = tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
         made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
     job.files.write_record(made)
@@ -62,9 +62,9 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
     with measured() as with_figures:
         record = current(job)
         if record.state in DONE:
-            _remember(job, record)
+            remember(job, record)
             return BrokerResult(job.qmgr, record)
-        refused = _why_not(job, record)
+        refused = why_not(job, record)
         if not refused and not job.exists and job.create:
             create(job, job.home)
         if not refused and not job.exists:
@@ -109,7 +109,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
         with QueueManagerStore.open(job.home, job.qmgr) as store:
             marker = recorded(store, job.tool)
             if marker is None:
-                _remember(job, record)
+                remember(job, record)
                 return BrokerResult(job.qmgr, record)
             if record.fingerprint != marker.fingerprint:
                 why = "it was migrated from another state than was planned here: undo it with its own verb"
@@ -138,7 +138,7 @@ def _carried_out(job: BrokerJob, record: Record) -> str:
     return ""
 
 
-def _tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
+def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
     """What is otherwise than planned when the plan is carried out on a copy and taken back."""
     if job.exists:
         with QueueManagerStore.open(job.home, job.qmgr) as store:
@@ -165,13 +165,13 @@ def _tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
         yield from (f"undone on a copy: {said}" for said in wanted.differences(before, embedded.load(copy)))
 
 
-def _remember(job: BrokerJob, record: Record) -> None:
+def remember(job: BrokerJob, record: Record) -> None:
     """Write a record that was corrected, so that it says when."""
     if job.files.record() != record:
         job.files.write_record(record)
 
 
-def _why_not(job: BrokerJob, record: Record) -> str:
+def why_not(job: BrokerJob, record: Record) -> str:
     """Why the plan of *record* cannot be carried out; "" if it can."""
     if not record.plan:
         return "it has no plan: run estate plan first"

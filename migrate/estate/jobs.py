@@ -1,6 +1,7 @@
 """One broker of an estate: what a process must know to act on it, its plan, and its queue manager.
 
 Sources, options and the estate's file together are the *inputs* of a plan. Their digest tells whether it still holds.
+A plan for a live queue manager is made from what ``estate extract`` has read there: planning connects to nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from commands.broker.objects import QueueManager
 from commands.network.estate_file import Estate, EstateQueueManager
@@ -22,7 +23,18 @@ from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.permissions import make_directory
 from commands.qmgr.store.reading import definitions_in
 from migrate import migmbbrk, strmqbrk
-from migrate.estate.records import STATE, BrokerFiles, BrokerState, Record, settled
+from migrate.estate.progress import reached
+from migrate.estate.records import (
+    ANSWERS,
+    LIVE_STATE,
+    OBJECTS,
+    SCRIPTS,
+    STATE,
+    BrokerFiles,
+    BrokerState,
+    Record,
+    settled,
+)
 from migrate.existing import existing_target
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, name_of, read_marker
@@ -43,6 +55,7 @@ else:
     _HAS_USAGE = True
 
 _HASHED_BYTES: Final = 1 << 20
+_NOT_PLANNED: Final = {"wave", "admin", "queues", "config", "extract"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,8 @@ class BrokerJob:
 
     estate: the directory of estate.toml. home: of the queue managers. sources: paths. now: UTC. again: plan although
     nothing has changed. create: make the queue manager if it does not exist. scripts: write the files for IBM MQ too.
-    initial: the initial phase of an Event Broker or Message Broker.
+    initial: the initial phase of an Event Broker or Message Broker. config: the file with the users of live queue
+    managers. every, until, confirmed, wait_s: as --all, --until, --confirm and --wait of ``qpubsub apply``.
     """
 
     definition: EstateQueueManager
@@ -66,6 +80,11 @@ class BrokerJob:
     create: bool = False
     scripts: bool = False
     initial: bool = False
+    config: Path | None = None
+    every: bool = False
+    until: str | None = None
+    confirmed: frozenset[str] = frozenset()
+    wait_s: float = 60.0
 
     @property
     def qmgr(self) -> str:
@@ -83,9 +102,14 @@ class BrokerJob:
         return BrokerFiles(self.estate, self.qmgr)
 
     @property
+    def is_live(self) -> bool:
+        """Whether the queue manager is reached over the network."""
+        return self.definition.is_live
+
+    @property
     def exists(self) -> bool:
-        """Whether the queue manager is in the home."""
-        return (directory_of(self.home, self.qmgr) / DATABASE).is_file()
+        """Whether the queue manager is an embedded one, in the home."""
+        return not self.is_live and (directory_of(self.home, self.qmgr) / DATABASE).is_file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +130,52 @@ class BrokerResult:
         )
 
 
-def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: datetime, **options: bool) -> BrokerJob:
-    """The job for one queue manager of *estate*. Raises TableFileError if its setup cannot be read."""
-    return BrokerJob(
-        definition,
-        estate.directory,
-        home,
-        estate.sources_of(definition),
-        estate.setup_of(definition),
-        estate.migration.prefixes,
-        estate.migration.name_separator,
-        now,
-        **options,
+def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: datetime, **options: Any) -> BrokerJob:
+    """The job for one queue manager of *estate*; options: further fields.
+
+    Raises TableFileError if its setup cannot be read.
+    """
+    return with_extracted(
+        BrokerJob(
+            definition,
+            estate.directory,
+            home,
+            estate.sources_of(definition),
+            estate.setup_of(definition),
+            estate.migration.prefixes,
+            estate.migration.name_separator,
+            now,
+            config=estate.config_of(definition),
+            **options,
+        )
     )
 
 
+def with_extracted(job: BrokerJob) -> BrokerJob:
+    """*job* with what was extracted from its queue manager: more sources, and the objects that are there."""
+    if not job.is_live:
+        return job
+    found = (job.files.extracted(name) for name in (ANSWERS, LIVE_STATE))
+    sources = (*job.sources, *(str(path) for path in found if path.is_file() and str(path) not in job.sources))
+    try:
+        setup = job.files.extracted(OBJECTS).read_text(encoding="utf-8", errors="surrogatepass")
+    except OSError:
+        setup = job.setup
+    return replace(job, sources=sources, setup=setup)
+
+
 def current(job: BrokerJob) -> Record:
-    """The record, corrected by what the queue manager itself records; one of a new broker if there is none."""
+    """The record, corrected by what the queue manager itself records; one of a new broker if there is none.
+
+    Of a live queue manager the journal says what it has confirmed: nothing is connected to.
+    """
     record = job.files.record()
-    if record is None:
+    if record is None or not record.plan:
         state = BrokerState.EXTRACTED if _has_sources(job) else BrokerState.MISSING
-        record = Record(qmgr=job.qmgr, state=state, at="", tool=job.tool)
+        known = Record(qmgr=job.qmgr, state=state, at="", tool=job.tool) if record is None else record
+        record = known.model_copy(update={"state": state})
+    if job.is_live:
+        return reached(record, job.files.plan(record.plan) / SCRIPTS)
     if not job.exists:
         return settled(record, None)
     with QueueManagerStore.open(job.home, job.qmgr) as store:
@@ -146,7 +195,7 @@ def inputs_of(job: BrokerJob, sources: str, streams: Collection[str]) -> str:
     sources: of ``digest_of_sources``. streams: of the broker; topic strings of other streams do not matter to it.
     """
     prefixes = sorted((stream, prefix) for stream, prefix in job.prefixes.items() if stream in streams)
-    told = (VERSION, sources, job.definition.model_dump_json(exclude={"wave"}), job.setup, prefixes, job.separator)
+    told = (VERSION, sources, job.definition.model_dump_json(exclude=_NOT_PLANNED), job.setup, prefixes, job.separator)
     return sha256(repr(told).encode()).hexdigest()[:40]
 
 
@@ -243,4 +292,5 @@ def _new_target(job: BrokerJob) -> Target:
     try:
         return existing_target(job.qmgr, job.setup, job.now)
     except MigrationError as error:
-        raise MigrationError(f"setup {job.definition.setup}: {error}".replace("--existing, ", "")) from error
+        where = job.files.extracted(OBJECTS) if job.is_live else job.definition.setup
+        raise MigrationError(f"setup {where}: {error}".replace("--existing, ", "")) from error

@@ -20,7 +20,7 @@ from migrate.estate.jobs import (
     plan_of,
     target_of,
 )
-from migrate.estate.records import DONE, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
+from migrate.estate.records import BEGUN, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
 from migrate.estate.totals import Sums
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import marker_of
@@ -39,10 +39,12 @@ def plan_broker(job: BrokerJob) -> BrokerResult:
     """Read the sources and plan; nothing is done if neither they nor the options have changed, or it was applied."""
     with measured() as with_figures:
         record = current(job)
-        if record.state in DONE:
+        if record.state in BEGUN:
             return BrokerResult(job.qmgr, record)
         if not job.sources:
             why = "it has no source in estate.toml: give it source = [...], or leave it out with --only"
+            if job.definition.extract is not None:
+                why = "nothing was taken from it yet: run estate extract first"
             return BrokerResult(job.qmgr, record, refused=why)
         sources = digest_of_sources(job)
         inputs = inputs_of(job, sources, record.survey.named)
@@ -90,7 +92,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
     }
     if plan.security:
         contents[SECURITY_COMMANDS] = "".join(f"{line}\n" for line in plan.security).encode()
-    if job.scripts:
+    if job.scripts or job.is_live:
         contents |= {f"{SCRIPTS}/{name}": data for name, data in encoded(plan_files(plan, target), {}).items()}
     job.files.write_plan(number, contents)
     return made

@@ -3,9 +3,11 @@
     migration/QM1/record.json      how far the broker is; replaced last, so that it never names what is not there
     migration/QM1/plans/0002/      the plan that the record names: the state that was read, the report, every item
     migration/QM1/plans/0001/      an earlier plan; its items are kept, for comparison
+    migration/QM1/extracted/       what ``estate extract`` has taken from a live queue manager
 
 The record is not the truth about the queue manager: that is the namelist that a migration leaves there, in the same
-transaction. ``settled`` corrects a record that was not written because its process was killed.
+transaction, or the journal of what a live queue manager has confirmed. ``settled`` and ``progress`` correct a record
+that was not written because its process was killed.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from typing import Final
 from pydantic import ValidationError
 
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.permissions import make_directory, private
-from migrate.contents import Content, write_content
+from commands.qmgr.store.permissions import make_directory
+from migrate.contents import Content
 from migrate.estate.totals import Sums
 from migrate.legacy_state import Frozen
+from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
 from migrate.outcome import Outcome
 from migrate.plan import Phase, Tool
+from migrate.report.staging import SUMS, write_synced
 from rfh2.errors import MigrationError
 
 WORK: Final = "migration"
@@ -38,16 +42,24 @@ FATES: Final = "fates.jsonl.gz"
 WANTED: Final = "wanted.jsonl.gz"
 SCRIPTS: Final = "scripts"
 TOPICS: Final = "topics.txt.gz"
+EXTRACTED: Final = "extracted"
+ANSWERS: Final = "metatopics.jsonl"
+LIVE_STATE: Final = "state.json"
+OBJECTS: Final = "objects.mqsc"
 KEPT_OF_EARLIER: Final = frozenset({FATES})
 
 
 class BrokerState(StrEnum):
-    """How far a broker is. MISSING: it has no sources. EXTRACTED: it has sources, and no plan."""
+    """How far a broker is. MISSING: it has no sources. EXTRACTED: it has sources, and no plan.
+
+    APPLYING: a live queue manager has some of the checkpoints of its plan.
+    """
 
     MISSING = "missing"
     EXTRACTED = "extracted"
     PLANNED = "planned"
     REHEARSED = "rehearsed"
+    APPLYING = "applying"
     APPLIED = "applied"
     VERIFIED = "verified"
     UNDONE = "undone"
@@ -55,6 +67,9 @@ class BrokerState(StrEnum):
 
 DONE: Final = frozenset({BrokerState.APPLIED, BrokerState.VERIFIED})
 """The states of a broker whose plan is in its queue manager."""
+
+BEGUN: Final = DONE | {BrokerState.APPLYING}
+"""The states of a broker of whose plan something is in its queue manager."""
 
 
 class Survey(Frozen):
@@ -79,7 +94,8 @@ class Record(Frozen):
 
     at: when this state was reached, ISO 8601. plan: the number of its plan, 0 for none. inputs: a digest of sources and
     options. fingerprint: of the broker's state. decided: a digest of the fates of all items. said: remarks, of
-    differences or refusals. seconds, peak_mib: what the last action took.
+    differences or refusals. seconds, peak_mib: what the last action took. checkpoint: of a live queue manager that is
+    being applied to, the one that follows.
     """
 
     qmgr: str
@@ -97,6 +113,7 @@ class Record(Frozen):
     said: tuple[str, ...] = ()
     seconds: float = 0.0
     peak_mib: int = 0
+    checkpoint: str = ""
 
 
 def settled(record: Record, marker: Marker | None) -> Record:
@@ -147,12 +164,23 @@ class BrokerFiles:
         """Replace the record; it is on the disk when this returns."""
         try:
             make_directory(self.directory)
-            partial = self.directory / f"{RECORD}.partial"
-            _write(partial, (record.model_dump_json(indent=1) + "\n").encode())
-            partial.replace(self.directory / RECORD)
-            _sync_directory(self.directory)
+            self._replace(self.directory / RECORD, (record.model_dump_json(indent=1) + "\n").encode())
         except OSError as error:
             raise MigrationError(f"{self.directory}: {error.strerror or error}") from error
+
+    def extracted(self, name: str) -> Path:
+        """The file *name* of what was taken from the live queue manager."""
+        return self.directory / EXTRACTED / name
+
+    def write_extracted(self, name: str, content: Content) -> None:
+        """Write a file of what was taken from the live queue manager; it appears when it is complete."""
+        path = self.extracted(name)
+        try:
+            make_directory(self.directory)
+            make_directory(path.parent)
+            self._replace(path, content)
+        except OSError as error:
+            raise MigrationError(f"{path}: {error.strerror or error}") from error
 
     def write_plan(self, number: int, contents: Mapping[str, Content]) -> None:
         """Write the files of a plan. What a killed process left under this number is replaced."""
@@ -164,10 +192,15 @@ class BrokerFiles:
                 shutil.rmtree(left, ignore_errors=True)
             staged = Path(tempfile.mkdtemp(prefix=".writing-", dir=target.parent))
             try:
+                sums = []
                 for name, content in contents.items():
                     path = staged / name
                     make_directory(path.parent)
-                    _write(path, content)
+                    digest = write_synced(path, content)
+                    if name.startswith(f"{SCRIPTS}/"):
+                        sums.append(f"{digest}  {name.removeprefix(f'{SCRIPTS}/')}\n")
+                if sums:
+                    write_synced(staged / SCRIPTS / SUMS, "".join(sums).encode())
                 shutil.rmtree(target, ignore_errors=True)
                 staged.rename(target)
                 _sync_directory(target.parent)
@@ -177,20 +210,23 @@ class BrokerFiles:
         except OSError as error:
             raise MigrationError(f"{target}: {error.strerror or error}; nothing was changed") from error
 
+    def _replace(self, path: Path, content: Content) -> None:
+        partial = path.with_name(f"{path.name}.partial")
+        write_synced(partial, content)
+        partial.replace(path)
+        _sync_directory(path.parent)
+
     def shorten_earlier(self, number: int) -> None:
-        """Remove from the plans before *number* what only the latest one needs."""
+        """Remove from the plans before *number* what only the latest one needs.
+
+        A journal that was not undone stays with its scripts: it alone knows how to take them back.
+        """
         for earlier in self.plans():
             if earlier < number:
+                kept = KEPT_OF_EARLIER | ({SCRIPTS} if (self.plan(earlier) / SCRIPTS / JOURNAL).exists() else set())
                 for path in self.plan(earlier).iterdir():
-                    if path.name not in KEPT_OF_EARLIER:
+                    if path.name not in kept:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _write(path: Path, content: Content) -> None:
-    with open(path, "wb", opener=private) as file:
-        write_content(content, file)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync_directory(path: Path) -> None:

@@ -8,14 +8,22 @@ from typing import Final
 from commands.network.estate_file import EstateQueueManager
 from migrate.estate.jobs import BrokerResult
 from migrate.estate.overview import EstateOverview
-from migrate.estate.records import Record
+from migrate.estate.records import PLANS, WORK, Record
 from migrate.estate.totals import Sums
 from migrate.log import one_line, printable
+from migrate.outcome import Outcome
 
 _SHOWN_FINDINGS: Final = 40
 _SHOWN_LINES: Final = 10
 _SHOWN_NAMES: Final = 5
 _COLUMNS: Final = ("items", "migrated", "changed", "refused", "left")
+_TO_LOOK_AT: Final = {
+    Outcome.REFUSED: "refused",
+    Outcome.LOST: "losses",
+    Outcome.CHANGED: "other meanings",
+    Outcome.WARNED: "warnings",
+    Outcome.DONE: "nothing",
+}
 
 
 def of_overview(found: EstateOverview, chosen: Iterable[EstateQueueManager], with_collisions: bool) -> Iterator[str]:
@@ -33,6 +41,27 @@ def of_result(result: BrokerResult) -> Iterator[str]:
         yield f"{result.qmgr}: and {len(result.said) - _SHOWN_LINES} more; estate status --json has them all"
 
 
+def of_reports(records: Iterable[Record]) -> Iterator[str]:
+    """Where a person reads what is lost or otherwise than before; nothing if there is no such thing."""
+    looked_at = [record for record in records if record.plan and record.outcome is not Outcome.DONE]
+    if looked_at:
+        first = looked_at[0]
+        yield (
+            f"{some([record.qmgr for record in looked_at])}: read "
+            f"{WORK}/{first.qmgr}/{PLANS}/{first.plan:04}/report.html "
+            "and those of the others; estate pack has the losses of all by application"
+        )
+
+
+def of_checkpoints(records: Iterable[Record], names: set[str]) -> Iterator[str]:
+    """Which checkpoint follows on which live queue managers; *names*: those that were chosen."""
+    following: dict[str, list[str]] = {}
+    for record in records:
+        if record.checkpoint and record.qmgr in names:
+            following.setdefault(record.checkpoint, []).append(record.qmgr)
+    yield from (f"next: checkpoint {checkpoint} of {some(qmgrs)}" for checkpoint, qmgrs in following.items())
+
+
 def some(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
@@ -42,7 +71,7 @@ def some(names: Sequence[str]) -> str:
 def _of_overview(found: EstateOverview, names: set[str], with_collisions: bool) -> Iterator[str]:
     width = max(13, *(len(record.qmgr) for record in found.records))
     numbers = "".join(f"{word:>10}" for word in _COLUMNS)
-    yield f"{'wave':>4}  {'queue manager':{width}}  {'state':10}{numbers}  outcome"
+    yield f"{'wave':>4}  {'queue manager':{width}}  {'state':10}{numbers}  to look at"
     for record in found.records:
         if record.qmgr in names:
             place = f"{found.waves[record.qmgr]:>4}  {record.qmgr:{width}}  {record.state:10}"
@@ -84,4 +113,5 @@ def _numbers(sums: Sums) -> str:
 
 
 def _outcome(record: Record) -> str:
-    return f"  {record.outcome}" if record.plan else ""
+    follows = f", next: {record.checkpoint}" if record.checkpoint else ""
+    return f"  {_TO_LOOK_AT[record.outcome]}{follows}" if record.plan else ""

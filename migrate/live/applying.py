@@ -11,7 +11,7 @@ found by DISPLAY; messages are counted in the unit of work that puts them. Nothi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,7 @@ from commands.mqsc.model import Statement
 from commands.qmgr.store.errors import QueueError
 from migrate.live.administrator import Administrator
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
-from migrate.live.decisions import Decision, decide, object_of
+from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
 from migrate.live.embedded import statement_of
 from migrate.live.journal import Did, Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
@@ -35,6 +35,8 @@ from rfh2.errors import MigrationError
 _SHORTEST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
 _DEFINE_PROGRESS: Final = f"DEFINE QLOCAL('{PROGRESS_QUEUE}') DEFPSIST(YES) DESCR('qpubsub apply: how far it is')"
+
+_Later = Mapping[tuple[str, str], Collection[str]]
 
 
 class StoppedError(MigrationError):
@@ -108,13 +110,16 @@ class Applier:
         else:
             live = read_live(self.administrator, checkpoint.kinds)
             done = set() if journal is None else journal.statements(checkpoint.name)
-            for statement in self._statements(checkpoint):
+            statements = self._statements(checkpoint)
+            later = altered_later(statements)
+            for statement in statements:
                 if _key(statement) in done:
                     continue
-                decision = decide(statement, live)
+                decision = _decide(statement, live, later)
                 if decision.refused:
                     yield f"line {statement.line}: refused: {decision.refused}", True
                 elif decision.send:
+                    follow(statement, live)
                     yield f"line {statement.line}: send {' '.join(statement.text.split())}", False
                 else:
                     yield f"line {statement.line}: {object_of(statement)}: as planned already", False
@@ -152,33 +157,34 @@ class Applier:
             return
         live = read_live(self.administrator, checkpoint.kinds)
         in_doubt = journal.sending(checkpoint.name)
+        later = altered_later(statements)
         for statement in waiting:
-            decision = decide(statement, live)
+            decision = _decide(statement, live, later)
             if decision.refused:
                 # An earlier statement of the script may have made the object.
                 live = read_live(self.administrator, checkpoint.kinds)
-                decision = decide(statement, live)
+                decision = _decide(statement, live, later)
             if decision.refused:
                 raise self._refused(checkpoint, statement, decision.refused)
             if decision.send:
                 self._note(checkpoint, statement, decision, journal, "sending")
-                decision = self._send(checkpoint, statement, decision)
+                decision = self._send(checkpoint, statement, decision, later)
             elif (sent := in_doubt.get(_key(statement))) is not None:
                 # An earlier run sent it and was killed before it could note the answer.
                 decision = Decision(True, undo=sent.undo, left=sent.left)
             self._note(checkpoint, statement, decision, journal)
             if decision.send:
-                _follow(statement, live)
+                follow(statement, live)
             self.progress(1)
 
-    def _send(self, checkpoint: Checkpoint, statement: Statement, decision: Decision) -> Decision:
+    def _send(self, checkpoint: Checkpoint, statement: Statement, decision: Decision, later: _Later) -> Decision:
         outcome = self.administrator.run(statement)
         if outcome.ok:
             self.sent += 1
             return decision
         if outcome.is_there or outcome.is_missing:
             # Somebody was faster; or the object cannot be seen by those who may not display it.
-            again = decide(statement, read_live(self.administrator, checkpoint.kinds))
+            again = _decide(statement, read_live(self.administrator, checkpoint.kinds), later)
             if not again.send and not again.refused:
                 return again
         raise self._refused(checkpoint, statement, outcome.text)
@@ -220,13 +226,15 @@ class Applier:
     def _load(self, checkpoint: Checkpoint, journal: Journal) -> None:
         loaded = self._messages(checkpoint)
         began = journal.began(checkpoint.name)
+        is_new = began is None
         if began is None:
             began = Entry(checkpoint=checkpoint.name, did="began", before=self._before(checkpoint), dead=self._dead())
             journal.note(began)
             journal.sync()
         if self.messages is not None:
             self._put(checkpoint, loaded, self.messages)
-        elif checkpoint.name not in self.confirmed:
+        elif is_new or checkpoint.name not in self.confirmed:
+            # What was there before has been noted now: nobody can have loaded the file since.
             raise ConfirmationError(checkpoint.name, self._no_messages(checkpoint))
         self._wait(checkpoint)
         self._check_dead_letters(checkpoint, began)
@@ -288,13 +296,11 @@ class Applier:
             raise StoppedError(checkpoint.name, why)
 
 
+def _decide(statement: Statement, live: LiveState, later: _Later) -> Decision:
+    key = key_of(statement)
+    return decide(statement, live, later.get(key, ()) if key is not None else ())
+
+
 def _key(statement: Statement) -> tuple[int, str]:
     """Number and digest: what the journal calls the statement."""
     return statement.number, sha256(" ".join(statement.text.split()).encode()).hexdigest()[:12]
-
-
-def _follow(statement: Statement, live: LiveState) -> None:
-    """Know what the statement has deleted, so that it can be defined again."""
-    command = statement.command
-    if command is not None and command.verb == "DELETE" and command.name is not None and command.target == "TOPIC":
-        live.topics.pop(command.name.text, None)

@@ -6,6 +6,7 @@
     objects        2-objects.mqsc
     authorities    3-authorities.mqsc
     security       a person: the security commands of migmbbrk were reviewed and run
+    upgraded       a person: a Message Broker that goes on with its message flows is upgraded
     enabled        ALTER QMGR PSMODE(ENABLED)
     retained-NN    4-retained-NN.qload, then wait until its queue is empty
     subscriptions  5-subscriptions.mqsc
@@ -51,6 +52,11 @@ class Checkpoint:
     kinds: tuple[Kind, ...] = ()
     asks: str = ""
 
+    @property
+    def is_script(self) -> bool:
+        """Whether it runs MQSC."""
+        return self.action is Action.MQSC
+
     def text(self, directory: Path) -> str:
         """The MQSC. Raises OSError."""
         return self.script or (directory / self.file).read_text(encoding="utf-8")
@@ -73,6 +79,7 @@ def _steps(heading: PlannedHeading) -> Iterator[Checkpoint]:
         if heading.tool == Tool.MIGMBBRK:
             asks = f"run the commands of {SECURITY_COMMANDS} that a person has reviewed and found right"
             yield Checkpoint("security", Action.PERSON, asks=asks)
+            yield Checkpoint("upgraded", Action.PERSON, asks=_upgrading(heading))
         yield Checkpoint("enabled", mqsc, script="ALTER QMGR PSMODE(ENABLED)\n", kinds=("QMGR",))
         for file, queue in heading.loads.items():
             if file != REGISTRATIONS:
@@ -90,4 +97,11 @@ def _stopping(heading: PlannedHeading) -> str:
     return (
         f"stop the publish/subscribe applications, wait until the old broker has processed its queues, stop it "
         f"({broker}), and back the queue manager up"
+    )
+
+
+def _upgrading(heading: PlannedHeading) -> str:
+    return (
+        "if the broker is a Message Broker, which goes on with its message flows, upgrade it to version 7, run "
+        f"mqsimigratecomponents {heading.broker}, and leave it stopped; an Event Broker needs nothing"
     )

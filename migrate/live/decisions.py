@@ -1,6 +1,7 @@
 """What to do about one statement of a plan's script, given what the queue manager has: send it, or leave it.
 
     DEFINE of an object that is there, with all that is planned     nothing: it was made, by an earlier run or a person
+                                                                    what a later ALTER of the script sets is left out
     DEFINE of a queue that is there                                 nothing: queues are never changed
     DEFINE of another object that is there                          refused: it is somebody's, and differs
     ALTER, SET AUTHREC that would change nothing                    nothing
@@ -11,7 +12,7 @@ Each statement that is sent comes with the MQSC that takes it back, or with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,8 +43,8 @@ class Decision:
 THERE: Final = Decision(False)
 
 
-def decide(statement: Statement, live: LiveState) -> Decision:
-    """What to do about *statement*."""
+def decide(statement: Statement, live: LiveState, later: Collection[str] = ()) -> Decision:
+    """What to do about *statement*. later: keywords that a later statement of the script sets on the same object."""
     command = statement.command
     if command is None:
         return Decision(False, refused=str(statement.error))
@@ -52,7 +53,7 @@ def decide(statement: Statement, live: LiveState) -> Decision:
         case "DEFINE" if command.target in _QUEUES:
             return THERE if name in live.queues else Decision(True, undo=f"DELETE {command.target}({_name(name)})")
         case "DEFINE":
-            return _define(command, name, live)
+            return _define(command, name, live, later)
         case "ALTER":
             return _alter(command, name, live)
         case "SET":
@@ -60,6 +61,38 @@ def decide(statement: Statement, live: LiveState) -> Decision:
         case "DELETE":
             return _delete(command, name, live)
     return Decision(True, left=f"{command.verb} {command.target} cannot be taken back")
+
+
+def altered_later(statements: Iterable[Statement]) -> dict[tuple[str, str], frozenset[str]]:
+    """The keywords that ALTER commands set, by the target and the name of their objects."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for statement in statements:
+        command = statement.command
+        if command is not None and command.verb == "ALTER" and (key := key_of(statement)) is not None:
+            found[key] = found.get(key, frozenset()) | {given.name for given in command.keywords}
+    return found
+
+
+def key_of(statement: Statement) -> tuple[str, str] | None:
+    """Target and name of what the statement is about; None if it has no name."""
+    command = statement.command
+    return None if command is None or command.name is None else (command.target, command.name.text)
+
+
+def follow(statement: Statement, live: LiveState) -> None:
+    """Know what the statement has done, so that a later one of the script is decided about by it.
+
+    That is what a script does twice to one object: a topic object is deleted and defined, a subscription is defined and
+    altered. To read everything again would take long.
+    """
+    command = statement.command
+    if command is None or command.name is None:
+        return
+    if (command.verb, command.target) == ("DELETE", "TOPIC"):
+        live.topics.pop(command.name.text, None)
+    elif (command.verb, command.target) == ("DEFINE", "SUB"):
+        row = {given.name: _values(given) for given in command.keywords if given.values is not None}
+        live.add_subscription({**row, "SUB": command.name.text})
 
 
 def object_of(statement: Statement) -> str:
@@ -80,11 +113,11 @@ def _row(target: str, name: str, live: LiveState) -> Row | None:
     return live.qmgr if target == "QMGR" else live.queues.get(name)
 
 
-def _define(command: Command, name: str, live: LiveState) -> Decision:
+def _define(command: Command, name: str, live: LiveState, later: Collection[str]) -> Decision:
     row = _row(command.target, name, live)
     if row is None:
         return Decision(True, undo=f"DELETE {command.target}({_name(name)})")
-    different = list(_different(command, row))
+    different = [(word, given) for word, given in _different(command, row) if word not in later]
     if not different:
         return THERE
     if command.keyword("REPLACE") is not None:

@@ -8,7 +8,7 @@ is what was being written when the run ended: it is left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -28,6 +28,8 @@ except ImportError:  # Windows, where another run is not noticed
 else:
     _HAS_LOCKS = True
 
+JOURNAL: Final = "apply.journal"
+"""Its name in the directory of the plan, unless another one is given."""
 FORMAT: Final = "qpubsub-apply-journal"
 Did = Literal["sending", "made", "changed", "there", "began", "done", "undone"]
 
@@ -132,10 +134,38 @@ class Journal:
 
     def live(self) -> Iterator[Entry]:
         """The deeds that have not been undone, in order."""
-        undone = {(e.checkpoint, e.statement, e.digest, e.of) for e in self.entries if e.did == "undone"}
-        return (
-            e for e in self.entries if e.did != "undone" and (e.checkpoint, e.statement, e.digest, e.did) not in undone
-        )
+        return still_there(self.entries)
+
+
+def still_there(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Those of *entries* that have not been undone, in order."""
+    undone = {(e.checkpoint, e.statement, e.digest, e.of) for e in entries if e.did == "undone"}
+    return (e for e in entries if e.did != "undone" and (e.checkpoint, e.statement, e.digest, e.did) not in undone)
+
+
+def entries_in(path: Path) -> list[Entry] | None:
+    """The entries of the journal at *path*, which another run may have open; None if there is none.
+
+    A last line that was cut off is left out. Raises MigrationError if the journal is damaged.
+    """
+    try:
+        lines = path.read_bytes().rpartition(b"\n")[0].splitlines()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise MigrationError(f"journal {path}: {error.strerror or error}") from error
+    return _parsed(path, [line.decode("utf-8", "replace") for line in lines])[1]
+
+
+def _parsed(path: Path, lines: Sequence[str]) -> tuple[JournalHeading | None, list[Entry]]:
+    """The heading, None in an empty journal, and the entries. Raises MigrationError."""
+    if not lines:
+        return None, []
+    try:
+        heading = JournalHeading.model_validate_json(lines[0])
+        return heading, [Entry.model_validate_json(line) for line in lines[1:]]
+    except ValidationError as error:
+        raise MigrationError(f"journal {path} is damaged: {error.errors()[0]['msg']}; nothing was changed") from error
 
 
 def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
@@ -143,15 +173,12 @@ def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
     whole, _, cut = data.rpartition(b"\n")
     if cut:
         file.truncate(len(data) - len(cut))
-    lines = whole.decode("utf-8", "replace").splitlines()
-    if not lines:
+    heading, entries = _parsed(path, whole.decode("utf-8", "replace").splitlines())
+    if heading is None or (not entries and heading != wanted):
+        # Nothing was confirmed: a run that reached no queue manager has left it.
+        file.truncate(0)
         _write(file, wanted.model_dump_json(), path)
         return []
-    try:
-        heading = JournalHeading.model_validate_json(lines[0])
-        entries = [Entry.model_validate_json(line) for line in lines[1:]]
-    except ValidationError as error:
-        raise MigrationError(f"journal {path} is damaged: {error.errors()[0]['msg']}; nothing was changed") from error
     for name, mine, other in _differing(wanted, heading):
         raise MigrationError(
             f"journal {path} is that of another {name}: {other}, not {mine}. Nothing was changed; name another journal "

@@ -16,7 +16,11 @@ from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.values import Choice, Number
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, names, text, word
+from migrate.planned_state import Kind
 from migrate.target import Target
+
+KINDS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
+"""What has to be read for the script."""
 
 _QUEUES: Final = {"QLOCAL": mqsc_kinds.QLOCAL, "QALIAS": mqsc_kinds.QALIAS, "QMODEL": mqsc_kinds.QMODEL}
 _OBJECT_TYPES: Final = ("QUEUE", "TOPIC", "NAMELIST", "QMGR")

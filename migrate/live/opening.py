@@ -40,16 +40,25 @@ class LiveQueueManager:
             self.connection.close()
 
 
-def open_live(home: Path, qmgr: str, config: Config, admin: str | None, queues: str | None) -> LiveQueueManager:
+def open_live(
+    home: Path,
+    qmgr: str,
+    config: Config,
+    admin: str | None,
+    queues: str | None,
+    called: tuple[str, str] = ("--admin", "--queues"),
+) -> LiveQueueManager:
     """The queue manager that the options *admin* and *queues* name, else the configuration, else the embedded one.
 
-    Raises ConfigError, StoreError; a connection is made when it is needed.
+    called: what messages call the two. Raises ConfigError, StoreError; a connection is made when it is needed.
     """
     admin, queues = admin or config.admin.url, queues or config.queues.url
-    address = None if queues is None else _address(queues, qmgr)
+    address = None if queues is None else _address(queues, qmgr, called[1])
     connection = None if address is None else MqMessages(address, config.queues, "qpubsub migration")
     if admin is not None:
-        return LiveQueueManager(RestAdministrator(admin, qmgr, config.admin), connection, connection=connection)
+        return LiveQueueManager(
+            RestAdministrator(admin, qmgr, config.admin, called[0]), connection, connection=connection
+        )
     if address is not None:
         administrator = PcfAdministrator(CommandQueue(address, config.queues), qmgr)
         return LiveQueueManager(administrator, connection, connection=connection)
@@ -57,10 +66,10 @@ def open_live(home: Path, qmgr: str, config: Config, admin: str | None, queues: 
     return LiveQueueManager(EmbeddedAdministrator(store), store, store)
 
 
-def _address(url: str, qmgr: str) -> Address:
-    address = parse_address(url, "--queues")
+def _address(url: str, qmgr: str, called: str) -> Address:
+    address = parse_address(url, called)
     if address.scheme != "ibmmq":
-        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
+        raise ConfigError(called, f"{address.scheme}:// has no queues; ibmmq:// has")
     if address.qmgr != qmgr:
-        raise ConfigError("--queues", f"the URL names queue manager {address.qmgr}, not {qmgr}")
+        raise ConfigError(called, f"the URL names queue manager {address.qmgr}, not {qmgr}")
     return address

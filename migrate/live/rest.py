@@ -37,13 +37,16 @@ _STATUSES: Final = {
 
 
 class RestAdministrator:
-    """One queue manager behind a server of mqweb. url: ``https://host[:9443]``. Raises ConfigError."""
+    """One queue manager behind a server of mqweb. url: ``https://host[:9443]``, which messages call *called*.
 
-    def __init__(self, url: str, qmgr: str, config: AdminConfig) -> None:
-        parts = _parts(url)
+    Raises ConfigError.
+    """
+
+    def __init__(self, url: str, qmgr: str, config: AdminConfig, called: str = "--admin") -> None:
+        parts = _parts(url, called)
         self._qmgr, self._config = qmgr, config
         self._host, self._port, self._is_tls = parts
-        self._headers = _headers(config, self._host, is_tls=self._is_tls)
+        self._headers = _headers(config, self._host, called, is_tls=self._is_tls)
         self._path = _PATH.format(quote(qmgr, safe=""))
         self._tls = _tls(config) if self._is_tls else None
         self._connection: http.client.HTTPConnection | None = None
@@ -125,22 +128,22 @@ class RestAdministrator:
         return self._connection
 
 
-def _parts(url: str) -> tuple[str, int, bool]:
+def _parts(url: str, called: str) -> tuple[str, int, bool]:
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError("--admin", f"no URL: {error}") from None
+        raise ConfigError(called, f"no URL: {error}") from None
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise ConfigError("--admin", f"https://host:{DEFAULT_PORT} was expected")
+        raise ConfigError(called, f"https://host:{DEFAULT_PORT} was expected")
     if parts.password is not None or parts.username is not None:
-        raise ConfigError("--admin", "user and password have no place in a URL; see [admin] of --config")
+        raise ConfigError(called, "user and password have no place in a URL; see [admin] of --config")
     if parts.path.strip("/") or parts.query:
-        raise ConfigError("--admin", "only scheme, host and port: -m names the queue manager")
+        raise ConfigError(called, "only scheme, host and port: -m names the queue manager")
     return parts.hostname, port or DEFAULT_PORT, parts.scheme == "https"
 
 
-def _headers(config: AdminConfig, host: str, *, is_tls: bool) -> dict[str, str]:
+def _headers(config: AdminConfig, host: str, called: str, *, is_tls: bool) -> dict[str, str]:
     headers = {
         "Content-Type": "application/json;charset=utf-8",
         "Accept": "application/json",
@@ -150,7 +153,7 @@ def _headers(config: AdminConfig, host: str, *, is_tls: bool) -> dict[str, str]:
     if config.user is None or password is None:
         return headers
     if not is_tls and host not in _LOOPBACK:
-        raise ConfigError("--admin", "a password is sent by https:// alone")
+        raise ConfigError(called, "a password is sent by https:// alone")
     token = base64.b64encode(f"{config.user}:{password}".encode()).decode("ascii")
     return headers | {"Authorization": f"Basic {token}"}
 

@@ -33,6 +33,12 @@ class LiveState:
             self._by_name = {text(row, "SUB"): row for row in self.subscriptions}
         return self._by_name.get(name)
 
+    def add_subscription(self, row: Row) -> None:
+        """One that was made since."""
+        self.subscriptions.append(row)
+        if self._by_name is not None:
+            self._by_name[text(row, "SUB")] = row
+
 
 def read_live(
     administrator: Administrator, kinds: Iterable[Kind] = EVERYTHING, progress: Callable[[str], None] | None = None

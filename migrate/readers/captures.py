@@ -17,6 +17,7 @@ queue manager in each source.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -92,7 +93,7 @@ class Legacy:
     qmgr: str
     product: Product = Product.MQ
     brokers: dict[str, Broker] = field(default_factory=dict)
-    subscription_sources: dict[tuple[str, bytes], Source] = field(default_factory=dict)
+    subscription_sources: dict[str, dict[bytes, Source]] = field(default_factory=lambda: defaultdict(dict))
     retained_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
     sub_points: dict[str, Source] = field(default_factory=dict)
     streams: dict[str, Source] = field(default_factory=dict)
@@ -131,7 +132,7 @@ def read(
     """
     legacy = Legacy(qmgr, product, jms=JmsRecords() if jms is None else jms)
     yield from replayed(records, numbered, legacy, is_sorted=is_sorted)
-    yield from state_of(legacy)
+    yield from state_of(legacy, is_last=True)
 
 
 def replayed(
@@ -246,20 +247,29 @@ class _Replay:
         yield from self.foreign.items()
 
 
-def state_of(legacy: Legacy) -> Iterator[Item]:
-    """The items of the present state of the brokers of *legacy*."""
+def state_of(legacy: Legacy, *, is_last: bool = False) -> Iterator[Item]:
+    """The items of the present state of the brokers of *legacy*.
+
+    is_last: nothing else is asked of the brokers. They end before the items are made, because their indexes need as
+    much memory as the items.
+    """
     for stream, source in legacy.streams.items():
         yield Stream(source=source, name=stream)
     for point, source in legacy.sub_points.items():
         yield SubPoint(source=source, name=point)
     subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
-    for subscription, stream in sorted(subscriptions, key=lambda found: found[0].sub_id):
-        yield _subscription(subscription, stream, legacy.subscription_sources[stream, subscription.sub_id])
+    subscriptions.sort(key=lambda found: found[0].sub_id, reverse=True)
+    kept = [(stream, broker.space.retained_publications()) for stream, broker in legacy.brokers.items()]
+    if is_last:
+        legacy.brokers.clear()
+    while subscriptions:
+        subscription, stream = subscriptions.pop()
+        yield _subscription(subscription, stream, legacy.subscription_sources[stream][subscription.sub_id])
     yield from legacy.long_topics.items()
-    for stream, broker in legacy.brokers.items():
+    for stream, publications in kept:
         # Topics that retain the same publication share its text.
         texts: dict[int, tuple[str, str]] = {}
-        for retained in broker.space.retained_publications():
+        for retained in publications:
             message = retained.publication.message
             md_hex, body_hex = texts.get(id(message)) or (message.mqmd.encode().hex(), encode(message).hex())
             texts[id(message)] = md_hex, body_hex
@@ -358,14 +368,15 @@ def _note(one: _Traffic, legacy: Legacy) -> None:
 
 
 def _effects(outcome: Outcome, stream: str, source: Source, legacy: Legacy) -> None:
+    subscriptions = legacy.subscription_sources[stream]
     for effect in outcome.effects:
         match effect:
             case SubscriptionAdded(subscription):
-                legacy.subscription_sources[stream, subscription.sub_id] = source
+                subscriptions[subscription.sub_id] = source
             case SubscriptionAltered(_, after):
-                legacy.subscription_sources.setdefault((stream, after.sub_id), source)
+                subscriptions.setdefault(after.sub_id, source)
             case SubscriptionRemoved(subscription):
-                legacy.subscription_sources.pop((stream, subscription.sub_id), None)
+                subscriptions.pop(subscription.sub_id, None)
             case RetainedStored(retained):
                 legacy.retained_sources[stream, retained.topic_string] = source
             case RetainedCleared(topic_string):

@@ -57,6 +57,8 @@ class JmsRecords:
 
     def items(self, others: Iterable[Item], product: Product) -> Iterator[Item]:
         """The items that the records give. others: the items of all sources."""
+        if not self.found:
+            return
         known = [item for item in others if isinstance(item, LegacySubscription)]
         identities = {(item.queue, (item.correl_id or "").upper()) for item in known}
         queues = {item.queue for item in known}

@@ -21,7 +21,6 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
 _ITEMS: Final = {field: TypeAdapter[Item](cls) for field, cls in CLASS_OF_FIELD.items()}
 _SHOWN_FAULTS: Final = 100
-_REPEATED: Final = frozenset({"source", "file", "stream", "user", "queue", "qmgr", "sub_point", "principal", "entity"})
 
 
 def looks_like(text: str) -> bool:
@@ -57,7 +56,6 @@ class _Reading:
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
-        self._texts: dict[str, str] = {}
         self.faults: list[tuple[str, str]] = []
 
     def whole(self) -> dict[str, Any]:
@@ -97,22 +95,11 @@ class _Reading:
 
     def _item(self, field: str, place: Place) -> Item | None:
         value = self._value()
-        if isinstance(value, dict):
-            self._share(value)
         try:
             return _ITEMS[field].validate_python(value)
         except ValidationError as error:
             self.note(error, place)
             return None
-
-    def _share(self, members: dict[str, Any]) -> None:
-        """Let equal texts of different items be one object: they have few streams, users and queues among them."""
-        for name in _REPEATED & members.keys():
-            text = members[name]
-            if isinstance(text, str):
-                members[name] = self._texts.setdefault(text, text)
-            elif isinstance(text, dict):
-                self._share(text)
 
     def _inner(self, place: Place) -> LegacyState | None:
         members = self._state(place)

@@ -42,8 +42,10 @@ class StagedFiles:
             for name, content in contents.items():
                 if (directory / name).is_dir():
                     raise IsADirectoryError(0, f"{name} is a directory")
-                self._sums[name] = _write(self._staged / name, content)
-            _write(self._staged / SUMS, "".join(f"{each}  {name}\n" for name, each in self._sums.items()).encode())
+                self._sums[name] = write_synced(self._staged / name, content)
+            write_synced(
+                self._staged / SUMS, "".join(f"{each}  {name}\n" for name, each in self._sums.items()).encode()
+            )
         except OSError as error:
             self.discard()
             raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
@@ -85,8 +87,8 @@ def sums_of(directory: Path) -> dict[str, str]:
     return {name: digest for digest, _, name in pairs if name and "/" not in name}
 
 
-def _write(path: Path, content: Content) -> str:
-    """Write a file, flushed to the disk; its sum."""
+def write_synced(path: Path, content: Content) -> str:
+    """Write a file, flushed to the disk; its SHA-256 sum. Raises OSError."""
     digest = sha256()
     with open(path, "wb", opener=private) as file:
         for piece in pieces(content):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from migrate.log import printable
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store
@@ -18,25 +17,33 @@ _DEPTH = 3
 _WIDTH = 12
 
 
-@dataclass(slots=True)
 class _TreeNode:
-    children: dict[str, _TreeNode] = field(default_factory=dict)
-    subscriptions: int = 0
-    retained: int = 0
-    label: str = ""
+    """A level of the tree. Most nodes have no children: those have no dictionary for them."""
+
+    __slots__ = ("children", "label", "retained", "subscriptions")
+
+    def __init__(self, label: str = "") -> None:
+        self.children: dict[str, _TreeNode] | None = None
+        self.subscriptions = 0
+        self.retained = 0
+        self.label = label
 
     def at(self, topic_string: str) -> _TreeNode:
         """The node of *topic_string*, as deep as trees are shown."""
         node = self
-        if topic_string:
-            for level in topic_string.split("/")[:_DEPTH]:
-                node = node.children.setdefault(level, _TreeNode())
+        for level in topic_string.split("/", _DEPTH)[:_DEPTH] if topic_string else ():
+            if node.children is None:
+                node.children = {}
+            child = node.children.get(level)
+            if child is None:
+                child = node.children[level] = _TreeNode()
+            node = child
         return node
 
     def total(self) -> tuple[int, int]:
         """Subscriptions and retained publications here and below."""
         subscriptions, retained = self.subscriptions, self.retained
-        for child in self.children.values():
+        for child in (self.children or {}).values():
             more = child.total()
             subscriptions, retained = subscriptions + more[0], retained + more[1]
         return subscriptions, retained
@@ -90,7 +97,7 @@ def _literal(topic_string: str, scheme: WildcardScheme) -> str:
 
 
 def _children(node: _TreeNode, indent: str) -> Iterator[str]:
-    shown = sorted(node.children.items(), key=lambda item: (not item[1].label, item[0]))
+    shown = sorted((node.children or {}).items(), key=lambda item: (not item[1].label, item[0]))
     for level, child in shown[:_WIDTH]:
         yield f"{indent}{printable(level) or '(empty level)'}{child.label}{_counts(child)}"
         yield from _children(child, indent + "  ")

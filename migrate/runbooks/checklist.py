@@ -6,6 +6,7 @@ A step is one line, which begins with its command or its file: tests execute the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
@@ -16,13 +17,18 @@ from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.runbooks.markdown import document, in_code, plain
 from streams.namelists import QUEUE_NAMELIST
 
-
-def checklist(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> str:
-    """Markdown. notes: what the files do not do, a line each. unloads: file of retained publications to its queue."""
-    return document(_lines(plan, notes, unloads))
+_UNCHANGED: Final = "`sha256sum -c SHA256SUMS` in the directory of the files: each file is as it was made."
 
 
-def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> Iterator[str]:
+def checklist(plan: MigrationPlan, notes: list[str], unloads: dict[str, str], kept_back: int = 0) -> str:
+    """Markdown. notes: what the files do not do, a line each. unloads: file of retained publications to its queue.
+
+    kept_back: how many subscriptions are defined so that nothing retained is sent to them again.
+    """
+    return document(_lines(plan, notes, unloads, kept_back))
+
+
+def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str], kept_back: int) -> Iterator[str]:
     qmgr = plan.qmgr
     yield f"# Migration of broker {plain(plan.state.broker_name)} to queue manager {plain(qmgr)}"
     yield ""
@@ -30,7 +36,7 @@ def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> It
     yield ""
     yield "## In this order"
     yield ""
-    steps = _initial_phase(plan) if plan.phase is Phase.INITIAL else _all(plan, unloads)
+    steps = _initial_phase(plan) if plan.phase is Phase.INITIAL else _all(plan, unloads, kept_back)
     yield from (f"{number}. {step}" for number, step in enumerate(steps, 1))
     if notes:
         yield ""
@@ -41,9 +47,12 @@ def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str]) -> It
     yield from _problems(plan)
 
 
-def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
+def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterator[str]:
     """Every step, in an order in which each can be done: commands are processed from PSMODE(ENABLED) on."""
     qmgr = plan.qmgr
+    yield _UNCHANGED
+    if plan.tool is Tool.MIGMBBRK:
+        yield from _reviewed(plan)
     yield f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield (
         "Stop the publish/subscribe applications; wait until the broker has processed what is on "
@@ -58,6 +67,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
     yield from _objects(plan)
     if plan.tool is Tool.MIGMBBRK:
         yield f"Run the commands of `{SECURITY_COMMANDS}` that a person has reviewed and found right."
+        yield from _upgraded(plan)
     yield (
         f"`runmqsc {qmgr}`: `ALTER QMGR PSMODE(ENABLED)`. Queued publish/subscribe starts; the applications are still "
         "stopped. From here on the queue manager processes what is loaded."
@@ -71,7 +81,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
         yield "While nobody subscribes, load the retained publications, each file with the context that it has:"
         yield from (f"Load `{in_code(name)}` into `{in_code(queue)}`." for name, queue in unloads.items())
         yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
-    yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`."
+    yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`.{_kept_back(kept_back)}"
     yield (
         f"Load `6-registrations.qload` into `{CONTROL_QUEUE}` with the context that it has: each command has to arrive "
         "with the user identifier in its descriptor."
@@ -80,19 +90,56 @@ def _all(plan: MigrationPlan, unloads: dict[str, str]) -> Iterator[str]:
     yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."
     yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
     if plan.tool is Tool.MIGMBBRK:
-        yield f"Add the input queues of message flows to {QUEUE_NAMELIST}, each behind its topic object."
+        yield (
+            f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each behind its topic "
+            "object. The queue manager reads them now."
+        )
         yield "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE if it is there."
     yield (
         "Compare `DISPLAY SUB(*)`, `TPSTATUS('#') RETAINED`, `PUBSUB TYPE(ALL)` with `report.html`; "
         f"`qpubsub verify -m {qmgr}` with this directory names every difference."
     )
     yield "Start the applications."
+    if plan.tool is Tool.MIGMBBRK:
+        yield (
+            f"Message Broker alone: start the broker for its message flows, `mqsistart {plan.state.broker_name}`. A "
+            "broker of a collective stays stopped, with its applications, until all of the collective are migrated."
+        )
     if plan.tool is Tool.STRMQBRK:
         yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."
 
 
+def _reviewed(plan: MigrationPlan) -> Iterator[str]:
+    """What would happen, before anything does (guide 8.2 and 8.3, step 2; 8.4)."""
+    yield (
+        f"Review `report.html`, the log and `{SECURITY_COMMANDS}`: they say what will happen. The subscription with "
+        "number [4] is the fourth one in the list of `mqsireportproperties`."
+    )
+
+
+def _upgraded(plan: MigrationPlan) -> Iterator[str]:
+    """A Message Broker goes on without publish/subscribe, an Event Broker does not (guide 8.2; 8.3, steps 8 and 9)."""
+    broker = plan.state.broker_name
+    yield (
+        "Message Broker alone: upgrade the broker to version 7, and migrate its components with "
+        f"`mqsimigratecomponents {broker}`. Leave it stopped."
+    )
+
+
+def _kept_back(count: int) -> str:
+    if not count:
+        return ""
+    subscriptions = "1 subscription, which would be" if count == 1 else f"{count:,} subscriptions, which would be"
+    return (
+        f" It has two commands for {subscriptions} sent retained publications once more: DEFINE SUB with REQONLY(YES), "
+        "and ALTER SUB with REQONLY(NO). Both have to succeed."
+    )
+
+
 def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
     """Only topic objects; the broker and its applications continue to run (guide 8, 8.2)."""
+    yield _UNCHANGED
+    yield from _reviewed(plan)
     yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield from _objects(plan)
     yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: the memory that this phase was done."

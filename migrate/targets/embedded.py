@@ -202,31 +202,38 @@ def back_up(store: QueueManagerStore, directory: Path) -> None:
 
 
 def _write_journal(directory: Path, plan: MigrationPlan) -> None:
-    touched: dict[str, list[Any]] = {"definitions": [], "subscriptions": [], "retained": []}
-    for step in plan.steps:
-        if isinstance(step, Store):
-            touched["definitions"].append([kind_of(step.definition), step.definition.name])
-        elif isinstance(step, AddSubscription):
-            touched["subscriptions"].append(step.subscription.sub_id.hex())
-        else:
-            touched["retained"].append(step.retained.topic_string)
-    body = {
-        "tool": plan.tool,
-        "phase": plan.phase,
-        "at": moment(plan.now),
-        "fingerprint": plan.fingerprint,
-        "touched": touched,
-    }
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
-        file.write(json.dumps(body, ensure_ascii=False).removesuffix("}"))
-        file.write(', "items": [')
-        for number, item in enumerate(labelled(plan.state)):
-            file.write(f"{',' if number else ''}\n{json.dumps(item, ensure_ascii=False)}")
-        file.write("]}\n")
+        file.writelines(_journal(plan))
         file.flush()
         os.fsync(file.fileno())
     partial.rename(directory / _JOURNAL)
+
+
+def _journal(plan: MigrationPlan) -> Iterator[str]:
+    """One JSON object, in pieces."""
+    head = {"tool": plan.tool, "phase": plan.phase, "at": moment(plan.now), "fingerprint": plan.fingerprint}
+    yield json.dumps(head, ensure_ascii=False).removesuffix("}")
+    definitions = ([kind_of(step.definition), step.definition.name] for step in plan.steps if isinstance(step, Store))
+    subscriptions = (step.subscription.sub_id.hex() for step in plan.steps if isinstance(step, AddSubscription))
+    retained = (step.retained.topic_string for step in plan.steps if isinstance(step, KeepRetained))
+    yield ', "touched": {"definitions": '
+    yield from _array(definitions)
+    yield ', "subscriptions": '
+    yield from _array(subscriptions)
+    yield ', "retained": '
+    yield from _array(retained)
+    yield '}, "items": '
+    yield from _array(labelled(plan.state))
+    yield "}\n"
+
+
+def _array(values: Iterable[object]) -> Iterator[str]:
+    before = "["
+    for value in values:
+        yield f"{before}\n{json.dumps(value, ensure_ascii=False)}"
+        before = ","
+    yield "]" if before == "," else "[]"
 
 
 def _keep_reports(directory: Path, reports: Mapping[str, Content]) -> None:

@@ -14,13 +14,17 @@
 ``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
 command. Each command is tried in memory before it is written (``trial``): if it does not make what was planned, a
 person must act. Everything here runs on the embedded queue manager too, and gives the same state.
+
+A queue manager sends what is retained to a new subscription, and DEFINE SUB has no attribute that prevents it. The
+subscribers have it already. Therefore a subscription that would get something is defined with REQONLY(YES), to which
+nothing is sent, and altered to REQONLY(NO): a change of a subscription sends nothing (guide 4.8.2).
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
@@ -77,6 +81,8 @@ NOT_CARRIED: Final = "not-carried.jsonl"
 CHECKLIST: Final = "checklist.md"
 
 _Keyed = tuple[Key, CapturedMessage]
+_KEPT_BACK: Final = ("REQONLY", Word("YES"))
+_RELEASED: Final = ("REQONLY", Word("NO"))
 _MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
 
 
@@ -89,6 +95,14 @@ class FileNote:
     is_lost: bool = True
 
 
+@dataclass(slots=True)
+class _Defined:
+    """What DEFINE SUB makes. kept_back: how many subscriptions would be sent something retained."""
+
+    lines: list[str] = field(default_factory=list)
+    kept_back: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class PlanFiles:
     """Name and content of every file, and what none of them does."""
@@ -99,11 +113,12 @@ class PlanFiles:
     def reported(self, plan: MigrationPlan) -> MigrationPlan:
         """*plan* with the fates that its items have if these files alone carry it out."""
         concerned = {note.key: note for note in self.notes if note.key is not None}
-        return replace(plan, fates=tuple(_reported(fate, concerned.get(fate.key)) for fate in plan.fates))
+        changed = [_reported(plan.fates.of(key), note) for key, note in concerned.items()]
+        return replace(plan, fates=plan.fates.with_changed(changed))
 
 
-def _reported(fate: Fate, note: FileNote | None) -> Fate:
-    if note is None or fate.verdict is Verdict.REPORTED:
+def _reported(fate: Fate, note: FileNote) -> Fate:
+    if fate.verdict is Verdict.REPORTED:
         return fate
     if note.is_lost:
         reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
@@ -124,7 +139,7 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     trial = Trial(plan, target)
     published, not_carried = _publications(plan, trial, notes)
     # What DEFINE SUB makes is known when the commands for the others have been written.
-    defined: list[str] = []
+    defined = _Defined()
     commands = _unload(_subscriptions(plan, target, trial, notes, defined), not_carried, notes)
     files: dict[str, str | Content] = {
         QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
@@ -138,18 +153,19 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
         ),
         AUTHORITIES: _script(plan, _authrec(plan, notes)),
         AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
-        SUBSCRIPTIONS: _script(plan, defined),
+        SUBSCRIPTIONS: _script(plan, defined.lines),
         REGISTRATIONS: commands,
         ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
     }
     unloads: dict[str, str] = {}
-    for number, queue in enumerate(dict.fromkeys(message.queue for _, message in published), 1):
+    for number, queue in enumerate(dict.fromkeys(step.stream for _, step in published), 1):
         name = RETAINED.format(number)
-        files[name] = _unload([each for each in published if each[1].queue == queue], not_carried, notes)
+        own = ((step.key, _publication(plan, step, seq)) for seq, step in published if step.stream == queue)
+        files[name] = _unload(own, not_carried, notes)
         unloads[name] = queue
     loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
     files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
-    files[CHECKLIST] = checklist(plan, [note.text for note in notes], unloads)
+    files[CHECKLIST] = checklist(plan, [note.text for note in notes], unloads, defined.kept_back)
     if not_carried:
         files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
     if plan.tool is Tool.MIGMBBRK:
@@ -170,9 +186,17 @@ def is_carried(subscription: Subscription) -> bool:
     )
 
 
-def define_sub(subscription: Subscription, context: OperationContext, *, replaces: bool) -> list[str]:
-    """The lines of DEFINE SUB. Raises NoMqscFormError where MQSC has no form for a value."""
+def define_sub(
+    subscription: Subscription, context: OperationContext, *, replaces: bool, is_sent_retained: bool = False
+) -> list[str]:
+    """The lines of DEFINE SUB; with *is_sent_retained* those that keep retained publications back.
+
+    Raises NoMqscFormError where MQSC has no form for a value.
+    """
     found = sub_attributes(subscription, context)
+    is_kept_back = is_sent_retained and not replaces and not subscription.options.pub_on_req_only
+    if is_kept_back:
+        found = [*found, _KEPT_BACK]
     name = sub_name(subscription)
     if name != name.strip(" "):
         raise NoMqscFormError("a name that MQSC would not keep")
@@ -183,6 +207,8 @@ def define_sub(subscription: Subscription, context: OperationContext, *, replace
     if replaces:
         lines[-1] += " +"
         lines.append("  REPLACE")
+    if is_kept_back:
+        lines += statement(f"ALTER {keyword('SUB', name)}", [_RELEASED])
     return lines
 
 
@@ -319,18 +345,17 @@ def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
 
 def _publications(
     plan: MigrationPlan, trial: Trial, notes: list[FileNote]
-) -> tuple[list[_Keyed], list[CapturedMessage]]:
-    """Commands that publish what is retained, each for its stream's queue; and messages that cannot be made to."""
-    carried: list[_Keyed] = []
+) -> tuple[list[tuple[int, KeepRetained]], list[CapturedMessage]]:
+    """What commands publish again, each with the seq of its command; and messages that cannot be made to.
+
+    The commands are made once more when they are written: all of them at once would need much memory.
+    """
+    carried: list[tuple[int, KeepRetained]] = []
     left: list[CapturedMessage] = []
-    for step in plan.steps:
-        if not isinstance(step, KeepRetained):
-            continue
-        seq = len(carried) + len(left) + 1
+    for seq, step in enumerate(plan.retained, 1):
         try:
-            message = _publication(plan, step, seq)
-            trial.publish(message, step.retained.topic_string)
-            carried.append((step.key, message))
+            trial.publish(_publication(plan, step, seq), step.retained.topic_string)
+            carried.append((seq, step))
         except QPubSubError as error:
             text = f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}"
             notes.append(FileNote(text, step.key))
@@ -340,7 +365,7 @@ def _publications(
 
 def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedMessage:
     publication = step.retained.publication
-    legacy = plan.state.retained[step.key[1] - 1]
+    legacy = plan.state.retained[step.number - 1]
     message = publication.message
     if not is_retain_command(message, legacy.topic):
         message = published_again(message, legacy.topic, step.sub_point, local=publication.local)
@@ -363,25 +388,30 @@ def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: in
 
 
 def _subscriptions(
-    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: list[str]
+    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: _Defined
 ) -> Iterator[_Keyed]:
-    """The Register Subscriber commands; *defined* gets the lines of DEFINE SUB."""
+    """The Register Subscriber commands; *defined* gets what DEFINE SUB makes."""
     context = OperationContext(plan.qmgr, plan.now)
     kept = RetainedPublications()
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             kept.store(step.retained)
     blocks = target.objects.topics.blocks()
+    shared = _shared_identities(plan)
     seq = 1
     for step in plan.steps:
         if not isinstance(step, AddSubscription):
             continue
         made = step.subscription
         why = cannot_register(made)
+        is_sent = bool(kept.match(parse_pattern(made.topic_string, made.wildcard), plan.now, blocks))
         if is_carried(made) or why:
             try:
-                defined.append(comment(f"[{step.number}]"))
-                defined += define_sub(made, context, replaces=step.replaces is not None)
+                defined.lines.append(comment(f"[{step.number}]"))
+                is_new = step.replaces is None
+                lines = define_sub(made, context, replaces=not is_new, is_sent_retained=is_sent)
+                defined.lines += lines
+                defined.kept_back += is_sent and is_new and not made.options.pub_on_req_only
                 if not is_carried(made):
                     text = f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}"
                     notes.append(FileNote(text, step.key, is_lost=False))
@@ -391,16 +421,28 @@ def _subscriptions(
                     text = f"Make subscription [{step.number}] by hand: {why}; {error}"
                     notes.append(FileNote(text, step.key))
                     continue
-        pattern = parse_pattern(made.topic_string, made.wildcard)
-        is_sent = bool(kept.match(pattern, plan.now, blocks))
         try:
             own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
-            trial.register(own, made)
+            trial.register(own, made, is_alone=hash(made.traditional_identity) not in shared)
         except QPubSubError as error:
             notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
             continue
         seq += len(own)
         yield from ((step.key, command) for command in own)
+
+
+def _shared_identities(plan: MigrationPlan) -> set[int]:
+    """The hashes of the traditional identities that several subscriptions of *plan* have.
+
+    A command concerns a subscription of its own identity (guide 6.7.2), or of its own name, which no other one has.
+    """
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for step in plan.steps:
+        if isinstance(step, AddSubscription):
+            identity = hash(step.subscription.traditional_identity)
+            (shared if identity in seen else seen).add(identity)
+    return shared
 
 
 def _unload(messages: Iterable[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:

@@ -16,7 +16,7 @@ from migrate.plan import MigrationPlan, Store
 from migrate.target import Target, copied
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CommandError
-from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered
+from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered, Unsubscribe
 from streams.patterns import is_read_alike
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
@@ -47,8 +47,11 @@ class Trial:
         if kept != [topic_string]:
             raise CommandError(0, topic_string, f"the command would be kept on {', '.join(kept) or 'no topic'}")
 
-    def register(self, messages: list[CapturedMessage], wanted: Subscription) -> None:
-        """Raises CommandError where *messages* together do not make *wanted*."""
+    def register(self, messages: list[CapturedMessage], wanted: Subscription, *, is_alone: bool = False) -> None:
+        """Raises CommandError where *messages* together do not make *wanted*.
+
+        is_alone: no later command can concern it, so that it need not be kept in memory.
+        """
         made: Subscription | None = None
         for message in messages:
             for effect in self._run(message).effects:
@@ -58,6 +61,8 @@ class Trial:
                     made = effect.after
         if made is None or _essence(made) != _essence(wanted):
             raise CommandError(0, wanted.topic_string, "the command would make another subscription")
+        if is_alone:
+            self._broker.space.apply(Unsubscribe(made), self._now)
 
     def _run(self, message: CapturedMessage) -> Outcome:
         self._seq += 1

@@ -237,10 +237,55 @@ def _spai(long: Any) -> tuple[Any, ...]:
     return (*_spi_block(long), "Mode" / long, *names)
 
 
+def _spri(long: Any) -> tuple[Any, ...]:
+    return (*_spi_block(long), "TagSize" / long, "Count" / long)
+
+
 def _lpoo(long: Any) -> tuple[Any, ...]:
     names = ("Version", "Options", "LpiOptions", "DefPersistence", "DefPutResponseType", "DefReadAhead")
     parts = (name / long for name in (*names, "PropertyControl"))
     return ("StrucId" / c.Bytes(4), *parts, "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
+
+
+def _sd(long: Any) -> tuple[Any, ...]:
+    return (
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Options" / long,
+        "ObjectName" / c.Bytes(48),
+        "AlternateUserId" / c.Bytes(12),
+        "AlternateSecurityId" / c.Bytes(40),
+        "SubExpiry" / long,
+        *(part for name in ("ObjectString", "SubName", "SubUserData") for part in _charv(long, name)),
+        "SubCorrelId" / c.Bytes(24),
+        "PubPriority" / long,
+        "PubAccountingToken" / c.Bytes(32),
+        "PubApplIdentityData" / c.Bytes(32),
+        *_charv(long, "SelectionString"),
+        "SubLevel" / long,
+        *_charv(long, "ResObjectString"),
+    )
+
+
+def _lsd(long: Any) -> tuple[Any, ...]:
+    names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "SubId" / c.Bytes(24))
+    return (
+        *("StrucId" / c.Bytes(4), "Version" / long, "Options" / long),
+        *_charv(long, "SubIdentity"),
+        *("Reserved1" / c.Bytes(24), "Reserved2" / long, "OpenOptions" / long),
+        *names,
+        *(name / long for name in ("Reserved3", "Reserved4", "Reserved5")),
+    )
+
+
+def _sts(long: Any) -> tuple[Any, ...]:
+    numbers = ("Version", "CompCode", "Reason", "PutSuccessCount", "PutWarningCount", "PutFailureCount", "ObjectType")
+    names = ("ObjectName", "ObjectQMgrName", "ResolvedObjectName", "ResolvedQMgrName")
+    return ("StrucId" / c.Bytes(4), *(name / long for name in numbers), *(name / c.Bytes(48) for name in names))
+
+
+def _sro(long: Any) -> tuple[Any, ...]:
+    return ("StrucId" / c.Bytes(4), *(name / long for name in ("Version", "Options", "NumPubs")))
 
 
 def _request_messages(long: Any) -> tuple[Any, ...]:
@@ -306,7 +351,12 @@ FOPA2 = Layout("FOPA", _fopa2)
 SPI = Layout("SPI", _spi)
 SPI_BLOCK = Layout("SPI block", _spi_block)
 SPAI = Layout("SPAI", _spai)
+SPRI = Layout("SPRI", _spri)
 LPOO = Layout("LPOO", _lpoo)
+MQSD = Layout("MQSD", _sd)
+LSD = Layout("LSD", _lsd)
+MQSRO = Layout("MQSRO", _sro)
+MQSTS = Layout("MQSTS", _sts)
 REQUEST_MSGS = Layout("REQUEST_MSGS", _request_messages)
 SELECTION = Layout("REQUEST_MSGS", _selection)
 ASYNC_MESSAGE = Layout("ASYNC_MESSAGE", _async_message)

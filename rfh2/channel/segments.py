@@ -1,7 +1,8 @@
 """Transmission segments of a client channel: their headers, written and read, and long calls split into several.
 
 SegmentLength, ConversationId and RequestId are big-endian always; all else is in the order that the header names. A
-segment belongs to a conversation where the two ends share their connection (``TSHM``), else to none (``TSH ``).
+segment belongs to a conversation where the two ends share their connection (``TSHM``), or to the shared connection
+itself (``TSHC``); where it is not shared, to none (``TSH ``).
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class SegmentType(IntEnum):
     MQSUBRQ = 0x8F
 
 
-_SHARED: Final = "TSHM"
+_UNSHARED, _SHARED, _CONNECTION = "TSH ", "TSHM", "TSHC"
 _IDS: Final = {
     name.encode(charset): (name, charset)
-    for name in ("TSH ", "TSHC", _SHARED)
+    for name in (_UNSHARED, _CONNECTION, _SHARED)
     for charset in (ASCII_FIELDS, EBCDIC_FIELDS)
 }
 _ORDERS: Final[dict[int, ByteOrder]] = {1: "big", 2: "little"}
@@ -64,7 +65,10 @@ PREFIX_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """What a header says. conversation: None where the segment belongs to none. charset: of its character fields."""
+    """What a header says. conversation: None where the segment belongs to none. charset: of its character fields.
+
+    of_connection: whether it belongs to a shared connection itself.
+    """
 
     kind: int
     flags: int = WHOLE
@@ -75,6 +79,7 @@ class SegmentHeader:
     conversation: int | None = None
     request: int = 0
     charset: str = ASCII_FIELDS
+    of_connection: bool = False
 
     @property
     def size(self) -> int:
@@ -86,7 +91,8 @@ class SegmentHeader:
         length = (self.size + len(payload)).to_bytes(4, "big")
         rest = (1 if self.order == "big" else 2, self.kind, self.flags, self.flags2, bytes(8), self.encoding)
         if self.conversation is None:
-            header = TSH.fast[self.order].pack("TSH ".encode(self.charset), length, *rest, self.ccsid, 0)
+            name = _CONNECTION if self.of_connection else _UNSHARED
+            header = TSH.fast[self.order].pack(name.encode(self.charset), length, *rest, self.ccsid, 0)
         else:
             own = (self.conversation.to_bytes(4, "big"), self.request.to_bytes(4, "big"))
             header = TSHM.fast[self.order].pack(_SHARED.encode(self.charset), length, *own, *rest, self.ccsid, 0)
@@ -119,7 +125,9 @@ def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:
     *own, _, kind, flags, flags2, _, encoding, ccsid, _ = fields
     conversation = int.from_bytes(own[2], "big") if layout is TSHM else None
     request = int.from_bytes(own[3], "big") if layout is TSHM else 0
-    header = SegmentHeader(kind, flags, flags2, order, encoding, ccsid, conversation, request, charset)
+    header = SegmentHeader(
+        kind, flags, flags2, order, encoding, ccsid, conversation, request, charset, name == _CONNECTION
+    )
     return header, data[layout.size :]
 
 

@@ -6,9 +6,11 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+from functools import partial as partial_of
 from itertools import chain as join
 from typing import Any, Final
 
@@ -18,7 +20,7 @@ from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
-from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
+from rfh2.explain.fields import Span, descriptor_layout, layout_of, read_field, read_fields, spans_of
 from rfh2.explain.form import FieldValue
 from rfh2.explain.meanings import (
     FORMATS,
@@ -34,6 +36,7 @@ from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.reasons import reason_text
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
+from rfh2.frozen import quick
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message
 from rfh2.mqmd import name_of
@@ -66,6 +69,7 @@ def plain(_role: TextRole, text: str) -> str:
     return text
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AnnotatedLine:
     """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none.
@@ -84,27 +88,36 @@ class AnnotatedLine:
 
 SHOWN_BYTES = 12
 """How many bytes of a field are shown beside it."""
+_BYTES_WIDTH: Final = 2 * SHOWN_BYTES + 1
+_NO_OFFSET: Final = " " * 6
+_NO_BYTES: Final = " " * _BYTES_WIDTH
 
 _LINES_ROOM: Final = 16 << 20
 _LINE_BYTES: Final = 900
 _LINES: Final[BoundedCache[tuple[Any, ...], AnnotatedLine]] = BoundedCache(_LINES_ROOM)
 """Lines of fields, by all that a line depends on: most fields of a descriptor are the same in every message."""
-_UNIQUE: Final = frozenset({"MsgId", "PutDate", "PutTime"})
+_RUNS_ROOM: Final = 4 << 20
+_RUN_BYTES: Final = 900
+_RUNS: Final[BoundedCache[tuple[Any, ...], list[AnnotatedLine]]] = BoundedCache(_RUNS_ROOM)
+"""The lines of a fixed part, by its place and its bytes without those fields that differ in each message."""
+_UNIQUE: Final = frozenset({"MsgId", "CorrelId", "PutDate", "PutTime"})
 
 _ROW = 16
 _TEXT_LINES = 40
 
 
-def annotate(partial: PartialMessage, limit: int | None = 256) -> Iterator[AnnotatedLine]:
+def annotate(partial: PartialMessage, limit: int | None = 256) -> list[AnnotatedLine]:
     """The lines of one message: descriptor, headers, body. limit: bytes of the body that are shown, None for all."""
+    lines: list[AnnotatedLine] = []
     if partial.mqmd is not None and partial.captured.md is not None:
         mqmd = partial.mqmd
         code = f"{mqmd.order}-endian, {mqmd.charset}"
-        yield AnnotatedLine(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}")
-        yield from _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
+        lines.append(AnnotatedLine(heading=f"MQMD version {mqmd.version}: {partial.mqmd_length} bytes, {code}"))
+        lines += _fixed(descriptor_layout(mqmd.version), partial.captured.md, 0, mqmd.order, mqmd.charset)
     for located in partial.headers:
-        yield from _header(located, partial.captured.body)
-    yield from _body(partial, limit)
+        lines += _header(located, partial.captured.body)
+    lines += _body(partial, limit)
+    return lines
 
 
 def chain(partial: PartialMessage) -> str:
@@ -121,24 +134,25 @@ def chain(partial: PartialMessage) -> str:
     return " -> ".join(parts)
 
 
-def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> Iterator[str]:
+def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
     """The lines as text, in columns."""
+    shown: list[str] = []
+    lay_out = _laid_out_plainly if paint is plain else partial_of(_laid_out, paint)
     for line in lines:
-        if line.heading:
-            yield ""
-            yield paint(TextRole.TITLE, visible(line.heading))
-        elif paint is plain and line.laid_out:
-            yield line.laid_out
+        if line.laid_out and paint is plain:
+            shown.append(line.laid_out)
+        elif line.heading:
+            shown += "", paint(TextRole.TITLE, visible(line.heading))
         else:
-            yield _laid_out(line, paint)
+            shown.append(lay_out(line))
+    return shown
 
 
-def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
-    shown = line.data[:SHOWN_BYTES].hex() + ("…" if len(line.data) > SHOWN_BYTES else "")
+def _laid_out(paint: Paint, line: AnnotatedLine) -> str:
     offset = "" if line.offset is None else f"{line.offset:6}"
     columns = [
         paint(TextRole.OFFSET, f"{offset:6}"),
-        paint(TextRole.BYTES, f"{shown:{2 * SHOWN_BYTES + 1}}"),
+        paint(TextRole.BYTES, f"{_shown_bytes(line.data):{_BYTES_WIDTH}}"),
         paint(TextRole.FIELD, f"{visible(line.field):18}"),
         paint(TextRole.VALUE, visible(line.value)),
     ]
@@ -147,22 +161,67 @@ def _laid_out(line: AnnotatedLine, paint: Paint) -> str:
     return " ".join(columns).rstrip()
 
 
-def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
-    fields: dict[str, FieldValue] | None = None
-    for name, at, size, is_text in spans_of(layout):
-        raw = data[at : at + size]
-        key = (name, offset + at, raw, order, charset)
-        line = None if name in _UNIQUE else _LINES.get(key)
-        if line is None:
-            fields = read_fields(layout, data, order, charset) if fields is None else fields
-            value = fields[name]
-            shown = f"'{value}'" if is_text else str(value)
-            line = AnnotatedLine(offset + at, raw, name, shown, meaning(name, value, fields))
-            # The meaning of a time depends on two fields.
-            if name not in _UNIQUE:
-                line = replace(line, laid_out=_laid_out(line, plain))
-                _LINES.keep(key, line, _LINE_BYTES + 8 * size)
-        yield line
+def _laid_out_plainly(line: AnnotatedLine) -> str:
+    offset, data = line.offset, line.data
+    front = _NO_OFFSET if offset is None else f"{offset:6}"
+    shown = _NO_BYTES if not data else f"{_shown_bytes(data):{_BYTES_WIDTH}}"
+    text = f"{front} {shown} {line.field:18} {line.value}"
+    if line.meaning:
+        text = f"{text} [{line.meaning}]"
+    return text.rstrip() if text.isprintable() else _laid_out(plain, line)
+
+
+def _shown_bytes(data: bytes) -> str:
+    return data.hex() if len(data) <= SHOWN_BYTES else f"{data[:SHOWN_BYTES].hex()}…"
+
+
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> list[AnnotatedLine]:
+    """The lines of the fixed part at the start of *data*. offset: of its first byte."""
+    unique, others = _parts_of(layout)
+    key = (layout.name, offset, order, charset, b"".join([data[part] for part in others]))
+    kept = _RUNS.get(key)
+    if kept is None:
+        fields = read_fields(layout, data, order, charset)
+        kept = [_line(span, data, offset, fields, (order, charset)) for span in spans_of(layout)]
+        _RUNS.keep(key, kept, _RUN_BYTES + 2 * layout.size)
+    if not unique:
+        return kept
+    lines = kept.copy()
+    # The meaning of a time depends on two of them.
+    fields = {span.name: read_field(span, data, charset) for _, span in unique}
+    for at, span in unique:
+        lines[at] = _new_line(span, data, offset, fields)
+    return lines
+
+
+def _line(
+    span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue], how: tuple[ByteOrder, str]
+) -> AnnotatedLine:
+    if span.name in _UNIQUE:
+        return _new_line(span, data, offset, fields)
+    key = (span.name, offset + span.offset, data[span.offset : span.offset + span.size], how)
+    line = _LINES.get(key)
+    if line is None:
+        line = _new_line(span, data, offset, fields)
+        line = replace(line, laid_out=_laid_out_plainly(line))
+        _LINES.keep(key, line, _LINE_BYTES + 8 * span.size)
+    return line
+
+
+def _new_line(span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue]) -> AnnotatedLine:
+    name, at, size, is_text = span
+    value = fields[name]
+    shown = f"'{value}'" if is_text else str(value)
+    return AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
+
+
+@cache
+def _parts_of(layout: Layout) -> tuple[tuple[tuple[int, Span], ...], tuple[slice, ...]]:
+    """The fields of *layout* that differ in each message, with their numbers, and the bytes between them."""
+    unique = tuple([(at, span) for at, span in enumerate(spans_of(layout)) if span.name in _UNIQUE])
+    ends = [0, *(span.offset + span.size for _, span in unique)]
+    starts = [*(span.offset for _, span in unique), layout.size]
+    return unique, tuple([slice(*part) for part in zip(ends, starts, strict=True) if part[0] < part[1]])
 
 
 def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:

@@ -9,7 +9,7 @@ from rfh2.body_text import body_text
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
-from rfh2.explain.form import DecodedFolder, DecodedMessage, FieldValue, Json, Problem, number
+from rfh2.explain.form import FieldValue, Json, Problem, number
 from rfh2.explain.pcf_form import body_pcf, describe_pcf, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
@@ -20,17 +20,6 @@ from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
 
 
-def describe(
-    partial: PartialMessage,
-    source: str = "",
-    index: int = 0,
-    command: Json | None = None,
-    problems: Iterable[Problem] = (),
-) -> DecodedMessage:
-    """The JSON form of one message. command: the parsed command as JSON; problems: those to report."""
-    return DecodedMessage.model_validate(described(partial, source, index, command, problems))
-
-
 def described(
     partial: PartialMessage,
     source: str = "",
@@ -38,14 +27,14 @@ def described(
     command: Json | None = None,
     problems: Iterable[Problem] = (),
 ) -> Json:
-    """The same, as values that ``form.json_line`` writes: nothing has to be checked that is made here."""
+    """The JSON form of one message. command: the parsed command as JSON; problems: those to report."""
     return {
         "source": source,
         "index": index,
         "mqmd": _descriptor(partial.mqmd, partial.captured.md),
-        "headers": [_header(located, partial.captured.body) for located in partial.headers],
+        "headers": [header_form(located, partial.captured.body) for located in partial.headers],
         "command": command,
-        "body": _body(partial),
+        "body": body_form(partial),
         "problems": [problem.model_dump(exclude_defaults=True) for problem in problems],
         "captured": partial.captured,
         **({} if partial.fault is None else {"salvaged": _salvage(salvage(partial), partial)}),
@@ -59,11 +48,6 @@ def describe_unreadable(source: str, index: int, problem: Problem) -> Json:
     return {"source": source, "index": index, **nothing, "problems": problems, "captured": None}
 
 
-def describe_folder(folder: Folder) -> DecodedFolder:
-    """The JSON form of one folder."""
-    return DecodedFolder.model_validate(_folder(folder))
-
-
 def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | None:
     """The fields of a descriptor in IBM's names; None where there is none that can be read."""
     if mqmd is None or md is None:
@@ -71,7 +55,7 @@ def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> dict[str, FieldValue] | 
     return read_fields(descriptor_layout(mqmd.version), md, mqmd.order, mqmd.charset)
 
 
-def _header(located: Located, body: bytes) -> Json:
+def header_form(located: Located, body: bytes) -> Json:
     """The JSON form of one header; *body*: all bytes from the first header on."""
     header, offset = located.header, located.offset
     data = body[offset : offset + header.length]
@@ -82,7 +66,7 @@ def _header(located: Located, body: bytes) -> Json:
         return form | {"fields": {}, "hex": data.hex()}
     form |= {"byte_order": order, "charset": charset, "fields": read_fields(layout, data, order, charset)}
     if isinstance(header, Rfh2):
-        form["folders"] = [_folder(folder) for folder in header.folders]
+        form["folders"] = [folder_form(folder) for folder in header.folders]
     elif isinstance(header, Rfh1):
         form |= {"pairs": _pairs(header), "raw": _raw(header.data, header.string_charset)}
     elif isinstance(header, Xqh):
@@ -99,7 +83,8 @@ def _header(located: Located, body: bytes) -> Json:
 def _salvage(found: Salvage, partial: PartialMessage) -> Json:
     """What can be read behind the fault at which decoding stopped. ``encode`` goes by the other keys."""
     headers = [
-        _header(part, partial.captured.body) if isinstance(part, Located) else _with_fault(part) for part in found.parts
+        header_form(part, partial.captured.body) if isinstance(part, Located) else _with_fault(part)
+        for part in found.parts
     ]
     form: Json = {"headers": headers}
     message = found.message
@@ -119,7 +104,7 @@ def _with_fault(part: Salvaged) -> Json:
         form |= {"byte_order": part.order, "charset": part.charset}
         form["fields"] = {name: value for name, value in values.items() if at[name] < size}
     if part.rfh2 is not None:
-        form["folders"] = [_folder(folder) for folder in part.folders]
+        form["folders"] = [folder_form(folder) for folder in part.folders]
     if (string := part.rfh1) is not None:
         form |= {"pairs": _pairs(string), "raw": _raw(string.data, string.string_charset)}
     form["unread"] = [
@@ -129,7 +114,8 @@ def _with_fault(part: Salvaged) -> Json:
     return form
 
 
-def _folder(folder: Folder) -> Json:
+def folder_form(folder: Folder) -> Json:
+    """The JSON form of one NameValueData."""
     values: Json | None
     try:
         values = {tag: as_json(value) for tag, value in folder.values().items()}
@@ -157,7 +143,8 @@ def as_json(value: Value) -> Any:
     return value
 
 
-def _body(partial: PartialMessage) -> Json:
+def body_form(partial: PartialMessage) -> Json:
+    """The JSON form of what follows the last header."""
     message, pcf = partial.message, body_pcf(partial)
     form: Json = {
         "offset": partial.rest_offset,

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from lxml import etree
 
 from rfh2.folders import Folder, attributes, parse
+from rfh2.frozen import quick
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
 _ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Element:
     """One element. depth: 0 for a root. offset: of its ``<``, from the start of the first header.
@@ -36,10 +38,22 @@ class Element:
 
 def elements(folder: Folder) -> list[Element]:
     """All elements of *folder*. Raises DecodeError where its text is not well formed."""
-    roots = parse(folder)
     text = folder.text
+    if text.isascii() and folder.charset == "utf-8" and (leaves := folder.leaves()) is not None:
+        return _of_leaves(folder.offset, text[1 : text.index(">")], leaves)
+    roots = parse(folder)
     tags = _start_tags(text, folder)
     return [element for root in roots for element in _walk(root, 0, "", text, tags)]
+
+
+def _of_leaves(offset: int, root: str, leaves: list[tuple[str, str]]) -> list[Element]:
+    """The elements of a folder in which no character stands between two leaves: each is as long as it looks."""
+    found = [Element(0, offset, root, (), None if leaves else "")]
+    offset += len(root) + 2
+    for tag, text in leaves:
+        found.append(Element(1, offset, tag, (), text, root))
+        offset += 2 * len(tag) + 5 + len(text)
+    return found
 
 
 def _walk(

@@ -16,6 +16,7 @@ from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.layouts import MQMD1, Layout
 from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.xqh import Xqh
 
 _RESERVED_FLAGS: Final = 0xFFFF0000
@@ -28,6 +29,9 @@ _FAULTLESS_ROOM: Final = 4 << 20
 _ENTRY_BYTES: Final = 200
 _FAULTLESS: Final[BoundedCache[bytes, bool]] = BoundedCache(_FAULTLESS_ROOM)
 """Descriptors whose fields have no problem, without identifiers and time."""
+_SOUND_ROOM: Final = 2 << 20
+_SOUND_HEADERS: Final[BoundedCache[tuple[object, ...], bool]] = BoundedCache(_SOUND_ROOM)
+"""Fixed parts of MQRFH2s that have no problem, with what they depend on."""
 _FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
 
 
@@ -74,6 +78,21 @@ def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
 
 def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
     """The problems of the fixed part of a header, and the contradictions between it and the structure before it."""
+    header, mqmd, body = located.header, partial.mqmd, partial.captured.body
+    if not isinstance(header, Rfh2) or located.offset or mqmd is None:
+        yield from _header(located, partial)
+        return
+    # All that the problems of an MQRFH2 behind the descriptor depend on. Most are like one before.
+    key = (body[:FIXED_LENGTH], mqmd.encoding, mqmd.coded_char_set_id, mqmd.put_appl_type, header.length == len(body))
+    if _SOUND_HEADERS.get(key):
+        return
+    found = list(_header(located, partial))
+    if not found:
+        _SOUND_HEADERS.keep(key, True, FIXED_LENGTH + _ENTRY_BYTES)
+    yield from found
+
+
+def _header(located: Located, partial: PartialMessage) -> Iterator[Problem]:
     header, offset = located.header, located.offset
     yield from _contradictions(located, partial)
     layout = layout_of(header.kind)

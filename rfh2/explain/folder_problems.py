@@ -26,12 +26,13 @@ def folder_problems(header: Rfh2) -> Iterator[Problem]:
     """What is wrong with the folders of a header."""
     seen: set[str] = set()
     names = [folder.name for folder in header.folders]
-    for folder in header.folders:
-        yield from _folder(folder)
-        if folder.name in seen and folder.name in _ONCE:
-            yield problem("repeated-folder", folder.offset, f"a second folder {folder.name}; one is allowed")
-        seen.add(folder.name)
-        if folder.name not in _KNOWN:
+    for folder, name in zip(header.folders, names, strict=True):
+        if not _is_plain(folder):
+            yield from _folder(folder)
+        if name in seen and name in _ONCE:
+            yield problem("repeated-folder", folder.offset, f"a second folder {name}; one is allowed")
+        seen.add(name)
+        if name not in _KNOWN:
             yield from _name(folder)
     if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
         at = header.folders[names.index("pscr")].offset
@@ -44,6 +45,17 @@ def string_problems(header: Rfh1) -> Iterator[Problem]:
         header.pairs()
     except DecodeError as error:
         yield problem(_known(error.code), error.offset, f"{error.header}: {error.why}", reason=error.reason)
+
+
+def _is_plain(folder: Folder) -> bool:
+    """Whether a quick look shows that nothing is wrong with the text, as nearly always."""
+    data = folder.data
+    if folder.charset != "utf-8" or len(data) % 4 or b"\0" in data:
+        return False
+    try:
+        return folder.is_flat()
+    except DecodeError:
+        return False
 
 
 def _folder(folder: Folder) -> Iterator[Problem]:
@@ -59,7 +71,7 @@ def _folder(folder: Folder) -> Iterator[Problem]:
         yield problem("empty-folder", folder.offset - 4, "a NameValueData without a folder")
         return
     try:
-        if folder.leaves() is not None:
+        if folder.is_flat():
             return  # one root, no references: nothing of what follows
         roots = parse(folder)
     except DecodeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from rfh2.ccsid import byte_order, is_ebcdic, text_codec
@@ -153,6 +154,8 @@ def bits(value: int, options: tuple[tuple[int, str], ...]) -> tuple[list[str], i
     return names, value
 
 
+# Few of them are in a capture, in each of its messages.
+@lru_cache(maxsize=256)
 def encoding_text(encoding: int) -> str:
     """An MQENC_* sum in words."""
     order = byte_order(encoding)
@@ -162,6 +165,7 @@ def encoding_text(encoding: int) -> str:
     return ", ".join(part for part in (integers, decimals, floats and f"{floats} floats") if part)
 
 
+@lru_cache(maxsize=256)
 def ccsid_text(ccsid: int) -> str:
     """A coded character set in words; says so where it is not known."""
     if ccsid in _CCSIDS:
@@ -180,6 +184,9 @@ def time_text(date: str, time: str) -> str:
             # What strptime reads in a tenth of the time; nearly all are whole.
             numbers = (int(date[:4]), int(date[4:6]), int(date[6:]), int(time[:2]), int(time[2:4]), int(time[4:6]))
             moment = datetime(*numbers, tzinfo=UTC)
+            if date[0] != "0":  # strftime writes earlier years with fewer digits
+                whole = f"{date[:4]}-{date[4:6]}-{date[6:]} {time[:2]}:{time[2:4]}:{time[4:6]}"
+                return f"{whole}.{int(time[6:8] or '0'):02} UTC"
         else:
             moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         hundredths = int(time[6:8] or "0")

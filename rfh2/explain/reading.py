@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rfh2.captured import CapturedMessage
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ENCODINGS
 from rfh2.chain import MAX_HEADERS, Header, decoder_of, sniffed
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQENC_NATIVE
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
+from rfh2.frozen import quick
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
@@ -27,10 +28,10 @@ from rfh2.pcf_names import (
     MQCMD_DELETE_PUBLICATION,
 )
 
-_ENCODINGS: Final[dict[ByteOrder, int]] = {"big": 273, "little": MQENC_NATIVE}
 _PCF_TYPES: Final = (MQCFT_COMMAND, MQCFT_COMMAND_XR, MQCFT_EVENT, MQCFT_RESPONSE)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Located:
     """One header, and the offset of its first byte, counted from the start of the first header."""
@@ -39,6 +40,7 @@ class Located:
     offset: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PartialMessage:
     """What could be decoded of one message.
@@ -94,7 +96,7 @@ def pcf_described(body: bytes) -> tuple[str, int, int] | None:
 
     A broker does not guess so: without a descriptor, PCF is data to it.
     """
-    for order, encoding in _ENCODINGS.items():
+    for order, encoding in ENCODINGS.items():
         kind, length, version, command = (int.from_bytes(body[at : at + 4], order) for at in range(0, 16, 4))
         if kind in _PCF_TYPES and length == MQCFH.size and version in (1, 2, 3) and command in COMMAND_NAMES:
             is_ours = MQCMD_DELETE_PUBLICATION <= command <= MQCMD_BROKER_INTERNAL

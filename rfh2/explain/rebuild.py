@@ -19,14 +19,14 @@ from typing import Final
 
 from rfh2 import eph, mde, rfh1, xqh
 from rfh2.captured import CapturedMessage
-from rfh2.ccsid import text_codec
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQENC_NATIVE
+from rfh2.ccsid import ENCODINGS, text_codec
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.constants import MQFMT_DEAD_LETTER_HEADER as MQDEAD
 from rfh2.constants import MQFMT_RF_HEADER_2 as MQHRF2
 from rfh2.errors import EncodeError
-from rfh2.explain.describe import describe
+from rfh2.explain.edited_form import DecodedBody, DecodedMessage, describe
 from rfh2.explain.fields import descriptor_layout, write_fields
-from rfh2.explain.form import DecodedBody, DecodedMessage, FieldValue
+from rfh2.explain.form import FieldValue
 from rfh2.explain.pcf_form import body_pcf
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.rebuild_header import Before, Rebuilt, from_hex, rebuild_header
@@ -42,7 +42,6 @@ FORMAT_OF: Final[dict[str, str]] = {
 }
 """The Format that announces each kind of header."""
 
-_ENCODINGS: Final = {"big": 273, "little": MQENC_NATIVE}
 _DESCRIPTIONS: Final = {"format": "Format", "encoding": "Encoding", "ccsid": "CodedCharSetId"}
 
 
@@ -137,7 +136,7 @@ class _Rebuilding:
         if self.form.headers:
             first = self.form.headers[0]
             order = first.byte_order or "little"
-            return Mqmd(format=FORMAT_OF.get(first.type, ""), encoding=_ENCODINGS[order])
+            return Mqmd(format=FORMAT_OF.get(first.type, ""), encoding=ENCODINGS[order])
         return Mqmd()
 
     def _headers(self, descriptor: _Descriptor) -> list[Rebuilt]:

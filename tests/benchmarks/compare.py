@@ -11,6 +11,8 @@ greatest of them. Below 1.00, B is faster.
     matching     a topic published on for the first time, among 20,000 subscriptions; and for the second time
     processor    run --once with durability FULL, in batches: every header new, and all alike
     replay       replay --engine local, from JSON Lines to JSON Lines: every header new, and all alike
+    decode       decode --json and the full view, in one process, without the start of the program
+    start        decode of one message, as a process of its own: milliseconds
 
 Only what docs and packages promise is used: ``rfh2.decode``, ``commands.parse``, what ``streams`` exports, and the
 command line. So any two revisions can be compared, wherever their modules are. Both run with the Python and packages
@@ -160,6 +162,35 @@ def replay() -> Figures:
     return figures
 
 
+def decode() -> Figures:
+    figures = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        capture, one, count = Path(scratch) / "capture.jsonl", Path(scratch) / "one.jsonl", 8_000
+        _qpubsub("generate", "--messages", str(count), "--output", str(capture))
+        with capture.open() as lines:
+            one.write_text(next(lines))
+        for name, option in (("JSON", ("--json",)), ("view", ())):
+            arguments = ("decode", *option, "--jobs", "1")
+            started = min(spent_s(lambda a=arguments: _process(*a, str(one))) for _ in range(2))
+            taken = min(spent_s(lambda a=arguments: _process(*a, str(capture))) for _ in range(2))
+            figures[name] = (taken - started) / count * 1e6
+    return figures
+
+
+def start() -> Figures:
+    with tempfile.TemporaryDirectory() as scratch:
+        one = Path(scratch) / "one.jsonl"
+        _capture(one, 0, True)
+        return {"decode, ms": min(spent_s(lambda: _process("decode", str(one))) for _ in range(8)) * 1e3}
+
+
+def _process(*arguments: str) -> None:
+    """Run one command as a process of its own, its output discarded."""
+    command = [sys.executable, "-m", "commands.cli", *arguments]
+    ended = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    assert ended in (0, 1), ended  # 1: some messages of the workload have errors, as they should
+
+
 def _capture(path: Path, count: int, new: bool) -> int:
     """Write a RegSub, and *count* publications that it gets; how many messages that are in all."""
     from rfh2 import Folder, Mqmd, Rfh2
@@ -198,6 +229,8 @@ ROOMS: dict[str, Callable[[], Figures]] = {
     "matching": matching,
     "processor": processor,
     "replay": replay,
+    "decode": decode,
+    "start": start,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,10 @@ def completed(state: LegacyState) -> tuple[MigrationPlan, Target]:
 
 
 def test_the_generator_makes_what_is_kept() -> None:
-    assert bank.sums(bank.contents()) == (bank.DIRECTORY / "SHA256SUMS").read_text()
-    assert bank.sums({name: bank.kept(name) for name in bank.contents()}) == bank.sums(bank.contents())
+    contents = bank.contents()
+    sums = bank.sums(contents)
+    assert sums == (bank.DIRECTORY / "SHA256SUMS").read_text()
+    assert sums == bank.sums({name: bank.kept(name) for name in contents})
 
 
 def test_everything_is_read(hq: LegacyState, fx: LegacyState) -> None:
@@ -103,14 +106,17 @@ def test_currency_trading(fx: LegacyState) -> None:
 def test_the_embedded_queue_manager_gets_it_all(hq_plan: MigrationPlan, tmp_path: Path) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager(bank.HQ, psmode="COMPAT")) as store:
         target = embedded.load(store)
-        plan = strmqbrk.plan(hq_plan.state, target, PlanOptions(), NOW)
+        assert told(target) == told(Target.fresh(bank.HQ))
+        plan = replace(hq_plan, base_version=target.version)
         embedded.apply(store, plan)
         assert told(embedded.load(store)) == told(applied(plan, target))
 
 
 def test_the_files_make_the_same(hq: LegacyState) -> None:
+    """A third of the bank: each command is tried, then run."""
     # Who is in which group is not told, so that nobody in a group could do anything here.
-    state = hq.model_copy(update={"authorities": ()})
+    some = {"subscriptions": hq.subscriptions[::3], "retained": hq.retained[::3]}
+    state = hq.model_copy(update={"authorities": (), **some})
     target = Target.fresh(bank.HQ)
     plan = strmqbrk.plan(state, target, PlanOptions(), NOW)
     files = scripts(plan, target)
@@ -118,7 +124,7 @@ def test_the_files_make_the_same(hq: LegacyState) -> None:
     # Version 6 read the wildcards of an MQRFH2 by character, which no MQRFH2 asks for now (guide 2.5.1.1): those
     # without a name become an administrator's, and the checklist names each.
     others = {s.queue for s in state.subscriptions if s.format is PublicationFormat.RFH2 and s.name is None}
-    assert len(by_hand(files)) == len(others) > 100
+    assert len(by_hand(files)) == len(others) > 30
     assert all("its header has the other wildcard scheme" in line for line in by_hand(files))
     assert {told_of(s) for s in made["subscriptions"] if s["dest_queue"] in others} == {
         told_of(s) for s in wanted["subscriptions"] if s["dest_queue"] in others

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,18 +35,22 @@ BY_HAND = (
     "Run the commands of `amqmigrateacl.txt`",
     "While nobody subscribes, load the retained publications",
     "Look at the dead-letter queue",
-    "Add the input queues of message flows",
+    "Event Broker alone: add the input queues of its message flows",
     "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE",
     "Compare `DISPLAY SUB(*)`",
     "Probe how the queue manager joins names and streams",
     "Start the applications.",
     "When all is well: `dltmqbrk`",
     "Review `amqmigrateacl.txt`",
+    "Review `report.html`, the log and `amqmigrateacl.txt`",
+    "Message Broker alone: upgrade the broker to version 7",
+    "Message Broker alone: start the broker for its message flows",
 )
 STOPS_THE_BROKER = ("Stop the version 6 broker", "Stop the broker: `mqsistop ")
 SCRIPT = re.compile(r"`runmqsc (\S+) < ([\w.-]+)`")
 COMMAND = re.compile(r"`runmqsc (\S+)`: `(ALTER QMGR [^`]+)`")
 LOAD = re.compile(r"Load `([\w.-]+)` into `([^`]+)`")
+SUMS = re.compile(r"`(sha256sum -c [^`]+)` in the directory of the files")
 WAIT = re.compile(r"Wait until (.*) (?:is|are) empty")
 
 
@@ -85,6 +91,8 @@ class Administrator:
     def _do(self, step: str) -> None:
         if step.startswith(STOPS_THE_BROKER):
             self.old_broker_runs = False
+        elif found := SUMS.match(step):
+            subprocess.run(shlex.split(found[1]), cwd=self.files, check=True, stdout=subprocess.DEVNULL)
         elif found := SCRIPT.match(step):
             assert found[1] == self.qmgr
             self._qpubsub("mqsc", str(self.files / found[2]))
@@ -181,6 +189,9 @@ def test_the_checklist_of_strmqbrk_comes_to_the_direct_migration(estate: Path, t
     assert {(s.topic_string, s.wildcard) for s in target.subscriptions if s.dest_queue == "E.Q"} == {
         ("Weather/*", "char")
     }
+    with QueueManagerStore.open(followed, "QM1") as store:
+        depths = {each.definition.name: each.depth for each in store.overview().queues}
+    assert [name for name, depth in depths.items() if depth] == [], "nothing retained is sent a second time"
     assert target.objects.qmgr.psmode == "ENABLED"
     assert "QPUBSUB.MIGRATION.STRMQBRK" in target.objects.namelists
 
@@ -240,6 +251,32 @@ def _loads(steps: list[str]) -> Iterator[tuple[str, str]]:
     for step in steps:
         if found := LOAD.match(step):
             yield found[1], found[2]
+
+
+def test_8_3_a_message_broker_is_upgraded_and_started_again() -> None:
+    """It goes on without publish/subscribe: upgraded before PSMODE(ENABLED), started after the applications."""
+    steps = steps_of(Case.of("subscription-points").outputs()["checklist.md"])
+
+    def place(text: str) -> int:
+        (found,) = [number for number, step in enumerate(steps) if text in step]
+        return found
+
+    assert place("Review `report.html`") < place("PSMODE(COMPAT)") < place("`mqsistop BRK1`")
+    assert place("`mqsistop BRK1`") < place("`mqsimigratecomponents BRK1`") < place("PSMODE(ENABLED)")
+    assert place("SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE") < place("Start the applications") < place("`mqsistart BRK1`")
+    assert "until all of the collective are migrated" in steps[place("`mqsistart BRK1`")]
+    strmqbrk = Case.of("streams").outputs()["checklist.md"]
+    assert "Message Broker" not in strmqbrk
+
+
+def test_4_8_2_the_checklist_counts_who_would_be_sent_what_is_retained(estate: Path, tmp_path: Path) -> None:
+    out = tmp_path / "files"
+    migrate("strmqbrk", tmp_path, "QM1", "--target", "files", "--out", str(out), "--source", str(estate))
+    (step,) = [step for step in steps_of((out / "checklist.md").read_text()) if "5-subscriptions.mqsc" in step]
+    assert "two commands for 1 subscription, which would be sent retained publications once more" in step
+    script = (out / "5-subscriptions.mqsc").read_text()
+    assert "REQONLY(YES)\nALTER SUB('n') +\n  REQONLY(NO)\n" in script
+    assert script.count("REQONLY") == 2, "nothing is retained for the other one"
 
 
 def test_the_initial_phase_stops_nothing_and_loads_nothing() -> None:

@@ -18,13 +18,12 @@ from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.readers import state_json
 from migrate.report.facts import facts
 from migrate.report.html import page
 from migrate.report.outputs import report_files
 from migrate.report.text import text
 from migrate.target import Target
-from migrate.targets.files import plan_files, scripts
+from migrate.targets.files import plan_files
 from rfh2.errors import MigrationError
 from tests.html_pages import check_page
 from tests.migrate.in_memory import applied, broker_of
@@ -53,19 +52,27 @@ def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple
 @settings(max_examples=150, deadline=None)
 @given(states, targets, st.sampled_from(Tool), st.booleans())
 def test_items_in_are_items_out(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
-    plan, _ = planned(state, kind, tool, overwrite)
+    """Each item has one fate, each fate is what the steps do, and their result is a queue manager that starts."""
+    plan, target = planned(state, kind, tool, overwrite)
+    each_item_has_one_fate(state, plan)
+    after = applied(plan, target)
+    fates_are_what_the_steps_do(plan, target, after, overwrite)
+    broker = broker_of(after)
+    assert len(broker.space.subscriptions()) == len(after.subscriptions)
+    assert strmqbrk.is_migrated(after) is (tool is Tool.STRMQBRK)
+
+
+def each_item_has_one_fate(state: LegacyState, plan: MigrationPlan) -> None:
     keys = [key for key, _ in state.items()]
     assert [fate.key for fate in plan.fates] == keys
+    assert [plan.fates.of(key) for key in keys] == list(plan.fates) == [plan.fates[at] for at in range(len(keys))]
     counts = plan.counts
     assert counts[Verdict.MIGRATED] + counts[Verdict.CHANGED] + counts[Verdict.REPORTED] == len(keys)
     assert all(fate.becomes for fate in plan.fates if fate.verdict is not Verdict.REPORTED)
     assert all(fate.reasons for fate in plan.fates if fate.verdict is not Verdict.MIGRATED)
 
 
-@settings(max_examples=150, deadline=None)
-@given(states, targets, st.sampled_from(Tool), st.booleans())
-def test_fates_are_what_the_steps_do(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
-    plan, target = planned(state, kind, tool, overwrite)
+def fates_are_what_the_steps_do(plan: MigrationPlan, target: Target, after: Target, overwrite: bool) -> None:
     fates = {fate.key: fate for fate in plan.fates}
     for steps, word in ((plan.subscriptions, "subscription"), (plan.retained, "retained")):
         made = Counter(step.key for step in steps)
@@ -78,23 +85,12 @@ def test_fates_are_what_the_steps_do(state: LegacyState, kind: str, tool: Tool, 
             else:
                 # Either it is made, or it stands for the same as another item, which it names.
                 assert key in made or fate.becomes.startswith(("subscription [", "retained publication "))
-    after = applied(plan, target)
     new = {s.sub_id for s in after.subscriptions} - {s.sub_id for s in target.subscriptions}
     assert len(new) == sum(step.replaces is None for step in plan.subscriptions)
     assert {step.retained.topic_string for step in plan.retained} <= set(after.retained)
     # What was there stays, unless it was to be replaced.
     if not overwrite:
         assert set(target.subscriptions) <= set(after.subscriptions)
-
-
-@settings(max_examples=100, deadline=None)
-@given(states, targets, st.sampled_from(Tool), st.booleans())
-def test_the_result_is_a_queue_manager_that_starts(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
-    plan, target = planned(state, kind, tool, overwrite)
-    after = applied(plan, target)
-    broker = broker_of(after)
-    assert len(broker.space.subscriptions()) == len(after.subscriptions)
-    assert strmqbrk.is_migrated(after) is (tool is Tool.STRMQBRK)
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,17 +101,14 @@ def test_everything_that_tells_of_a_plan_can(state: LegacyState, tool: Tool) -> 
     lines = [*log.reading(plan), *log.applying(plan), *log.closing(plan), *text(found), *plan.security]
     assert all("\n" not in line for line in lines)
     check_page(page(found))
-    files = scripts(plan, target)
+    files = plan_files(plan, target)
     for step in plan.retained:
         assert step.key in {key for key, _ in state.items()}
-    assert "checklist.md" in files
-
-
-@settings(max_examples=100, deadline=None)
-@given(states)
-def test_a_state_goes_to_json_and_back(state: LegacyState) -> None:
-    again, problems = state_json.read(state_json.write([state]), "state.json")
-    assert (again, problems) == ([state], [])
+    assert "checklist.md" in files.contents
+    told = files.reported(plan)
+    assert [fate.key for fate in told.fates] == [fate.key for fate in plan.fates]
+    sums = sums_in_every_form(told, target)
+    assert set(sums.values()) == {sums["fates"]}, "the sums agree where files alone carry the plan too"
 
 
 @settings(max_examples=50, deadline=None)
@@ -188,16 +181,6 @@ def test_the_sums_agree_in_every_report(state: LegacyState, kind: str, tool: Too
     assert len(refused) + left == verdicts[-1]
     assert all(reason.text for fate in refused for reason in fate.reasons)
     assert all(fate.reasons for fate in refused)
-
-
-@settings(max_examples=25, deadline=None)
-@given(states)
-def test_the_sums_agree_where_files_alone_carry_the_plan(state: LegacyState) -> None:
-    plan, target = planned(state, "fresh", Tool.STRMQBRK, False)
-    told = plan_files(plan, target).reported(plan)
-    assert [fate.key for fate in told.fates] == [fate.key for fate in plan.fates]
-    sums = sums_in_every_form(told, target)
-    assert set(sums.values()) == {sums["fates"]}
 
 
 def test_a_plan_that_forgets_an_item_cannot_be_made() -> None:

@@ -215,7 +215,7 @@ from tests.migrate.test_embedded import many_subscriptions
 from tests.migrate.legacy_messages import NOW
 
 with QueueManagerStore.open(Path(sys.argv[1]), "QM1") as store:
-    plan = strmqbrk.plan(many_subscriptions(3000), embedded.load(store), PlanOptions(), NOW)
+    plan = strmqbrk.plan(many_subscriptions(1200), embedded.load(store), PlanOptions(), NOW)
     seen = 0
     def stop(more):
         global seen
@@ -247,7 +247,7 @@ def many_subscriptions(count: int) -> LegacyState:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [500, 2500])
+@pytest.mark.parametrize("at", [500, 1000])
 def test_kill_9_leaves_all_or_nothing(store: QueueManagerStore, tmp_path: Path, at: int) -> None:
     """A process that dies in the middle; the next run finds the queue manager as it was, and does it all."""
     before = told(embedded.load(store))
@@ -259,6 +259,6 @@ def test_kill_9_leaves_all_or_nothing(store: QueueManagerStore, tmp_path: Path, 
     with QueueManagerStore.open(tmp_path, "QM1") as again:
         assert told(embedded.load(again)) == before
         target = embedded.load(again)
-        plan = strmqbrk.plan(many_subscriptions(3000), target, PlanOptions(), NOW)
+        plan = strmqbrk.plan(many_subscriptions(1200), target, PlanOptions(), NOW)
         embedded.apply(again, plan)
-        assert len(embedded.load(again).subscriptions) == 3000
+        assert len(embedded.load(again).subscriptions) == 1200

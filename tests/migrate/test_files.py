@@ -153,15 +153,19 @@ def test_what_define_sub_carries(change: dict[str, Any], carried: bool) -> None:
     assert is_carried(replace(NAMED, **change)) is carried
 
 
+@pytest.mark.parametrize("is_sent_retained", [False, True], ids=["nothing-retained", "something-retained"])
 @pytest.mark.parametrize(
     "change", [case[1] for case in CARRIED if case[2]], ids=[case[0] for case in CARRIED if case[2]]
 )
-def test_define_sub_makes_what_it_carries(change: dict[str, Any]) -> None:
+def test_define_sub_makes_what_it_carries(change: dict[str, Any], is_sent_retained: bool) -> None:
+    """Also in the two commands that keep retained publications back (guide 4.8.2)."""
     wanted = replace(NAMED, **change)
     objects, space = Target.fresh("QM1").scratch()
     administration = Administration.of(objects, space, NOW)
-    (statement,) = parse("\n".join(define_sub(wanted, OperationContext("QM1", NOW), replaces=False)))
-    assert execute(statement, administration).ok
+    context = OperationContext("QM1", NOW)
+    statements = parse("\n".join(define_sub(wanted, context, replaces=False, is_sent_retained=is_sent_retained)))
+    assert len(statements) == (2 if is_sent_retained and not wanted.options.pub_on_req_only else 1)
+    assert all(execute(statement, administration).ok for statement in statements)
     (made,) = space.subscriptions()
     assert replace(made, sub_id=wanted.sub_id, admin=False, created=wanted.created) == wanted
 

@@ -153,7 +153,7 @@ def hostile(document: str) -> str:
     reason = Reason(HOSTILE, Severity.ERROR)
     item = Stream(source=Source(file=HOSTILE), name=HOSTILE)
     fate = Fate(plan.fates[0].key, item, Verdict.REPORTED, reasons=(reason,))
-    return checklist(replace(plan, fates=(fate,)), [HOSTILE], {HOSTILE: HOSTILE})
+    return checklist(replace(plan, fates=plan.fates.with_changed([fate])), [HOSTILE], {HOSTILE: HOSTILE})
 
 
 @pytest.mark.parametrize("document", ["hierarchy", "cluster", "collective", "checklist"])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate import strmqbrk
+from migrate import strmqbrk, visibility
 from migrate.contents import pieces
-from migrate.legacy_state import LegacyState
+from migrate.legacy_state import LegacyRetained, LegacyState, Source
 from migrate.plan import PlanOptions
 from migrate.readers import read_sources, state_json
 from migrate.report import facts, report_contents
@@ -26,7 +26,7 @@ HEAD = '{"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1"'
 ITEM = '{"source": {"file": "x", "position": 3}, "name": "Sport"}'
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(states, min_size=1, max_size=3), st.sampled_from((None, 1, "\t")))
 def test_what_is_written_is_read(held: list[LegacyState], indent: Any) -> None:
     value = json.loads(state_json.write(held))
@@ -74,16 +74,41 @@ def test_many_faults_are_counted() -> None:
     assert problems[7].text == "streams.7.source"
 
 
-def test_equal_texts_are_one_object(tmp_path: Path) -> None:
+def test_equal_values_are_one_object(tmp_path: Path) -> None:
     write_state(tmp_path / "state.json", 20)
-    first, second = read_sources([str(tmp_path / "state.json")], "QM1").subscriptions[:9:8]
-    assert (first.stream is second.stream, first.source.file is second.source.file) == (True, True)
+    first, second = read_sources([str(tmp_path / "state.json")], "QM1").subscriptions[4:13:8]
+    assert first.options == ("CorrelAsId",)
+    for name in ("stream", "options", "created", "qmgr"):
+        assert getattr(first, name) is getattr(second, name)
+    assert first.source.file is second.source.file
+
+
+def test_equal_times_keep_their_zones() -> None:
+    moments = ("2009-01-28T12:00:00Z", "2009-01-28T13:00:00+01:00")
+    held = [LegacyRetained(source=Source(file="x"), topic="t", published_at=moment) for moment in moments]
+    assert [each.published_at.isoformat() for each in held] == ["2009-01-28T12:00:00+00:00", moments[1]]
+
+
+def test_what_planning_needs_for_each_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fifth of a retained publication each; 100,000 of them have to fit into 250 MB with the program."""
+    monkeypatch.setattr(visibility, "_FEW", 50)
+    peaks = []
+    for count in (800, 200, 800):
+        write_state(tmp_path / "state.json", count)
+        tracemalloc.start()
+        plan = strmqbrk.plan(
+            read_sources([str(tmp_path / "state.json")], "QM1"), Target.fresh("QM1"), PlanOptions(), NOW
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(plan.subscriptions) == count
+    assert (peaks[2] - peaks[1]) / 600 < 2_500
 
 
 def test_a_report_is_written_without_being_in_memory(tmp_path: Path) -> None:
     """Twice the items take no more memory: the page, which is cut, and one piece of 64 KiB."""
     peaks = []
-    for count in (500, 2_000):
+    for count in (500, 1_500):
         write_state(tmp_path / "state.json", count)
         target = Target.fresh("QM1")
         plan = strmqbrk.plan(read_sources([str(tmp_path / "state.json")], "QM1"), target, PlanOptions(), NOW)

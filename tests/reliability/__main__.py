@@ -89,6 +89,7 @@ ATTACKS: dict[str, Attack] = {
     "hostile": _hostile,
     "fuzz": _fuzz,
     "large": _large,
+    "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
 }

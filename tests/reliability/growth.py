@@ -69,7 +69,7 @@ from tests.reliability.growth_inputs import (
 )
 from tests.rfh2 import channel_wire as wire
 
-BOUND: Final = 10.0
+BOUND: Final = 11.0
 FLOOR_S: Final = 0.04
 """Shorter times say more of the machine than of the reader."""
 SMALLEST: Final = 4096

@@ -33,7 +33,6 @@ from tests.migrate.test_embedded import many_subscriptions
 from tests.reliability.figures import Table
 from tests.reliability.kills import killed_after, killed_when, time_of, time_since, verb
 
-SUBSCRIPTIONS = 250
 COLUMNS = ("killed", "kills", "before", "after", "between", "run again")
 
 
@@ -99,7 +98,7 @@ SCENARIOS = (
 )  # fmt: skip
 
 
-def state() -> LegacyState:
+def state(subscriptions: int) -> LegacyState:
     """What is migrated: subscriptions on two streams and a few lists."""
     made = Source(file="made")
     acl = tuple(
@@ -108,11 +107,11 @@ def state() -> LegacyState:
         )
         for n in range(20)
     )
-    return many_subscriptions(SUBSCRIPTIONS).model_copy(update={"acl": acl})
+    return many_subscriptions(subscriptions).model_copy(update={"acl": acl})
 
 
-def kills(count: int, seed: int) -> Table:
-    """*count* kills, as many of each command."""
+def kills(count: int, seed: int, subscriptions: int = 250) -> Table:
+    """*count* kills, as many of each command. subscriptions: how many are migrated."""
     chance = random.Random(seed)
     rows: list[tuple[str, ...]] = []
     broken: list[str] = []
@@ -120,7 +119,7 @@ def kills(count: int, seed: int) -> Table:
         for number, scenario in enumerate(SCENARIOS):
             share = count // len(SCENARIOS) + (number < count % len(SCENARIOS))
             outcomes: Counter[str] = Counter()
-            for outcome in _killed(Path(made) / str(number), scenario, share, chance):
+            for outcome in _killed(Path(made) / str(number), scenario, share, chance, subscriptions):
                 outcomes[outcome] += 1
                 if outcome not in ("before", "after"):
                     broken.append(f"{scenario.name}: {outcome}")
@@ -132,9 +131,11 @@ def kills(count: int, seed: int) -> Table:
     return Table(f"kill -9 of migrations, seed {seed}", COLUMNS, rows, broken)
 
 
-def _killed(directory: Path, scenario: Scenario, count: int, chance: random.Random) -> Iterator[str]:
+def _killed(
+    directory: Path, scenario: Scenario, count: int, chance: random.Random, subscriptions: int
+) -> Iterator[str]:
     start = directory / "start"
-    _prepared(start, scenario)
+    _prepared(start, scenario, subscriptions)
     before = _result(start, scenario)
     whole = directory / "whole"
     shutil.copytree(start, whole)
@@ -202,9 +203,9 @@ def _any_end(work: Callable[[], None]) -> Callable[[], None]:
     return ended
 
 
-def _prepared(directory: Path, scenario: Scenario) -> None:
+def _prepared(directory: Path, scenario: Scenario, subscriptions: int) -> None:
     directory.mkdir(parents=True)
-    (directory / "state.json").write_text(state_json.write([state()]))
+    (directory / "state.json").write_text(state_json.write([state(subscriptions)]))
     with QueueManagerStore.create(directory / "home", QueueManager("QM1", psmode="COMPAT", deadq="DEAD.Q")):
         pass
     with chdir(directory):

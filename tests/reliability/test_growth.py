@@ -56,8 +56,8 @@ def test_time_grows_in_proportion(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_time_grows_in_proportion_up_to_128_kib(name: str) -> None:
-    check(CASES[name], 128 * 1024)
+def test_time_grows_in_proportion_up_to_64_kib(name: str) -> None:
+    check(CASES[name], 64 * 1024)
 
 
 def squared(size: int) -> None:

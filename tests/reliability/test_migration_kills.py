@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.faults]
 
 
 def test_forty_kills_at_random_moments() -> None:
-    table = kills(40, seed=18)
+    table = kills(40, seed=18, subscriptions=100)
     assert list(table.broken) == []
     assert len(table.rows) == len(SCENARIOS) + 1
     before, after = (int(table.rows[-1][at]) for at in (2, 3))

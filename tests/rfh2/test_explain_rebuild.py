@@ -12,7 +12,8 @@ from hypothesis import given, settings
 
 from rfh2 import CapturedMessage, Dlh, EncodeError, Folder, Message, Mqmd, Rfh2, decode, encode
 from rfh2.explain.describe import described
-from rfh2.explain.form import DecodedMessage, json_line
+from rfh2.explain.edited_form import DecodedMessage
+from rfh2.explain.form import json_line
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.rfh1 import Rfh1

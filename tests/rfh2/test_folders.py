@@ -287,7 +287,7 @@ def test_the_short_cut_for_leaves_agrees_with_the_xml_parser(text: str) -> None:
     leaves = _leaves(text)
     if leaves is not None:
         (root,) = parse(Folder(text.encode()))
-        assert leaves == [(child.tag, child.text or "") for child in root]
+        assert list(leaves) == [(child.tag, child.text or "") for child in root]
         assert not any(len(child) or child.attrib or child.tail for child in root)
 
 
@@ -305,7 +305,7 @@ def test_the_short_cut_for_typed_leaves_agrees_with_the_xml_parser(leaves: list[
     found = _typed_leaves(text)
     if found is not None:
         (root,) = parse(Folder(text.encode()))
-        assert found == [(child.tag, _value(child)) for child in root]
+        assert list(found) == [(child.tag, _value(child)) for child in root]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,8 @@ def test_the_short_cut_for_typed_leaves_agrees_with_the_xml_parser(leaves: list[
 )
 def test_the_short_cut_takes_what_programs_write(text: str, taken: bool) -> None:
     assert (_leaves(text) is not None) is taken
-    assert Folder(text.encode()).leaves() == _leaves(text)
+    leaves = _leaves(text)
+    assert Folder(text.encode()).leaves() == (None if leaves is None else list(leaves))
 
 
 def test_the_short_cut_takes_typed_properties() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, astuple, dataclass, field, fields, replace
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -101,3 +103,69 @@ def test_a_class_with_a_quick_constructor_refuses_to_be_subclassed(cls: type[Any
     # A value of the subclass would silently become one of the class.
     with pytest.raises(TypeError, match=f"{cls.__name__} cannot be subclassed"):
         type("Sub", (cls,), {"__slots__": ()})
+
+
+WHOLE = Mqmd(format="MQHRF2", msg_id=bytes(range(24)), put_date="20260102", user_identifier="app")
+
+
+def _unread() -> Mqmd:
+    """The same value, of which most fields are not read yet."""
+    return Mqmd.decode(WHOLE.encode())
+
+
+def _assigned(value: Any) -> type[BaseException] | None:
+    try:
+        value.report = 5
+    except AttributeError as error:
+        return type(error)
+    return None
+
+
+LOOKS: list[Callable[[Mqmd], object]] = [
+    pytest.param(lambda md: [getattr(md, each.name) for each in fields(md)], id="fields"),
+    pytest.param(lambda md: [getattr(md, each.name) for each in reversed(fields(md))], id="fields-backwards"),
+    pytest.param(lambda md: (md == WHOLE, md != WHOLE, md == 1), id="equal"),
+    pytest.param(lambda md: ([WHOLE].index(md), md == _unread(), _unread() == md), id="equal-the-other-way"),
+    pytest.param(lambda md: {md: 1, WHOLE: 2}, id="hash"),
+    pytest.param(repr, id="repr"),
+    pytest.param(str, id="str"),
+    pytest.param(copy.copy, id="copy"),
+    pytest.param(copy.deepcopy, id="deepcopy"),
+    pytest.param(lambda md: pickle.loads(pickle.dumps(md)), id="pickle"),
+    pytest.param(lambda md: replace(md, report=7), id="replace"),
+    pytest.param(asdict, id="asdict"),
+    pytest.param(astuple, id="astuple"),
+    pytest.param(lambda md: isinstance(md, Mqmd), id="class"),
+    pytest.param(_assigned, id="frozen"),
+    pytest.param(lambda md: [hasattr(md, name) for name in ("report", "__len__", "no_such_field")], id="no-such-field"),
+    pytest.param(Mqmd.encode, id="bytes"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_value_that_is_read_when_needed_looks_like_any_other(look: Callable[[Mqmd], object]) -> None:
+    unread = _unread()
+    assert look(unread) == look(WHOLE)
+    assert unread == WHOLE
+    assert type(unread) is Mqmd
+
+
+def test_only_what_is_needed_is_read() -> None:
+    unread = _unread()
+    assert (unread.version, unread.format, unread.encoding, unread.coded_char_set_id) == (1, "MQHRF2", 546, 0)
+    assert type(unread) is not Mqmd
+    assert unread.report == 0
+    assert type(unread) is Mqmd
+    assert unread.source is None
+
+
+def test_threads_may_read_the_same_value() -> None:
+    found: list[object] = []
+    for _ in range(20):
+        unread = _unread()
+        threads = [Thread(target=lambda md=unread: found.append(astuple(md))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [astuple(WHOLE)] * 80

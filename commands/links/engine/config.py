@@ -132,12 +132,12 @@ class QueuesConfig(Secret):
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
 
 
-class ChannelConfig(BaseModel):
+class ChannelRule(BaseModel):
     """Table [listener.channels.NAME], NAME a server-connection channel, ``*`` for those that are not named.
 
     mcauser: the user as which its programs work, "" for their own. addresses: the networks from which programs may
     connect, none for all. block_users: users who may not; ``*MQADMIN`` for the privileged ones. password: whether one
-    is required, which ``users_file`` must know.
+    is required, whatever ``connauth`` says.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -146,6 +146,23 @@ class ChannelConfig(BaseModel):
     addresses: tuple[str, ...] = ()
     block_users: tuple[str, ...] = ("*MQADMIN",)
     password: bool = False
+
+
+class ConnAuth(BaseModel):
+    """Table [listener.connauth]: when passwords are compared, in the words of IBM's AUTHINFO of type IDPWOS.
+
+    authenmd: with what: ``file`` (``users_file``) or ``pam``. chckclnt: ``none``, ``optional`` (where one is given),
+    ``required``, ``reqdadm`` (as optional; privileged users need one). adoptctx: whether a program then works as the
+    user of the password. faildlay: seconds until a wrong one is refused. pam_service: the file in ``/etc/pam.d``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    authenmd: Literal["file", "pam"] = "file"
+    chckclnt: Literal["none", "optional", "required", "reqdadm"] = "reqdadm"
+    adoptctx: bool = True
+    faildlay: Annotated[float, Field(ge=0, le=60)] = 1.0
+    pam_service: str = Field("qpubsub", pattern=r"^[\w.-]+$")
 
 
 class ListenerTls(BaseModel):
@@ -162,17 +179,24 @@ class ListenerConfig(BaseModel):
     """Table [listener]: programs that connect as MQ clients.
 
     listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. sharing: the most
-    conversations on a connection (SHARECNV). connections: the most at a time.
+    conversations on a connection (SHARECNV). connections: the most at a time. connections_of_address: of one address;
+    None: as many as of all. longest_message: bytes (MAXMSGL). memory_megabytes: of all messages that are received or
+    sent at a time. heartbeat: seconds (HBINT); the longer one, this or the client's, is agreed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     listen: str | None = None
-    channels: dict[str, ChannelConfig] = {}
+    channels: dict[str, ChannelRule] = {}
     users_file: Path | None = None
+    connauth: ConnAuth = ConnAuth()
     tls: ListenerTls | None = None
     sharing: Annotated[int, Field(ge=0, le=999)] = 10
     connections: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    connections_of_address: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    longest_message: Annotated[int, Field(ge=1, le=104_857_600)] = 104_857_600
+    memory_megabytes: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    heartbeat: Annotated[int, Field(ge=1, le=999_999)] = 300
 
     @property
     def secret_files(self) -> tuple[Path, ...]:

@@ -36,7 +36,7 @@ from commands.mqsc.pcf.rights import Rights
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
     MQRO_PASS_DISCARD_AND_EXPIRY,
@@ -51,7 +51,6 @@ from streams.topic_space import TopicSpace
 MQRCCF_MD_FORMAT_ERROR: Final = 3023
 _QUEUES: Final = ("QUEUE", "QLOCAL")
 _FORMAT: Final = "MQADMIN"
-_ENCODINGS: Final[dict[ByteOrder, int]] = {"big": 273, "little": 546}
 
 
 class PcfCommandServer:
@@ -177,7 +176,7 @@ class _Answered:
         qmgr = name_of(command.reply_to_qmgr) or self._qmgr
         origin = Origin.of(self._qmgr, self._now)
         expiry = command.expiry if command.report & MQRO_PASS_DISCARD_AND_EXPIRY else MQEI_UNLIMITED
-        made = Mqmd(encoding=_ENCODINGS[self._order], coded_char_set_id=CCSID, format=_FORMAT)
+        made = Mqmd(encoding=ENCODINGS[self._order], coded_char_set_id=CCSID, format=_FORMAT)
         for response in responses:
             described = reply_descriptor(
                 command, made, self._ids(), expiry, command.priority, command.persistence, origin

@@ -1,7 +1,12 @@
 """The message queue interface on an embedded queue manager: what a program's calls do, whatever way they come in.
 
-calls         one connection's calls: MQOPEN, MQCLOSE, MQPUT, MQGET, MQINQ, MQCMIT, MQBACK
-handles       what it has open, and what all programs together have
-attributes    what MQINQ tells
-context       the fields of a descriptor that MQPUT fills in
+calls                   one connection's calls: MQOPEN, MQCLOSE, MQPUT, MQGET, MQINQ, MQSET, MQCMIT, MQBACK
+subscriptions           its subscriptions: MQSUB, MQSUBRQ, MQCLOSE of both kinds
+subscription_requests   what these ask of the command processor, and its answers
+subscription_server     what the command processor does for them
+handles                 what a program has open, and what all programs together have
+attributes              what MQINQ tells and MQSET changes
+context                 the fields of a descriptor that MQPUT fills in
+properties              message properties, as MQGET gives them
+async_puts              what became of puts whose answers are not waited for: MQSTAT
 """

@@ -1,15 +1,15 @@
-"""What MQINQ tells of a queue manager and of a queue (IBM's description of MQINQ: selectors)."""
+"""What MQINQ tells of a queue manager and of a queue, and what MQSET changes of one (IBM's descriptions of both)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
 from commands.qmgr.mqi.errors import MqiError
 from rfh2 import pcf_admin_names as c
-from rfh2.mqi_constants import MQRC_SELECTOR_ERROR, MQRC_SELECTOR_NOT_FOR_TYPE
+from rfh2.mqi_constants import MQRC_INHIBIT_VALUE_ERROR, MQRC_SELECTOR_ERROR, MQRC_SELECTOR_NOT_FOR_TYPE
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
 COMMAND_LEVEL: Final = 943
@@ -152,6 +152,23 @@ def of_queue_manager(qmgr: QueueManager, selectors: list[int]) -> Values:
 def of_queue(use: QueueUse, selectors: list[int]) -> Values:
     """The same of a queue."""
     return _values(use, selectors, _OF_QUEUE, _TEXTS_OF_QUEUE)
+
+
+def changed_queue(queue: LocalQueue, values: Iterable[tuple[int, int]]) -> LocalQueue:
+    """*queue* with what MQSET gives: selectors and their values. Raises MqiError 2067, 2020.
+
+    A queue here has no attributes of triggering, so that the others that a queue manager would set are not known.
+    """
+    for selector, value in values:
+        if selector not in (c.MQIA_INHIBIT_GET, c.MQIA_INHIBIT_PUT):
+            raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} cannot be set")
+        if value not in (0, 1):
+            raise MqiError(MQRC_INHIBIT_VALUE_ERROR, f"{value} is neither 0 nor 1")
+        if selector == c.MQIA_INHIBIT_GET:
+            queue = replace(queue, get_enabled=not value)
+        else:
+            queue = replace(queue, put_enabled=not value)
+    return queue
 
 
 def _values(

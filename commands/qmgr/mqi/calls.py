@@ -8,7 +8,8 @@ whoever calls tries again when there may be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,15 +17,18 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.mqi.attributes import QueueUse, Values, of_queue, of_queue_manager
+from commands.qmgr.mqi.async_puts import AsyncPuts
+from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import Handle, OpenQueues
+from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
+from commands.qmgr.mqi.properties import given
+from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
-from commands.qmgr.store.rows import MessageRow
+from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -54,9 +58,9 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
+    MQOO_SET,
     MQPMO_RETAIN,
     MQPMO_SYNCPOINT,
-    MQRC_HOBJ_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
@@ -64,6 +68,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
+    MQRC_NOT_OPEN_FOR_SET,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
     MQRC_SELECTION_STRING_ERROR,
@@ -144,17 +149,18 @@ class Program:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
         self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
-        self._handles: dict[int, Handle] = {}
+        self._handles = Handles()
         self._in_syncpoint = self._defers = False
+        self.async_puts = AsyncPuts()
+        self.subscriber = Subscriber(
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+        )
 
     # Opening and closing: each in a unit of work of its own
 
     def open(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> int:
         """MQOPEN; the number of the handle, an even one. Raises MqiError, QueueError, StoreError."""
-        handle = self._opened(target, options, dynamic_name, unit_of_work)
-        number = next(n for n in range(2, 2 * len(self._handles) + 4, 2) if n not in self._handles)
-        self._handles[number] = handle
-        return number
+        return self._handles.add(self._opened(target, options, dynamic_name, unit_of_work))
 
     def _opened(self, target: Target, options: int, dynamic_name: str, unit_of_work: Begin) -> Handle:
         if target.object_type == MQOT_Q_MGR:
@@ -169,7 +175,8 @@ class Program:
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._qmgr):
-            return self._remote(target, options, unit_of_work)
+            with unit_of_work() as unit:
+                return _remote(unit, target, options)
         made = None
         with unit_of_work() as unit:
             model = unit.dynamic.model(target.name) is not None
@@ -196,15 +203,6 @@ class Program:
             raise UnknownQueueError(name)
         return found.name, ""
 
-    def _remote(self, target: Target, options: int, unit_of_work: Begin) -> Handle:
-        if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
-            raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
-        with unit_of_work() as unit:
-            found = unit.find_queue(target.qmgr)
-        if found is None or not found.transmission:
-            raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
-        return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
-
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
         prefix = unit.topic_string_of(target.name) if target.name else ""
@@ -212,10 +210,7 @@ class Program:
 
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
-        found = self._handles.get(number)
-        if found is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
-        return found
+        return self._handles[number]
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
@@ -229,6 +224,11 @@ class Program:
         self._open_queues.unlock(handle)
         if handle.queue:
             self._open_queues.closed(handle.queue, handle.options)
+        if handle.subscription is not None:
+            self._open_queues.unsubscribed(handle.subscription.name)
+        if handle.managed is not None:
+            with suppress(QueueError):  # it may have been deleted by other means
+                handle.managed.release()
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -236,12 +236,13 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers:
+        if self._in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
                 queues += unit.uncommitted.end(self._owner(unit))
-        for number in list(self._handles):
+        self.subscriber.abandon()
+        for number in self._handles:
             self._forget(number)
         self._connection.disconnect()
         return queues
@@ -268,10 +269,7 @@ class Program:
         if target.object_type == MQOT_TOPIC:
             handle = Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=self._topic(unit, target))
         elif target.qmgr not in ("", self._qmgr):
-            found = unit.find_queue(target.qmgr)
-            if found is None or not found.transmission:
-                raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
-            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=found.name, qmgr=target.qmgr)
+            handle = _remote(unit, target, MQOO_OUTPUT)
         else:
             queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
             handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
@@ -295,11 +293,11 @@ class Program:
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
-            unit.uncommitted.defer(row[1], seq, self._owner(unit))
+            unit.uncommitted.defer(row[QUEUE], seq, self._owner(unit))
         elif options & MQPMO_SYNCPOINT:
             self._in_syncpoint = True
-            unit.uncommitted.put(row[1], seq, self._owner(unit))
-        kept = Mqmd.decode(row[7])
+            unit.uncommitted.put(row[QUEUE], seq, self._owner(unit))
+        kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
             msg_id=kept.msg_id,
@@ -331,17 +329,17 @@ class Program:
         row = self._found(unit, handle, asked)
         message = message_of(unit.database, row, to_microseconds(self._clock()))
         try:
-            mqmd = Mqmd.decode(message.md)
+            mqmd, body = given(Mqmd.decode(message.md), message.body, options)
         except DecodeError:
-            mqmd = Mqmd()
-        length, body, reason = len(message.body), message.body, 0
+            mqmd, body = Mqmd(), message.body
+        length, reason = len(body), 0
         if asked.longest is not None and length > asked.longest:
             body = body[: asked.longest]
             reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
         got = Got(mqmd, body, length, queue.name, message.seq, reason)
         self._open_queues.unlock(handle)
         if browses:
-            handle.cursor = (row[2], row[0])
+            handle.cursor = (row[RANK], row[SEQ])
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
         elif reason != MQRC_TRUNCATED_MSG_FAILED:
@@ -366,9 +364,9 @@ class Program:
             after = handle.cursor
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[0], handle) is handle and _is_selected(handle, row):
+            if locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
                 return row
-            after = (row[2], row[0])
+            after = (row[RANK], row[SEQ])
         if under_cursor:
             raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
         raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
@@ -423,6 +421,27 @@ class Program:
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
 
+    def set(self, unit: SqliteUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
+        """MQSET of a local queue: selectors and values. Raises MqiError 2040, 2067, 2020, QueueError, StoreError."""
+        handle = self.handle(number)
+        handle.requires(MQOO_SET, MQRC_NOT_OPEN_FOR_SET)
+        queue = unit.find_queue(handle.queue)
+        if queue is None:
+            raise UnknownQueueError(handle.queue or handle.name)
+        changed = changed_queue(queue, values)
+        if changed != queue:
+            unit.save_definition(changed)
+
+
+def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+    """A queue of another queue manager, behind the transmission queue of that name."""
+    if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
+        raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
+    found = unit.find_queue(target.qmgr)
+    if found is None or not found.transmission:
+        raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
+    return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
+
 
 def _selector(text: str) -> Selector:
     try:
@@ -435,7 +454,7 @@ def _is_selected(handle: Handle, row: MessageRow) -> bool:
     if handle.selector is None:
         return True
     try:
-        message = decode(row[8] or b"", row[7])
+        message = decode(row[BODY] or b"", row[MD])
     except DecodeError:
         return False
     return handle.selector.matches(message_properties(message))

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.store.connection import OpenQueue
+from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.uncommitted import BEFORE_ALL
 from rfh2.mqi_constants import (
     MQOO_ANY_INPUT,
     MQOO_INPUT_EXCLUSIVE,
     MQOO_OUTPUT,
+    MQRC_HOBJ_ERROR,
     MQRC_OBJECT_IN_USE,
+    MQRC_SUBSCRIPTION_IN_USE,
 )
 from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
+
+
+@dataclass(slots=True)
+class ManagedQueue:
+    """The temporary dynamic queue of a managed subscription. maker: closes it. users: the handles that keep it."""
+
+    opened: OpenQueue
+    maker: ProgramConnection
+    users: int = 0
+
+    def release(self) -> None:
+        """One handle of it is closed; with the last one it goes. Raises QueueError, StoreError."""
+        self.users -= 1
+        if not self.users:
+            self.maker.close(self.opened)
+
+
+@dataclass(slots=True)
+class SubscriptionUse:
+    """A named subscription that programs have open. shared: by several, as JMS can ask. users: how many."""
+
+    shared: bool
+    managed: ManagedQueue | None
+    users: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubscription:
+    """What MQSUB opened. queue: the handle of its queue. deferred: MsgId of the request that removes it in the end."""
+
+    sub_id: bytes
+    name: str
+    durable: bool
+    queue: int
+    deferred: bytes | None
 
 
 @dataclass(slots=True)
@@ -24,7 +62,7 @@ class Handle:
 
     qmgr: another queue manager, to which the messages go; "" for this one. made: the dynamic queue that was made.
     cursor: rank and seq of the message browsed last. passed: descriptor of the message got last, where its context is
-    saved.
+    saved. managed: the queue that goes when all handles of it are closed. subscription: of a handle that MQSUB gave.
     """
 
     object_type: int
@@ -37,6 +75,8 @@ class Handle:
     cursor: tuple[int, int] = BEFORE_ALL
     passed: Mqmd | None = None
     selector: Selector | None = None
+    managed: ManagedQueue | None = None
+    subscription: OpenSubscription | None = None
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -44,13 +84,44 @@ class Handle:
             raise MqiError(reason, f"{self.name} is not open for that")
 
 
+class Handles:
+    """The open objects of one program, by number: even ones, the lowest that is free."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Handle] = {}
+
+    def __getitem__(self, number: int) -> Handle:
+        """The object open under *number*. Raises MqiError 2019."""
+        found = self._open.get(number)
+        if found is None:
+            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not open")
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self._open))
+
+    def add(self, handle: Handle) -> int:
+        """The number of a new handle."""
+        number = next(n for n in range(2, 2 * len(self._open) + 4, 2) if n not in self._open)
+        self._open[number] = handle
+        return number
+
+    def pop(self, number: int) -> Handle:
+        """Forget an object that is closed."""
+        return self._open.pop(number)
+
+
 class OpenQueues:
-    """How often each local queue is open, by all programs together: OpenInputCount, OpenOutputCount, exclusive use."""
+    """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
+
+    subscriptions: named ones, by name.
+    """
 
     def __init__(self) -> None:
         self.inputs: Counter[str] = Counter()
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
+        self.subscriptions: dict[str, SubscriptionUse] = {}
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
 
     def unlock(self, handle: Handle) -> bool:
@@ -70,6 +141,21 @@ class OpenQueues:
                 self._exclusive.add(queue)
         if options & MQOO_OUTPUT:
             self.outputs[queue] += 1
+
+    def subscribed(self, name: str, shared: bool) -> SubscriptionUse | None:
+        """The use that others make of a subscription; None if nobody does. Raises MqiError 2429 if that excludes it."""
+        use = self.subscriptions.get(name)
+        if use is not None and not (shared and use.shared):
+            raise MqiError(MQRC_SUBSCRIPTION_IN_USE, f"a program has subscription {name} open")
+        return use
+
+    def unsubscribed(self, name: str) -> None:
+        """One program has closed the subscription, or has not got it."""
+        use = self.subscriptions.get(name)
+        if use is not None:
+            use.users -= 1
+            if not use.users:
+                del self.subscriptions[name]
 
     def closed(self, queue: str, options: int) -> None:
         """What ``opened`` was called for is closed."""

@@ -39,10 +39,11 @@ class Database:
     failure: the last one since a write transaction began; where SQLite has ended that by itself, the reason.
     """
 
-    __slots__ = ("_turn", "connection", "failure", "path", "patience_s")
+    __slots__ = ("_durability", "_synchronous", "_turn", "connection", "failure", "path", "patience_s")
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
+        self._durability = self._synchronous = durability
         self.failure: StoreError | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
@@ -63,8 +64,13 @@ class Database:
             self.connection.close()
             raise self.translated(error) from error
 
-    def begin(self) -> None:
-        """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``."""
+    def begin(self, lasting: bool = True) -> None:
+        """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``.
+
+        lasting: whether its commit survives what ``durability`` says. Without that a power failure may undo it, until a
+        later commit lasts; a crash of this program does not.
+        """
+        self._synchronise(self._durability if lasting else Durability.NORMAL)
         deadline = time.monotonic() + self.patience_s
         self.failure = None
         try:
@@ -76,6 +82,11 @@ class Database:
             self._begin(deadline)
         finally:
             self._turn.give()
+
+    def _synchronise(self, durability: Durability) -> None:
+        if durability is not self._synchronous:
+            self.connection.execute(f"PRAGMA synchronous = {durability}").fetchall()
+            self._synchronous = durability
 
     def _begin(self, deadline: float) -> None:
         # SQLite's own wait tries again after ever longer pauses, in which the database would be idle.

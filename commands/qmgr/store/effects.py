@@ -37,10 +37,10 @@ class EffectKeeper:
     """Has effects kept with what is *pending* in one unit of work.
 
     messages: those of the database. settle: called when enough is pending. find_queue: the local queue behind a name.
-    removed: told each sub_id that is gone.
+    removed: told each sub_id that is gone. unmanaged: told each queue of a durable managed subscription that is gone.
     """
 
-    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_removed", "_settle", "messages")
+    __slots__ = ("_database", "_find_queue", "_number", "_pending", "_removed", "_settle", "_unmanaged", "messages")
 
     def __init__(
         self,
@@ -50,8 +50,9 @@ class EffectKeeper:
         settle: Callable[[], None],
         find_queue: Callable[[str], LocalQueue | None],
         removed: Callable[[bytes], None],
+        unmanaged: Callable[[str], None],
     ) -> None:
-        self._find_queue, self._removed = find_queue, removed
+        self._find_queue, self._removed, self._unmanaged = find_queue, removed, unmanaged
         self._database, self._pending, self.messages, self._settle = database, pending, messages, settle
         self._number: int | None = None  # the last one given; what a part gave that was backed out is not given again
 
@@ -82,6 +83,8 @@ class EffectKeeper:
                     self._removed(subscription.sub_id)
                     if subscription.temporary:
                         pending.execute(_GOES_WITH_NONE, (subscription.sub_id,))
+                    elif subscription.managed:
+                        self._unmanaged(subscription.dest_queue)
                 case RetainedStored(kept):
                     # One that is further back may have lost its last topic meanwhile, and with it its row.
                     if last is None or last[0] is not kept.publication:

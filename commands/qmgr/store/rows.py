@@ -22,9 +22,12 @@ COLUMNS: Final = (
     *("md", "body", "backout_count"),
 )
 SEQ: Final = 0
+QUEUE: Final = 1
+RANK: Final = 2
 TIME: Final = 3
 USER: Final = 4
 EXPIRES_AT: Final = 6
+MD: Final = 7
 BODY: Final = 8
 
 

@@ -29,7 +29,7 @@ from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
 from commands.qmgr.store.descriptor import Accepted, default_descriptor
-from commands.qmgr.store.dynamic_queues import DynamicQueues
+from commands.qmgr.store.dynamic_queues import Close, DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
 from commands.qmgr.store.errors import (
     MQRC_GET_INHIBITED,
@@ -122,7 +122,8 @@ class SqliteUnitOfWork:
         self._pending = WriteBuffer(database.connection)
         self.counters = Counters(database, self.settle)
         self._keeper = EffectKeeper(
-            database, self._pending, messages, self.settle, self.find_queue, self.counters.removed
+            *(database, self._pending, messages, self.settle, self.find_queue, self.counters.removed),
+            unmanaged=self._delete_managed,
         )
         self._read_ahead = ReadAhead(database, self.settle)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
@@ -533,6 +534,11 @@ class SqliteUnitOfWork:
         if queue in self._depths:
             self._depths[queue] -= 1
         return True
+
+    def _delete_managed(self, queue: str) -> None:
+        """The subscription for which a permanent dynamic queue was made is gone, and so is the queue (guide 2.4.1)."""
+        if self.find_queue(queue) is not None:
+            self.dynamic.close(queue, maker=False, option=Close.PURGE)
 
     def _emptied(self, queue: str) -> None:
         self._depths.pop(queue, None)

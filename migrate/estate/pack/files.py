@@ -4,6 +4,7 @@ pack.html                   for the board: applications, losses first, brokers, 
 runbook.md                  what is run in which order, rollback criteria, sign-off
 applications/NAME.md        one page for the owner of an application
 applications/NAME.csv       every item of it
+SHA256SUMS                  for ``sha256sum -c``: what is signed is what was written
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import re
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
+from commands.network.estate_file import Estate
 from commands.qmgr.store.permissions import make_directory, private
 from migrate.estate.item_rows import ItemRow
 from migrate.estate.overview import EstateOverview
@@ -28,6 +31,7 @@ from migrate.estate.pack.runbook import runbook
 from migrate.estate.pack.summary import summary
 from migrate.estate.records import BrokerFiles, Record
 from migrate.report.items import harmless
+from migrate.report.staging import SUMS
 from rfh2.errors import MigrationError
 
 PAGE: Final = "pack.html"
@@ -43,7 +47,7 @@ _BUFFERED_ROWS: Final = 5_000
 def write_pack(
     out: Path,
     found: EstateOverview,
-    estate: Path,
+    estate: Estate,
     home: Path,
     applications: Applications,
     now: datetime,
@@ -63,7 +67,7 @@ def write_pack(
                 tables.add(application, record, row)
                 advance(1)
 
-            impact = collect(found, lambda qmgr: BrokerFiles(estate, qmgr), applications, sink)
+            impact = collect(found, lambda qmgr: BrokerFiles(estate.directory, qmgr), applications, sink)
             tables.flush()
             for application in impact.applications:
                 name = tables.names[application.name]
@@ -71,6 +75,7 @@ def write_pack(
             book = runbook(impact, estate, home)
             _write(staged / RUNBOOK, book)
             _write(staged / PAGE, pack_page(impact, f"{now:%Y-%m-%d %H:%M:%S} UTC", tables.names, book))
+            _write(staged / SUMS, "".join(_sums(staged)))
             _publish(staged, out)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
@@ -131,13 +136,22 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
+def _sums(directory: Path) -> Iterator[str]:
+    """A line for each file, as ``sha256sum`` reads it."""
+    for path in sorted(each for each in directory.rglob("*") if each.is_file()):
+        with path.open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+        yield f"{digest}  {path.relative_to(directory).as_posix()}\n"
+
+
 def _publish(staged: Path, out: Path) -> None:
     """Move the files to their places. Those of applications that are no longer there go."""
+    (out / SUMS).unlink(missing_ok=True)
     old = out / f".{APPLICATIONS}.old"
     shutil.rmtree(old, ignore_errors=True)
     if (out / APPLICATIONS).is_dir():
         (out / APPLICATIONS).rename(old)
     (staged / APPLICATIONS).rename(out / APPLICATIONS)
     shutil.rmtree(old, ignore_errors=True)
-    for name in (RUNBOOK, PAGE):
+    for name in (RUNBOOK, PAGE, SUMS):
         (staged / name).replace(out / name)

@@ -1,7 +1,8 @@
 """The runbook of an estate's migration: what is run in which order, when it is taken back, and who signs.
 
 A step is one line that begins with its command: tests execute the steps. The waves, brokers and numbers are those of
-the plans; a broker for which files for IBM MQ were written is done by the checklist beside them.
+the plans. A live queue manager is done by its checkpoints; an embedded one for which files for IBM MQ were written, by
+the checklist beside them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from commands.network.estate_file import Estate
 from migrate.estate.pack.applications import THE_REST
 from migrate.estate.pack.collecting import ApplicationImpact, Impact
 from migrate.estate.records import DONE, SCRIPTS, BrokerFiles, Record
@@ -24,9 +26,9 @@ _SHOWN: Final = 12
 _SIGNED_BY: Final = ("Application owner", "Administrator of the queue managers", "Change board")
 
 
-def runbook(impact: Impact, estate: Path, home: Path) -> str:
+def runbook(impact: Impact, estate: Estate, home: Path) -> str:
     """Markdown for the whole estate. home: of the queue managers."""
-    return document(_lines(impact, estate, f"{shlex.quote(str(estate))} --home {shlex.quote(str(home))}"))
+    return document(_lines(impact, estate, f"{shlex.quote(str(estate.directory))} --home {shlex.quote(str(home))}"))
 
 
 def rollback_criteria(impact: Impact) -> list[str]:
@@ -57,15 +59,16 @@ def accepted(impact: ApplicationImpact | Impact) -> str:
     return f"of {sums.items:,} items, {sums.refused:,} are refused and {sums.changed:,} are changed, as listed."
 
 
-def _lines(impact: Impact, estate: Path, place: str) -> Iterator[str]:
+def _lines(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
     """place: the words of a command that say where the estate and its queue managers are."""
     found = impact.overview
     planned = [record for record in found.records if record.plan]
     yield "# Runbook of the migration"
     yield ""
     yield (
-        f"{_brokers(len(planned))} in {len({found.waves[record.qmgr] for record in planned})} waves. Each broker is "
-        "migrated as a whole or not at all. The plans are those listed at the end; `estate apply` refuses any other."
+        f"{_brokers(len(planned))} in {len({found.waves[record.qmgr] for record in planned})} waves. Each broker on an "
+        "embedded queue manager is migrated as a whole or not at all, each on a live one checkpoint by checkpoint. The "
+        "plans are those listed at the end; `estate apply` refuses any other."
     )
     if impact.without_plan:
         yield f"Without a plan, and not part of this: {plain(_some(impact.without_plan))}."
@@ -104,23 +107,41 @@ def _lines(impact: Impact, estate: Path, place: str) -> Iterator[str]:
         )
 
 
-def _steps(impact: Impact, estate: Path, place: str) -> Iterator[str]:
+def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
     found = impact.overview
     left = [record for record in found.records if record.plan and record.state not in DONE]
+    yield "`sha256sum -c SHA256SUMS` in the directory of this pack: each file is as it was made."
     yield f"`qpubsub estate rehearse {place}`. Every broker has to be rehearsed, and no difference named."
     for wave, records in _by_wave(impact, left):
-        here = [record for record in records if not _has_scripts(estate, record)]
-        elsewhere = [record for record in records if _has_scripts(estate, record)]
+        live = [record for record in records if estate.named(record.qmgr).is_live]
+        here = [record for record in records if record not in live and not _has_scripts(estate.directory, record)]
+        elsewhere = [record for record in records if record not in live and record not in here]
         yield f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}."
         yield f"Stop the brokers of wave {wave}: {plain(_some([record.qmgr for record in records]))}."
         if any(record.tool is Tool.MIGMBBRK for record in here):
             yield f"`qpubsub estate apply {place} --wave {wave} --initial`. It makes topic objects for access control."
             yield "Review the security commands of each report, and run those that are right."
-        if here:
+        confirmed = ["stopped"] if live else []
+        if any(record.tool is Tool.MIGMBBRK for record in live):
+            yield (
+                f"`qpubsub estate apply {place} --wave {wave} --until authorities --confirm stopped`. It makes topic "
+                "objects for access control."
+            )
+            yield "Review `amqmigrateacl.txt` of each plan, and run those of its commands that are right."
+            yield "Upgrade each Message Broker that goes on with its message flows to version 7, and leave it stopped."
+            confirmed += ["security", "upgraded"]
+        if live:
+            words = " ".join(f"--confirm {name}" for name in confirmed)
+            yield (
+                f"`qpubsub estate apply {place} --wave {wave} --all {words}`. Where it names a file that must be "
+                "loaded by hand, load the file, and run this again with the `--confirm` that it names."
+            )
+        elif here:
             yield f"`qpubsub estate apply {place} --wave {wave}`"
+        if live or here:
             yield f"`qpubsub estate verify {place} --wave {wave}`. No difference may be named."
         for record in elsewhere:
-            path = BrokerFiles(estate, record.qmgr).plan(record.plan) / SCRIPTS / CHECKLIST
+            path = BrokerFiles(estate.directory, record.qmgr).plan(record.plan) / SCRIPTS / CHECKLIST
             yield f"Follow `{in_code(str(path))}` for queue manager {plain(record.qmgr)}."
         yield f"Start the applications of wave {wave}, and make the tests that their owners have named."
     yield f"`qpubsub estate status {place}`. Every broker has to be verified."

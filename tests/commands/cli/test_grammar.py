@@ -26,7 +26,7 @@ CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
 READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
 PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
 PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse", "extract", "apply", "verify"]
-PRINTS += ["why"]
+PRINTS += ["why", "passwd"]
 LOOKS = ["browse", "status", "topics", "why"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from commands.explain import problems
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, view
+from commands.headers import psc_shapes
+from rfh2.bounded_cache import BoundedCache
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
-from rfh2.explain import annotate, field_problems, meanings
+from rfh2.explain import annotate, field_problems, form_bytes, meanings
 from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.form import json_line
 from tests.commands.replay.spark.worlds import captures
@@ -24,7 +26,17 @@ PATHS: Final = sorted(path for path in FIXTURES.glob("*/*.jsonl") if "captur" in
 
 
 def forget() -> None:
-    for cache in (annotate._LINES, field_problems._FAULTLESS, problems._FAULTLESS):
+    caches: tuple[BoundedCache[Any, Any], ...] = (
+        *(
+            annotate._LINES,
+            annotate._RUNS,
+            field_problems._FAULTLESS,
+            field_problems._SOUND_HEADERS,
+            problems._FAULTLESS,
+        ),
+        *(form_bytes._DESCRIPTORS, form_bytes._HEADERS, psc_shapes._SHAPES),
+    )
+    for cache in caches:
         cache.clear()
 
 
@@ -34,7 +46,9 @@ def shown(message: CapturedMessage) -> tuple[bytes, list[str], list[str]]:
     def lines(paint: annotate.Paint) -> list[str]:
         return list(view(found.partial, "x", found.command, found.problems, MessageView(paint)))
 
-    return json_line(found.form("x", 0)), lines(plain), lines(lambda _role, text: text)
+    line = found.line("x", 0)
+    assert line == json_line(found.form("x", 0)), "a line of JSON is the same whether it is made of kept parts or not"
+    return line, lines(plain), lines(lambda _role, text: text)
 
 
 def check(messages: list[CapturedMessage]) -> None:
@@ -81,6 +95,8 @@ TIMES = [
     ("20090128", "103000xx", ""),
     ("99991231", "23595999", "9999-12-31 23:59:59.99 UTC"),
     ("00000101", "00000000", ""),
+    ("09991231", "10300050", None),
+    ("10000101", "1030005", None),
 ]
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.objects import QueueManager
-from commands.listener.process import ListenerThread
-from commands.listener.security import ChannelRule, Security
+from commands.links.engine.config import ChannelRule
+from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
+from commands.listener.serving import ListenerThread
+from commands.listener.session import Bounds
+from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.mqi.subscription_server import SubscriptionServer
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.sqlite import utc_now
 
 ANYBODY = Security({"*": ChannelRule()})
 
@@ -24,11 +34,44 @@ def home(tmp_path: Path) -> Path:
 
 def listener_at(home: Path, security: Security = ANYBODY, qmgr: str = "QM1", **options: object) -> ListenerThread:
     """A listener for *qmgr* in *home*; as a context manager it gives the port."""
-    chosen = ListenerOptions(port=0, **options)  # type: ignore[arg-type]
+    bounds = {name: options.pop(name) for name in Bounds.__dataclass_fields__ if name in options}
+    chosen = ListenerOptions(port=0, bounds=Bounds(**bounds), **{"quiesce_s": 0.2, **options})  # type: ignore[arg-type]
     return ListenerThread(lambda: Listener(chosen, qmgr, lambda: QueueManagerStore.open(home, qmgr), security))
+
+
+@contextmanager
+def processing(home: Path, groups_of: GroupsOf = no_groups) -> Iterator[None]:
+    """The command processor of QM1, beside the listener."""
+    stop = threading.Event()
+
+    def run() -> None:
+        with QueueManagerStore.open(home, "QM1") as store:
+            servers = (PcfCommandServer, SubscriptionServer)
+            processor = Processor(store, utc_now, groups_of=groups_of, command_servers=servers)
+            processor.start()
+            processor.run(stop, idle_s=0.1)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 @pytest.fixture
 def port(home: Path) -> Iterator[int]:
     with listener_at(home) as port:
         yield port
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for localhost and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
+    paths = folder / "cert.pem", folder / "key.pem"
+    subprocess.run([*made, "-out", str(paths[0]), "-keyout", str(paths[1])], check=True, capture_output=True)
+    return paths

@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
-from rfh2.ccsid import ByteOrder
+from commands.listener.strings import read_string, write_strings
+from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
     FCNO,
@@ -17,16 +18,22 @@ from rfh2.channel.layouts import (
     ID_MORE,
     ID_PROTECTION,
     ID_SHARING,
+    LSD,
     MQCONN,
     MQGMO,
     MQOD,
     MQPMO,
+    MQSD,
+    MQSRO,
+    MQSTS,
+    SPI_BLOCK,
     UID_LONG,
 )
 from rfh2.channel.segments import (
     FIRST,
     LAST,
     PREFIX_BYTES,
+    WHOLE,
     SegmentHeader,
     SegmentType,
     read_segment,
@@ -37,7 +44,15 @@ from rfh2.channel.structure import Structure
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import Mqmd, decode_mqmd
-from rfh2.pcf_admin_names import MQOT_Q
+from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+
+
+class StatusError(Exception):
+    """The listener sent STATUS with an error code, and closes the connection."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,19 @@ class Message:
     length: int
 
 
+@dataclass(frozen=True)
+class Subscribed:
+    """What MQSUB gives: two handles, and the MQSD."""
+
+    reason: int
+    hsub: int
+    hobj: int
+    descriptor: Structure
+
+    def string(self, name: str) -> str:
+        return read_string(self.descriptor, name)
+
+
 class MqiClient:
     """One connection, which is not shared. order: the byte order in which it writes and wants to read."""
 
@@ -70,10 +98,13 @@ class MqiClient:
         channel: str = "APP.SVRCONN",
         sharing: int = 0,
         tls: ssl.SSLContext | None = None,
+        heartbeat_s: int = 300,
     ) -> None:
-        self.order, self.largest = order, 0x7FEC
+        self.order, self.largest, self._heartbeat_s = order, 0x7FEC, heartbeat_s
+        self.heartbeats = 0
+        self.conversation: int | None = None
         plain = socket.create_connection(("127.0.0.1", port), 20)
-        self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
+        self.socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
         self.terms = self.negotiate(channel, sharing)
 
     def __enter__(self) -> Self:
@@ -86,15 +117,15 @@ class MqiClient:
 
     def close(self) -> None:
         """End the connection at once, as a program that is killed does."""
-        self._socket.close()
+        self.socket.close()
 
     # Segments
 
     def header(self, kind: int) -> SegmentHeader:
-        return SegmentHeader(kind, order=self.order, encoding=0x111 if self.order == "big" else 0x222)
+        return SegmentHeader(kind, order=self.order, encoding=ENCODINGS[self.order], conversation=self.conversation)
 
     def send(self, data: bytes) -> None:
-        self._socket.sendall(data)
+        self.socket.sendall(data)
 
     def receive(self) -> tuple[SegmentHeader, bytes] | None:
         """The next segment; None where the other end has closed."""
@@ -104,7 +135,7 @@ class MqiClient:
     def _exactly(self, count: int) -> bytes | None:
         data = b""
         while len(data) < count:
-            part = self._socket.recv(count - len(data))
+            part = self.socket.recv(count - len(data))
             if not part:
                 return None
             data += part
@@ -119,7 +150,7 @@ class MqiClient:
         begin["MaxTransmissionSize"], begin["MaxMessageSize"] = 0x7FEC, 4_194_304
         begin.put_text("ChannelName", channel)
         more = Structure(ID_MORE, data, ID_BEGIN.size, self.order)
-        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, 300
+        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, self._heartbeat_s
         more["LengthOfRest"] = 138
         more.put_text("QMgrName", "QM1")
         shared = Structure(ID_SHARING, data, more.end, self.order)
@@ -136,6 +167,8 @@ class MqiClient:
             received = self.receive()
             assert received is not None
             header, answered = received
+            if header.kind == SegmentType.STATUS:
+                raise StatusError(int.from_bytes(answered[4:8], header.order))
             assert header.kind == SegmentType.INITIAL_DATA, answered
             if not header.flags & 0x02:
                 return answered
@@ -164,15 +197,31 @@ class MqiClient:
 
     def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
         """One call and its reply."""
+        self.request(kind, body, handle)
+        return self.reply(kind)
+
+    def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> None:
+        """Send one call."""
         api = Structure.new(API_HEADER, self.order)
         api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
         for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
             self.send(segment)
+
+    def request_part(self, kind: int, data: bytes, first: bool) -> None:
+        """Send a segment of a call, but not its last one."""
+        self.send(replace(self.header(kind), flags=FIRST if first else 0).write(data))
+
+    def reply(self, kind: int) -> Reply:
+        """The reply to a call that was sent; heartbeats before it are answered."""
         data, header = b"", self.header(0)
         while not data or not header.flags & LAST:
             received = self.receive()
             assert received is not None, "the connection was closed"
             header, payload = received
+            if header.kind == SegmentType.HEARTBEAT:
+                self.heartbeats += 1
+                self.send(replace(header, flags=WHOLE).write(b""))
+                continue
             assert header.kind == kind + 0x10, header
             assert bool(header.flags & FIRST) is not bool(data)
             data += payload
@@ -231,19 +280,44 @@ class MqiClient:
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
     ) -> Message:
         """MQGET."""
-        gmo = self.structure(
-            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
-        )
-        gmo["MatchOptions"] = match
-        reply = self.call(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+        self.request_get(handle, options, wait_ms, longest, match, **fields)
+        reply = self.reply(SegmentType.MQGET)
         mqmd, end = decode_mqmd(reply.body[:364])
         at = end + MQGMO[2].size
         (length,) = struct.unpack_from(">i" if self.order == "big" else "<i", reply.body, at)
         return Message(reply.reason, mqmd, reply.body[at + 4 :], length)
 
+    def request_get(
+        self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
+    ) -> None:
+        """Send MQGET, and do not read its reply."""
+        gmo = self.structure(
+            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
+        )
+        gmo["MatchOptions"] = match
+        self.request(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+
     def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
         head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
         return self.call(SegmentType.MQINQ, head + b"".join(map(self.long, selectors)), handle)
+
+    def set(self, handle: int, values: dict[int, int]) -> int:
+        """MQSET of integer attributes; the reason."""
+        head = self.long(len(values)) + self.long(len(values)) + self.long(0)
+        numbers = b"".join(map(self.long, (*values, *values.values())))
+        return self.call(SegmentType.MQSET, head + numbers, handle).reason
+
+    def put_unanswered(self, handle: int, body: bytes, options: int) -> None:
+        """MQPUT with an option for which the queue manager sends no reply."""
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        self.request(SegmentType.MQPUT, self.md() + pmo + self.long(len(body)) + body, handle)
+
+    def status(self, kind: int = 0) -> tuple[int, int, int, int, str]:
+        """MQSTAT: its own reason; reason, puts done, puts failed, and object of those without an answer."""
+        reply = self.call(SegmentType.MQSTAT, self.long(kind) + bytes(self.structure(MQSTS, "STAT", 1)))
+        sts = Structure(MQSTS, bytearray(reply.body), 4, self.order)
+        counts = sts["PutSuccessCount"], sts["PutFailureCount"]
+        return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
 
     def commit(self) -> int:
         return self.call(SegmentType.MQCMIT).reason
@@ -253,6 +327,57 @@ class MqiClient:
 
     def shut(self, handle: int, options: int = 0) -> int:
         return self.call(SegmentType.MQCLOSE, self.long(options), handle).reason
+
+    # Topics
+
+    def publish(self, topic: str, body: bytes, options: int = 0, **fields: Any) -> int:
+        """MQPUT1 on a topic string; the reason."""
+        od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_TOPIC, ObjectName="", ObjectQMgrName="")
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        opened = write_strings(od, {"ObjectString": topic}, ["ObjectString"])
+        return self.call(SegmentType.MQPUT1, opened + self.md(**fields) + pmo + self.long(len(body)) + body).reason
+
+    def subscribe(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
+        """MQSUB."""
+        data = self.long(-1) + self.long(0) + self.sd(options, topic, name, **fields)
+        reply = self.call(SegmentType.MQSUB, data, queue)
+        given_back = Structure(MQSD, bytearray(reply.body), 8, self.order)
+        hsub = int.from_bytes(reply.body[:4], self.order, signed=True)
+        return Subscribed(reply.reason, hsub, reply.handle, given_back)
+
+    def share(self, options: int, topic: str, name: str) -> Subscribed:
+        """The SPI call by which JMS programs make a shared subscription."""
+        lsd = self.structure(LSD, "LSD ", 1, Options=0x50, QName="", QMgrName="")
+        described = self.long(0) + bytes(lsd) + self.sd(options, topic, name)
+        heads = self.structure(SPI_BLOCK, "SPBU", 1, StrucLength=SPI_BLOCK.size)
+        block = self.structure(SPI_BLOCK, "SPBI", 1, StrucLength=SPI_BLOCK.size + len(described))
+        spi = b"".join(map(self.long, (7, 1, 536)))
+        reply = self.call(SegmentType.SPI, spi + bytes(heads) + bytes(block) + described)
+        at = len(spi) + 2 * SPI_BLOCK.size
+        given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
+        return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
+        """An MQSD and its strings."""
+        given = ("ObjectString", "SubName", "SubUserData", "SelectionString")
+        strings = {each: fields.pop(each, "") for each in given} | {"ObjectString": topic, "SubName": name}
+        fields = {"SubExpiry": -1, "PubPriority": -3, "SubLevel": 1, "ObjectName": ""} | fields
+        sd = self.structure(MQSD, "SD  ", 1, Options=options, **fields)
+        for each in ("SubUserData", "SelectionString", "ResObjectString"):
+            sd[f"{each}BufferSize"] = 256
+        return write_strings(sd, strings, given)
+
+    def subscribed(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
+        """MQSUB, which succeeded."""
+        made = self.subscribe(options, topic, name, queue, **fields)
+        assert made.reason == 0, made.reason
+        return made
+
+    def request_retained(self, hsub: int, action: int = 1) -> tuple[int, int]:
+        """MQSUBRQ; the reason, and how many publications were sent."""
+        sro = self.structure(MQSRO, "SRO ", 1)
+        reply = self.call(SegmentType.MQSUBRQ, self.long(action) + bytes(sro), hsub)
+        return reply.reason, int(Structure(MQSRO, bytearray(reply.body), 4, self.order)["NumPubs"])
 
     def disconnect(self) -> int:
         return self.call(SegmentType.MQDISC).reason

@@ -1,18 +1,19 @@
 """MQI calls over a channel, one after the other, as a program's: what each does and what it gives.
 
-Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5.
+Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue
+from commands.listener import conversation
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueError
@@ -34,9 +35,13 @@ from rfh2.mqi_constants import (
     MQOO_INPUT_SHARED,
     MQOO_INQUIRE,
     MQOO_OUTPUT,
+    MQOO_SET,
+    MQPMO_ASYNC_RESPONSE,
     MQPMO_NEW_CORREL_ID,
     MQPMO_SET_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
+    MQSO_CREATE,
+    MQSO_MANAGED,
 )
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 from streams.topic_objects import TopicObject
@@ -251,6 +256,7 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     define(home)
     output, source = client.opened("Q", OUT), client.opened("Q", IN)
     short, no_put, no_get = (client.opened(name, IN | OUT) for name in ("SHORT", "NO.PUT", "NO.GET"))
+    settable = client.opened("Q", MQOO_SET)
     closed = client.opened("Q", IN)
     assert client.shut(closed) == 0
     reasons = {
@@ -269,7 +275,11 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "put to another queue manager": client.put1("Q", b"x", qmgr="QM9"),
         "a queue manager for input": client.open("", IN, MQOT_Q_MGR).reason,
         "a namelist": client.open("X", INQUIRE, 2).reason,
-        "MQSTAT": client.call(0x8D).reason,
+        "MQSTAT of a reconnection": client.status(1)[0],
+        "set without MQOO_SET": client.set(output, {10: 1}),
+        "set what cannot be set": client.set(settable, {3: 1}),
+        "set to no value": client.set(settable, {10: 0, 9: 2}),
+        "XA": client.call(0xA1).reason,
     }
     assert reasons == {
         "get from what is open for output": 2037,
@@ -287,7 +297,11 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "put to another queue manager": 2087,
         "a queue manager for input": 2046,
         "a namelist": 2043,
-        "MQSTAT": 2298,
+        "MQSTAT of a reconnection": 2430,
+        "set without MQOO_SET": 2040,
+        "set what cannot be set": 2067,
+        "set to no value": 2020,
+        "XA": 2298,
     }
     assert client.put(short, b"1")[0] == 0
     assert client.put(short, b"2")[0] == 2053
@@ -354,6 +368,56 @@ def subscribe(client: MqiClient, psc: bytes) -> None:
     header += bytes(4) + (1208).to_bytes(4, "big") + len(psc).to_bytes(4, "big") + psc
     handle = client.opened("SYSTEM.BROKER.CONTROL.QUEUE", OUT)
     assert client.put(handle, header, format="MQHRF2", encoding=273, coded_char_set_id=1208)[0] == 0
+
+
+def test_mqset_inhibits_puts_and_gets(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT | MQOO_SET)
+    assert client.put(handle, b"x")[0] == 0
+    assert client.set(handle, {10: 1, 9: 1}) == 0
+    assert (client.put(handle, b"y")[0], client.get(handle).reason) == (2051, 2016)
+    assert client.set(handle, {9: 0}) == 0
+    assert (client.put(handle, b"y")[0], client.get(handle).body) == (2051, b"x")
+
+
+def test_mqstat_tells_what_became_of_puts_without_an_answer(client: MqiClient) -> None:
+    handle = client.opened("Q", IN | OUT | MQOO_SET)
+    for inhibited in (0, 1):
+        client.set(handle, {10: inhibited})
+        for _ in range(3):
+            client.put_unanswered(handle, b"x", MQPMO_ASYNC_RESPONSE)
+    assert client.status() == (0, 2051, 3, 3, "Q")
+    assert client.status() == (0, 0, 0, 0, "")
+    assert [client.get(handle).reason for _ in range(4)] == [0, 0, 0, EMPTY]
+
+
+def test_mqsub_leaves_nothing_where_no_processor_answers(
+    client: MqiClient, port: int, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = MQSO_CREATE | MQSO_MANAGED
+    with MqiClient(port) as broken:
+        assert broken.connect() == 0
+        broken.request(0x8E, broken.long(-1) + broken.long(0) + broken.sd(options, "Sport/Soccer", "scores"), 0)
+        with QueueManagerStore.open(home, "QM1") as store:
+            assert eventually(lambda: managed_queues(store))
+            broken.close()
+            assert eventually(lambda: not managed_queues(store))
+    monkeypatch.setattr(conversation, "ANSWER_WITHIN_S", 0)
+    monkeypatch.setattr(conversation, "_ANSWERED_S", 0.1)
+    assert [client.subscribe(options, "Sport/Soccer", "scores").reason for _ in range(2)] == [2102, 2102]
+    with QueueManagerStore.open(home, "QM1") as store:
+        assert managed_queues(store) == []
+
+
+def managed_queues(store: QueueManagerStore) -> list[str]:
+    return [name for name in store.load_state()[0].queues if name.startswith("SYSTEM.MANAGED.")]
+
+
+def eventually(holds: Callable[[], object]) -> bool:
+    """Whether *holds* comes to be true."""
+    end = time.monotonic() + 30
+    while not (found := holds()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(found)
 
 
 def test_another_queue_manager_is_not_here(port: int) -> None:

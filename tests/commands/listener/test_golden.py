@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.listener.security import ChannelRule, Security
+from commands.links.engine.config import ChannelRule
+from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import PREFIX_BYTES, SegmentType, read_segment, segment_length
 from tests.commands.listener.conftest import listener_at

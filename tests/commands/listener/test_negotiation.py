@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.listener.negotiation import Answer, answer, turned
+from commands.listener.negotiation import Answer, Most, answer, turned
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError
@@ -37,7 +37,7 @@ def offer(length: int = WHOLE, **fields: int) -> bytes:
 
 
 def answered(data: bytes, **options: int) -> Answer:
-    return answer(data, "little", "QM1", options.pop("sharing", 10), bytes(12), **options)
+    return answer(data, "little", "QM1", bytes(12), Most(**options))
 
 
 def test_an_offer_that_is_accepted() -> None:
@@ -82,6 +82,15 @@ def test_older_clients_offer_less(length: int) -> None:
 
 def test_no_conversations_are_shared_where_none_may_be() -> None:
     assert answered(offer(), sharing=0).terms.conversations == 0
+
+
+@pytest.mark.parametrize(("ours", "theirs", "agreed"), [(300, 1, 300), (1, 300, 300), (5, 5, 5), (300, 0, 0)])
+def test_the_longer_heartbeat_interval_is_agreed(ours: int, theirs: int, agreed: int) -> None:
+    assert answered(offer(HeartbeatInterval=theirs), heartbeat_s=ours).terms.heartbeat_s == agreed
+
+
+def test_the_shorter_longest_message_is_agreed() -> None:
+    assert answered(offer(), longest_message=65_536).terms.longest_message == 65_536
 
 
 def test_a_queue_managers_channel_is_told_apart() -> None:

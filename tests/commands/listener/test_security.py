@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,14 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.links.engine.config import ConfigError, ListenerConfig
+from commands.links.engine.config import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of
-from commands.listener.security import ChannelRule, Security, is_password, password_hash
+from commands.listener.passwords import in_users_file, is_password, password_hash
+from commands.listener.security import Security
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.channel.segments import SegmentType
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
-from tests.commands.listener.mqi_client import MqiClient
+from tests.commands.listener.mqi_client import MqiClient, StatusError
 
 RULES = {
     "OPEN": ChannelRule(),
@@ -33,6 +33,9 @@ RULES = {
     "NO.BOB": ChannelRule(block_users=("bob",)),
     "SECRET": ChannelRule(password=True),
 }
+
+AT_ONCE = ConnAuth(faildlay=0)
+NO_SUCH_CHANNEL = 1
 
 
 @pytest.mark.parametrize(
@@ -46,19 +49,28 @@ RULES = {
         ("FAR", "alice", "", 2035),
         ("NEAR", "alice", "", 0),
         ("NO.BOB", "Bob", "", 2035),
-        ("NO.BOB", "mqm", "", 0),
+        ("NO.BOB", "mqm", "", 2035),
+        ("NO.BOB", "mqm", "admin", 0),
+        ("OPEN", "alice", "wrong", 2035),
+        ("OPEN", "alice", "right", 0),
         ("SECRET", "alice", "", 2035),
         ("SECRET", "alice", "wrong", 2035),
         ("SECRET", "nobody", "right", 2035),
         ("SECRET", "alice", "right", 0),
-        ("UNKNOWN", "alice", "", 2035),
     ],
 )
 def test_who_may_connect(home: Path, channel: str, user: str, password: str, reason: int) -> None:
     users = home / "users"
-    users.write_text(f"# who\nalice: {password_hash('right')}\n", encoding="utf-8")
-    with listener_at(home, Security(RULES, users)) as port, MqiClient(port, channel=channel) as client:
+    users.write_text(f"# who\nalice: {password_hash('right')}\nmqm:{password_hash('admin')}\n", encoding="utf-8")
+    security = Security(RULES, in_users_file(users), AT_ONCE)
+    with listener_at(home, security) as port, MqiClient(port, channel=channel) as client:
         assert client.connect(user, password=password) == reason
+
+
+def test_a_channel_that_is_not_there(home: Path) -> None:
+    with listener_at(home, Security(RULES)) as port, pytest.raises(StatusError) as refused:
+        MqiClient(port, channel="UNKNOWN")
+    assert refused.value.code == NO_SUCH_CHANNEL
 
 
 def test_programs_work_as_the_users_of_their_channel(home: Path) -> None:
@@ -94,14 +106,10 @@ def test_a_configuration_that_is_refused(tmp_path: Path, table: dict[str, object
         listener_of(ListenerConfig.model_validate(table), listen, tmp_path, "QM1", Durability.FULL)
 
 
-def test_tls(home: Path, tmp_path: Path) -> None:
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
-    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
-    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+def test_tls(home: Path, certificate: tuple[Path, Path]) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(certificate, key)
-    trusts = ssl.create_default_context(cafile=str(certificate))
+    server.load_cert_chain(*certificate)
+    trusts = ssl.create_default_context(cafile=str(certificate[0]))
     with listener_at(home, tls=server) as port:
         with socket.create_connection(("127.0.0.1", port)) as plain:
             plain.settimeout(10)
@@ -110,8 +118,9 @@ def test_tls(home: Path, tmp_path: Path) -> None:
         with MqiClient(port, tls=trusts) as client:
             assert client.connect() == 0
             handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
-            client.put(handle, b"secret")
-            assert client.get(handle).body == b"secret"
+            body = bytes(300_000)
+            client.put(handle, body)
+            assert client.get(handle).body == body
 
 
 @pytest.mark.parametrize(
@@ -130,20 +139,6 @@ def test_what_is_no_client_is_sent_away(port: int, data: bytes) -> None:
         assert client.connect() == 0
 
 
-def test_no_more_connections_than_allowed(home: Path) -> None:
-    with listener_at(home, connections=2) as port, MqiClient(port) as one, MqiClient(port) as two:
-        with socket.create_connection(("127.0.0.1", port)) as third:
-            third.settimeout(10)
-            assert third.recv(1) == b""
-        assert (one.connect(), two.connect()) == (0, 0)
-
-
-def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
-    with listener_at(home, first_s=0.2) as port, socket.create_connection(("127.0.0.1", port)) as silent:
-        silent.settimeout(10)
-        assert silent.recv(1) == b""
-
-
 def segments_of_a_program(client: MqiClient) -> list[bytes]:
     """What a program sends, a segment each: recorded by the client itself."""
     sent: list[bytes] = []
@@ -155,6 +150,10 @@ def segments_of_a_program(client: MqiClient) -> list[bytes]:
     client.get(handle)
     client.inquire(handle, 3)
     client.commit()
+    client.set(handle, {10: 0})
+    client.status()
+    client.subscribe(0, "Sport/Soccer", "scores", SubUserData="mine")
+    client.request_retained(handle)
     client.shut(handle)
     client.call(SegmentType.SPI, client.long(1) + client.long(1) + client.long(256))
     return sent

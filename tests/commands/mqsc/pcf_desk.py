@@ -64,7 +64,7 @@ class Desk:
 
     def __init__(self, store: QueueManagerStore, groups_of: GroupsOf = no_groups) -> None:
         self.store, self.now = store, NOW
-        self.processor = Processor(store, lambda: self.now, groups_of=groups_of, command_server=PcfCommandServer)
+        self.processor = Processor(store, lambda: self.now, groups_of=groups_of, command_servers=[PcfCommandServer])
 
     def ask(self, command: int, *parameters: Parameter, user: str = "admin", **settings: Any) -> list[Reply]:
         """Put one command, run the processor, and take the answers off the reply queue."""

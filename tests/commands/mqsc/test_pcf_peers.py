@@ -91,7 +91,7 @@ def pcf(peer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         desk = Desk(store)
         # With the real clock: peers let their requests expire.
-        desk.processor = Processor(store, lambda: datetime.now(UTC), command_server=PcfCommandServer)
+        desk.processor = Processor(store, lambda: datetime.now(UTC), command_servers=[PcfCommandServer])
         calls = Calls(desk)
         for names in _with(peer, extension):
             for name in ("MQCONN", "MQCONNX", "MQDISC", "MQCLOSE", "MQOPEN", "MQPUT", "MQGET"):

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -160,10 +161,15 @@ def steps_of(text: str, before: str) -> list[str]:
     return [step for _, step in found]
 
 
-def follow(steps: list[str], codes: tuple[int, ...] = (0,)) -> list[str]:
-    """Do what the steps say; the commands that were run."""
+def follow(steps: list[str], codes: tuple[int, ...] = (0,), pack: Path | None = None) -> list[str]:
+    """Do what the steps say; the commands that were run. pack: where its files are."""
     done = []
     for step in steps:
+        if (found := re.match(r"`(sha256sum [^`]+)` in the directory of this pack", step)) is not None:
+            assert pack is not None
+            subprocess.run(shlex.split(found[1]), cwd=pack, check=True, stdout=subprocess.DEVNULL)
+            done.append("sha256sum")
+            continue
         command = re.match(r"`qpubsub ([^`]+)`", step)
         if command is None:
             assert step.startswith(BY_HAND), f"nobody knows how to do this: {step}"
@@ -183,8 +189,8 @@ def test_the_runbook_can_be_followed_and_taken_back(place: Place) -> None:
     before = {name: place.known(name) for name in ("QM000", "QM001", "QM002")}
     place.estate("pack", "--out", str(place.directory / "board"))
     book = (place.directory / "board" / "runbook.md").read_text()
-    done = follow(steps_of(book, "## In this order"), codes=(0, 1))
-    assert done == ["rehearse", "apply", "verify", "apply", "verify", "status"]
+    done = follow(steps_of(book, "## In this order"), codes=(0, 1), pack=place.directory / "board")
+    assert done == ["sha256sum", "rehearse", "apply", "verify", "apply", "verify", "status"]
     assert set(place.states().values()) == {"verified"}
     done = follow(steps_of(book, "To take a wave back, the last one first:"))
     assert done == ["undo", "undo"]

@@ -1,12 +1,18 @@
-"""A server with the shape of mqweb's REST interface, for tests: what it administers is an embedded queue manager."""
+"""A server with the shape of mqweb's REST interface, for tests: what it administers is an embedded queue manager.
+
+``rest_servers`` has one for each of several queue managers, in a process of its own: a test whose process forks has no
+threads then.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import ssl
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -163,3 +169,31 @@ def rest_stub(home: Path, qmgr: str = "QM1") -> Iterator[RestStub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def rest_servers(home: Path, qmgrs: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The URL of the server of each queue manager; the servers are in another process, until the end of the block."""
+    program = [sys.executable, "-m", "tests.migrate.live.rest_stub", str(home), *qmgrs]
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(30)
+        process.stdout.close()
+
+
+def _serve(home: Path, qmgrs: Sequence[str]) -> None:
+    servers = [RestStub(home, qmgr) for qmgr in qmgrs]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(json.dumps({server.qmgr: server.url for server in servers}), flush=True)
+    # Whoever started it closes this end when it ends, however that is.
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]), sys.argv[2:])

@@ -95,7 +95,7 @@ def processing(home: Path) -> Iterator[None]:
 
     def work() -> None:
         with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
-            processor = Processor(store, lambda: datetime.now(UTC), command_server=PcfCommandServer)
+            processor = Processor(store, lambda: datetime.now(UTC), command_servers=[PcfCommandServer])
             processor.start()
             processor.run(stop, idle_s=0.02)
 
@@ -127,7 +127,7 @@ def rig(
             yield made
     elif way == "pcf":
         queues = {name: {} for name in ("Sport", PROGRESS_QUEUE)}
-        with stand_in(directory / "mq", queues, command_server=False), _moving(home), processing(home):
+        with stand_in(directory / "mq", queues, command_server=False), moving(home), processing(home):
             made.options = ["--queues", URL]
             yield made
     else:
@@ -145,7 +145,7 @@ def _maybe(context: object, wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _moving(home: Path) -> Iterator[None]:
+def moving(home: Path) -> Iterator[None]:
     """Moves commands and publications from the stand-in's queues to the embedded ones, and the answers back."""
     stop = threading.Event()
     thread = threading.Thread(target=lambda: _move(home, stop), daemon=True)

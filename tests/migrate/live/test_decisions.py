@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc import parse
-from migrate.live.decisions import decide
+from migrate.live.decisions import altered_later, decide, follow, key_of
 from migrate.live.embedded import statement_of
 from migrate.live.snapshot import read_live
 from tests.migrate.live.memory import memory
@@ -90,3 +90,29 @@ def test_authority_records_that_go_with_their_object_are_named() -> None:
 def test_a_statement_that_is_none() -> None:
     (statement,) = parse("DEFINE (")
     assert "AMQ84" in decide(statement, read_live(memory(""))).refused
+
+
+PAIR = """
+DEFINE SUB('new') TOPICSTR('News') DEST(A.Q) REQONLY(YES)
+ALTER SUB('new') REQONLY(NO)
+"""
+
+
+@pytest.mark.parametrize(("before", "sent"), [("", [1, 1]), ("YES", [0, 1]), ("NO", [0, 0])])
+def test_4_8_2_a_subscription_that_is_defined_and_altered(before: str, sent: list[int]) -> None:
+    """A run that was killed before, between or after the two commands goes on; nothing is read in between."""
+    made = f"DEFINE SUB('new') TOPICSTR('News') DEST(A.Q) REQONLY({before})\n" if before else ""
+    administrator = memory(SCRIPT + made)
+    live, statements = read_live(administrator), parse(PAIR)
+    later = altered_later(statements)
+    decisions = []
+    for statement in statements:
+        decision = decide(statement, live, later.get(key_of(statement) or ("", ""), ()))
+        assert not decision.refused
+        decisions.append(int(decision.send))
+        if decision.send:
+            assert administrator.run(statement).ok
+            follow(statement, live)
+    assert decisions == sent
+    (row,) = [row for row in administrator.display("SUB", "*") if row["SUB"] == "new"]
+    assert row["REQONLY"] == "NO"

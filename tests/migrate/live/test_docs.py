@@ -26,7 +26,7 @@ KINDS = [
     ("access-control", ["compat", *SCRIPTS, "record"]),
     (
         "subscription-points",
-        [*("compat", "stopped"), *SCRIPTS, "security", "enabled", *RETAINED[:1], "subscriptions", *END],
+        [*("compat", "stopped"), *SCRIPTS, "security", "upgraded", "enabled", *RETAINED[:1], "subscriptions", *END],
     ),
 ]
 

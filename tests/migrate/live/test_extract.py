@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import shutil
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
-from commands.qmgr.store import QueueManagerStore
+from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
 from migrate.extract import REPLY_QUEUE
 from migrate.readers import read_sources
-from rfh2 import pcf_names as pcf
-from rfh2.captured import CapturedMessage
-from rfh2.message import decode
-from rfh2.pcf_parameters import Cfin, Cfst
 from tests.commands.cli_runs import run
-from tests.migrate.legacy_messages import metatopic, rfh1
 from tests.migrate.live.rigs import WAYS, create, rig, write_legacy
-
-QMGR48 = "QM1".ljust(48)
-KILLS = int(os.environ.get("QPUBSUB_KILLS", "20"))
-SUBSCRIBERS = f"MQ/SA/{QMGR48}/Subscribers/AllIdentities/"
+from tests.migrate.live.version6 import Version6
 
 
 def test_state_apply_extract_is_the_state_again(tmp_path: Path) -> None:
@@ -120,71 +102,6 @@ def test_an_output_appears_when_it_is_complete(tmp_path: Path) -> None:
 # A version 6 broker
 
 
-class Version6:
-    """Answers questions on metatopics as a version 6 broker does. refuses: what, with which reason. asked: in order."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.refuses: dict[str, int] = {}
-        self.asked: list[str] = []
-
-    def answer(self, command: dict[str, str]) -> list[CapturedMessage]:
-        topic, word = command["MQPSTopic"], command["MQPSCommand"]
-        found: list[CapturedMessage] = []
-        reason = 0
-        if word == "ReqUpdate":
-            self.asked.append(f"{command['MQPSStreamName']} {topic.replace(QMGR48, 'QM1')}")
-            reason = next((number for what, number in self.refuses.items() if what in topic), 0)
-            found = [] if reason else list(self._publications(command["MQPSStreamName"], topic))
-            reason = reason or (0 if found else 3077)
-        pairs = [("CompCode", "2" if reason else "0"), ("Reason", str(reason)), ("ReasonText", "text")]
-        return [*found, rfh1(90, pairs, queue=REPLY_QUEUE, by_broker=True)]
-
-    def _publications(self, stream: str, topic: str) -> Iterator[CapturedMessage]:
-        head = [Cfst.of(pcf.MQCACF_TOPIC, topic), Cfst.of(pcf.MQCACF_STREAM_NAME, stream.ljust(48))]
-        if stream == ADMIN_STREAM and topic.endswith("StreamSupport"):
-            names = [
-                Cfst.of(pcf.MQCACF_SUPPORTED_STREAM_NAME, name) for name in (DEFAULT_STREAM, ADMIN_STREAM, "Sport")
-            ]
-            yield metatopic(1, [*head, *names])
-        elif topic.startswith(SUBSCRIBERS) and stream == "Sport":
-            head[0] = Cfst.of(pcf.MQCACF_TOPIC, f"{SUBSCRIBERS}Soccer/*")
-            yield metatopic(
-                2,
-                [
-                    *head,
-                    Cfst.of(pcf.MQCACF_REG_Q_MGR_NAME, QMGR48),
-                    Cfst.of(pcf.MQCACF_REG_Q_NAME, "A.Q".ljust(48)),
-                    Cfst.of(pcf.MQCACF_REG_USER_ID, "anne".ljust(12)),
-                    Cfin(pcf.MQIACF_REG_REG_OPTIONS, 4),
-                ],
-            )
-        elif topic == "*" and stream == "Sport":
-            pairs = [("Command", "Publish"), ("PubOpts", "IsRetainedPub"), ("Topic", "Soccer/Results")]
-            yield rfh1(3, [*pairs, ("StreamName", "Sport")], data=b"2:1", by_broker=True, queue=REPLY_QUEUE)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        stop = threading.Event()
-        thread = threading.Thread(target=self._work, args=(stop,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join(10)
-
-    def _work(self, stop: threading.Event) -> None:
-        with QueueManagerStore.open(self.home, "QM1") as store:
-            while not stop.wait(0.01):
-                with store.unit_of_work() as unit:
-                    while (message := unit.get(CONTROL_QUEUE)) is not None:
-                        header = decode(message.body, message.md).rfh1
-                        assert header is not None
-                        for answer in self.answer(dict(header.pairs())):
-                            unit.put(REPLY_QUEUE, answer.md, answer.body)
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -243,32 +160,3 @@ def test_a_broker_that_does_not_answer(home: Path) -> None:
     ran = run("extract", "-m", "QM1", "--home", str(home), "--metatopics", "--wait", "0.1")
     assert ran.code == 2
     assert f"no answer on {REPLY_QUEUE}" in ran.talk
-
-
-@pytest.mark.faults
-@pytest.mark.slow
-def test_killed_at_any_moment_it_asks_what_is_missing(home: Path, tmp_path: Path) -> None:
-    """The capture is whole or not there; what was answered before is not asked again."""
-    chance = random.Random(18)
-    command = ["extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl"]
-    program = [sys.executable, "-c", "from commands.cli import main; main()", *command]
-    (publication,) = Version6(home)._publications("Sport", "*")
-    body = publication.body_hex
-    with Version6(home).running():
-        for _ in range(KILLS):
-            process = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.DEVNULL, env=_environment())
-            time.sleep(chance.uniform(0.5, 2.5))
-            process.kill()
-            process.wait()
-            if not (tmp_path / "extract.jsonl").exists():
-                assert run(*command).code == 0
-            state = read_sources([str(tmp_path / "extract.jsonl")], "QM1")
-            assert [(s.stream, s.topic, s.queue) for s in state.subscriptions] == [("Sport", "Soccer/*", "A.Q")]
-            assert [(r.stream, r.topic, r.body_hex) for r in state.retained] == [("Sport", "Soccer/Results", body)]
-            assert not [item for item in state.unread if item.is_state]
-            (tmp_path / "extract.jsonl").unlink()
-            shutil.rmtree(tmp_path / "extract-QM1.work", ignore_errors=True)
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}

@@ -33,6 +33,8 @@ DEAD, RECORD = "SYSTEM.DEAD.LETTER.QUEUE", "SYSTEM.QPUBSUB.RECORD"
 OWED = "SYSTEM.QPUBSUB.OWED"
 OUTGOING, INCOMING = "SYSTEM.QPUBSUB.OUTGOING", "SYSTEM.QPUBSUB.INCOMING"
 ADMIN = "SYSTEM.BROKER.ADMIN.STREAM"
+# With OpenTelemetry installed, IBM's package puts properties into messages; the stand-in has no message handles.
+WITHOUT_TRACING = {"MQIPY_NOOTEL": "1"}
 SYSTEM_QUEUES = (CONTROL, STREAM, ADMIN, DEAD, RECORD, OWED, OUTGOING, INCOMING)
 
 
@@ -54,6 +56,7 @@ def library() -> Path:
 def load() -> None:
     """Have the package ibmmq find the stand-in in this process, whatever was imported in its place before."""
     ctypes.CDLL(str(library()), mode=ctypes.RTLD_GLOBAL)
+    os.environ.update(WITHOUT_TRACING)
     package = importlib.util.find_spec("ibmmq")
     assert package is not None
     assert package.submodule_search_locations is not None
@@ -78,7 +81,7 @@ class StandIn:
     @property
     def environment(self) -> dict[str, str]:
         """What a program needs to find it."""
-        return {"MQI_SOCKET": str(self.socket), "LD_LIBRARY_PATH": str(library().parent)}
+        return {"MQI_SOCKET": str(self.socket), "LD_LIBRARY_PATH": str(library().parent), **WITHOUT_TRACING}
 
     def start(self) -> None:
         command = [sys.executable, str(HERE / "server.py"), "--socket", str(self.socket)]

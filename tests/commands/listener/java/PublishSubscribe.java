@@ -9,29 +9,38 @@ import javax.jms.Session;
 import javax.jms.TextMessage;
 import javax.jms.Topic;
 
-/** Queued publish/subscribe of IBM MQ classes for JMS. Arguments: port, BROKERVER (V1 or V2), "die" to be killed. */
+/**
+ * Publish/subscribe of IBM MQ classes for JMS. Arguments: port; queued mode with BROKERVER V1 or V2, or normal mode; "die"
+ * to be killed.
+ */
 public class PublishSubscribe {
   static String text(Message message) throws Exception {
     return message == null ? "nothing" : ((TextMessage) message).getText();
   }
 
-  public static void main(String[] arguments) throws Exception {
-    boolean second = arguments[1].equals("V2");
+  static JmsConnectionFactory factory(String port, String mode) throws Exception {
     JmsConnectionFactory factory =
         JmsFactoryFactory.getInstance(WMQConstants.WMQ_PROVIDER).createConnectionFactory();
     factory.setStringProperty(WMQConstants.WMQ_HOST_NAME, "127.0.0.1");
-    factory.setIntProperty(WMQConstants.WMQ_PORT, Integer.parseInt(arguments[0]));
+    factory.setIntProperty(WMQConstants.WMQ_PORT, Integer.parseInt(port));
     factory.setStringProperty(WMQConstants.WMQ_CHANNEL, "APP.SVRCONN");
     factory.setIntProperty(WMQConstants.WMQ_CONNECTION_MODE, WMQConstants.WMQ_CM_CLIENT);
     factory.setStringProperty(WMQConstants.WMQ_QUEUE_MANAGER, "QM1");
-    factory.setStringProperty(WMQConstants.WMQ_PROVIDER_VERSION, "6");
-    factory.setIntProperty(
-        WMQConstants.WMQ_BROKER_VERSION, second ? WMQConstants.WMQ_BROKER_V2 : WMQConstants.WMQ_BROKER_V1);
-    factory.setStringProperty(WMQConstants.WMQ_BROKER_QMGR, "QM1");
-    if (second) {
-      factory.setStringProperty(WMQConstants.WMQ_BROKER_PUBQ, "SYSTEM.BROKER.DEFAULT.STREAM");
+    if (!mode.equals("normal")) {
+      boolean second = mode.equals("V2");
+      factory.setStringProperty(WMQConstants.WMQ_PROVIDER_VERSION, "6");
+      factory.setIntProperty(
+          WMQConstants.WMQ_BROKER_VERSION, second ? WMQConstants.WMQ_BROKER_V2 : WMQConstants.WMQ_BROKER_V1);
+      factory.setStringProperty(WMQConstants.WMQ_BROKER_QMGR, "QM1");
+      if (second) {
+        factory.setStringProperty(WMQConstants.WMQ_BROKER_PUBQ, "SYSTEM.BROKER.DEFAULT.STREAM");
+      }
     }
-    Connection connection = factory.createConnection();
+    return factory;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Connection connection = factory(arguments[0], arguments[1]).createConnection();
     connection.setClientID("client1");
     connection.start();
     Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);

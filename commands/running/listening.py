@@ -12,55 +12,29 @@ import asyncio
 import logging
 import os
 import signal
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from commands.listener.server import Listener
-from rfh2.errors import QPubSubError, StoreError
+from commands.listener.serving import ListenError, serve
+from commands.running.crashes import MOST_CRASHES, Crashes
+from commands.running.supervisor import die_with
+from rfh2.errors import QPubSubError
 
 _log: Final = logging.getLogger("qpubsub.listener")
-_MOST_RESTARTS: Final = 5
-_RESTARTS_WITHIN_S: Final = 60.0
 _PAUSE_S: Final = 0.2
 _ENDING_S: Final = 10.0
 
 
-class ListenError(StoreError):
-    """The listener cannot be started. why: one clause."""
-
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(where, why)
-        self.where, self.why = where, why
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.where}: {self.why}; choose another with --listen HOST:PORT"
-
-
-async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int], None]) -> None:
-    """Listen until *ended* is set. started: called with the port. Raises ListenError, StoreError."""
-    try:
-        port = await listener.start()
-    except OSError as error:
-        await listener.stop()
-        raise ListenError(listener.where, error.strerror or str(error)) from error
-    started(port)
-    try:
-        await ended.wait()
-    finally:
-        await listener.stop()
-
-
 @contextmanager
-def listening(make: Callable[[], Listener], die_with_parent: Callable[[int], None]) -> Iterator[str]:
-    """A listener in a process of its own while inside; gives HOST:PORT. die_with_parent: called in it with our number.
+def listening(make: Callable[[], Listener]) -> Iterator[str]:
+    """A listener in a process of its own while inside; gives HOST:PORT.
 
     Raises ListenError, StoreError where it cannot listen.
     """
-    guardian = _Guardian(make, die_with_parent)
+    guardian = _Guardian(make)
     where = guardian.start()
     try:
         yield where
@@ -69,8 +43,8 @@ def listening(make: Callable[[], Listener], die_with_parent: Callable[[int], Non
 
 
 class _Guardian:
-    def __init__(self, make: Callable[[], Listener], die_with_parent: Callable[[int], None]) -> None:
-        self._make, self._die_with_parent = make, die_with_parent
+    def __init__(self, make: Callable[[], Listener]) -> None:
+        self._make = make
         self._parent, self._child = os.getpid(), 0
 
     def start(self) -> str:
@@ -81,7 +55,7 @@ class _Guardian:
             os.close(heard)
             code = 1
             try:
-                self._die_with_parent(self._parent)
+                die_with(self._parent)
                 code = self._guard(says)
             finally:
                 os._exit(code)
@@ -111,14 +85,14 @@ class _Guardian:
 
     def _guard(self, says: int) -> int:
         """In the child: run listeners, one after the other, until one ends in order."""
-        restarts: deque[float] = deque(maxlen=_MOST_RESTARTS)
+        crashes = Crashes()
         first = True
         while True:
             parent, worker = os.getpid(), os.fork()
             if worker == 0:
                 code = 1
                 try:
-                    self._die_with_parent(parent)
+                    die_with(parent)
                     code = self._listen(says if first else None)
                 finally:
                     os._exit(code)
@@ -131,9 +105,8 @@ class _Guardian:
             code = os.waitstatus_to_exitcode(status)
             if code >= 0:
                 return code
-            restarts.append(time.monotonic())
-            if len(restarts) == _MOST_RESTARTS and restarts[-1] - restarts[0] < _RESTARTS_WITHIN_S:
-                _log.error("the listener ended by signal %d, %d times in a minute; it stays down", -code, len(restarts))
+            if not crashes.may_restart():
+                _log.error("the listener ended by signal %d, %d times in a minute; it stays down", -code, MOST_CRASHES)
                 return 1
             _log.error("the listener ended by signal %d, and is started again", -code)
             time.sleep(_PAUSE_S)
@@ -173,43 +146,3 @@ def _say(pipe: int, text: str) -> None:
 def _end(process: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGTERM)
-
-
-class ListenerThread:
-    """The same on a thread, for tests and for programs that embed it: ``with ListenerThread(listener) as port``."""
-
-    def __init__(self, listener: Callable[[], Listener]) -> None:
-        self._make = listener
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="listener-loop", daemon=True)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ended: asyncio.Event | None = None
-        self._port = 0
-        self._error: BaseException | None = None
-
-    def __enter__(self) -> int:
-        self._thread.start()
-        self._ready.wait()
-        if self._error is not None:
-            raise self._error
-        return self._port
-
-    def __exit__(self, *_: object) -> None:
-        if self._loop is not None and self._ended is not None:
-            self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join()
-
-    def _run(self) -> None:
-        async def run() -> None:
-            self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-            await serve(self._make(), self._ended, self._started)
-
-        try:
-            asyncio.run(run())
-        except BaseException as error:
-            self._error = error
-            self._ready.set()
-
-    def _started(self, port: int) -> None:
-        self._port = port
-        self._ready.set()

@@ -1,0 +1,103 @@
+"""The segments of one connection, in and out, and whether the other end still takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from rfh2.ccsid import ENCODINGS
+from rfh2.channel.segments import (
+    CONFIRM,
+    PREFIX_BYTES,
+    WHOLE,
+    SegmentHeader,
+    SegmentType,
+    read_segment,
+    segment_length,
+)
+
+_log: Final = logging.getLogger("qpubsub.listener")
+
+# Codes of STATUS.
+NO_SUCH_CHANNEL, WRONG_CHANNEL_TYPE, TERMINATING, BAD_SEGMENT, CHANNEL_UNAVAILABLE = 0x01, 0x02, 0x05, 0x0D, 0x16
+
+
+class Wire:
+    """send_s: how long the other end may take nothing of what was sent, before the connection is broken."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, send_s: float) -> None:
+        self._reader, self._writer, self._send_s = reader, writer, send_s
+        peer = writer.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
+        self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
+        self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
+
+    async def receive(self) -> tuple[SegmentHeader, bytes] | None:
+        """The next segment; None where the client has ended.
+
+        Raises DecodeError, ConnectionError, asyncio.IncompleteReadError.
+        """
+        prefix = await self._reader.read(1)
+        if not prefix:
+            return None
+        prefix += await self._reader.readexactly(PREFIX_BYTES - 1)
+        rest = await self._reader.readexactly(segment_length(prefix) - PREFIX_BYTES)
+        header, payload = read_segment(prefix + rest)
+        self.latest = header
+        return header, payload
+
+    async def send(self, *segments: bytes) -> None:
+        """Send *segments*. Raises ConnectionError."""
+        self._writer.write(b"".join(segments))
+        if not self._writer.transport.get_write_buffer_size():
+            return
+        try:
+            async with asyncio.timeout(self._send_s):
+                await self._writer.drain()
+        except TimeoutError:
+            self.break_off(f"it took nothing of what was sent to it in {self._send_s:g} s")
+
+    async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
+        """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
+        with suppress(ConnectionError):
+            await self.send(status(header, flags, code))
+
+    def ask(self) -> None:
+        """Send a heartbeat that the other end is to answer. It waits for nothing."""
+        self._writer.write(heartbeat(self.latest, CONFIRM | WHOLE))
+
+    async def answer_heartbeat(self) -> None:
+        """Answer a heartbeat of the other end. Raises ConnectionError."""
+        await self.send(heartbeat(self.latest, WHOLE))
+
+    def close(self) -> None:
+        """End the connection when what was written is sent."""
+        self._writer.close()
+
+    def break_off(self, why: str) -> None:
+        """End the connection at once; *why* goes to the log."""
+        _log.warning("%s: %s; the connection is closed", self.trace, why)
+        self._writer.transport.abort()
+
+
+def heartbeat(latest: SegmentHeader, flags: int) -> bytes:
+    """A HEARTBEAT segment; it belongs to the connection, in the byte order of the client's *latest* segment."""
+    is_shared = latest.of_connection or latest.conversation is not None
+    order = latest.order
+    header = SegmentHeader(
+        SegmentType.HEARTBEAT, flags, order=order, encoding=ENCODINGS[order], of_connection=is_shared
+    )
+    return header.write(b"")
+
+
+def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
+    """A STATUS segment that answers what came with *header*."""
+    body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
+    conversation = header.conversation if code is None else None
+    answered = replace(
+        header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
+    )
+    return replace(answered, encoding=ENCODINGS[header.order]).write(body)

@@ -1,0 +1,255 @@
+"""One program's subscriptions: MQSUB, MQSUBRQ, and MQCLOSE of what MQSUB gave.
+
+Each call has two parts, and between them waits for the command processor: ``begin`` puts a request on its queue, and
+``finish`` opens what the answer says (``commands.qmgr.mqi.subscription_requests``). A managed queue of a non-durable
+subscription is a temporary dynamic one, made here before: it goes with the program, and the subscription with it. For a
+non-durable subscription to the program's own queue a request for its removal is deferred until the program ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from commands.broker.identifiers import message_id
+from commands.broker.objects import new_queue
+from commands.qmgr.mqi.context import Application
+from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
+from commands.qmgr.mqi.subscription_requests import (
+    REPLY_QUEUE,
+    REQUEST_QUEUE,
+    SubscriptionAnswer,
+    SubscriptionDescriptor,
+    SubscriptionRequest,
+    Verb,
+)
+from commands.qmgr.store.connection import ProgramConnection
+from commands.qmgr.store.errors import QueueError
+from commands.qmgr.store.rows import BODY, MD, SEQ
+from commands.qmgr.store.state import to_microseconds
+from commands.qmgr.store.uncommitted import Match
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQCO_REMOVE_SUB,
+    MQOO_BROWSE,
+    MQOO_INPUT_AS_Q_DEF,
+    MQOO_INQUIRE,
+    MQRC_ACTION_ERROR,
+    MQRC_HOBJ_ERROR,
+    MQRC_OPTION_NOT_VALID_FOR_TYPE,
+    MQRC_OPTIONS_ERROR,
+    MQRC_SUB_NAME_ERROR,
+    MQSO_ALTER,
+    MQSO_CREATE,
+    MQSO_RESUME,
+    MQSR_ACTION_PUBLICATION,
+)
+from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+from streams.subscriptions import MANAGED_PREFIX
+
+ANSWER_WITHIN_S: Final = 60
+"""How long a request stays on its queue. The command processor does not carry it out after that."""
+NO_HANDLE: Final = 0
+_MODEL: Final = "SYSTEM.NDURABLE.MODEL.QUEUE"
+_UTF8: Final = 1208
+_MANAGED_OPTIONS: Final = MQOO_INPUT_AS_Q_DEF | MQOO_BROWSE | MQOO_INQUIRE
+
+Begin = Callable[[], SqliteUnitOfWork]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request that waits for its answer, which has *msg_id* as its CorrelId.
+
+    managed: the queue of a non-durable subscription. deferred: MsgId of the request to remove the subscription when its
+    program ends. hobj: the handle that the program gave.
+    """
+
+    msg_id: bytes
+    name: str = ""
+    managed: ManagedQueue | None = None
+    deferred: bytes | None = None
+    hobj: int = NO_HANDLE
+
+
+class Subscriber:
+    """The subscriptions of one connection.
+
+    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC.
+    """
+
+    def __init__(
+        self,
+        qmgr: str,
+        connection: ProgramConnection,
+        holder: ProgramConnection,
+        handles: Handles,
+        open_queues: OpenQueues,
+        application: Application,
+        owner: Callable[[SqliteUnitOfWork], str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._qmgr, self._connection, self._holder = qmgr, connection, holder
+        self._handles, self._open_queues = handles, open_queues
+        self._application, self._owner, self._clock = application, owner, clock
+        self.defers = False
+        self._pending: list[Pending] = []
+
+    def begin(self, descriptor: SubscriptionDescriptor, hobj: int, unit_of_work: Begin) -> Pending:
+        """MQSUB. hobj: the queue that the program gives, ``NO_HANDLE`` for none.
+
+        Raises MqiError, QueueError, StoreError.
+        """
+        descriptor.check()
+        name = descriptor.name
+        if not name and (descriptor.durable or not descriptor.has(MQSO_CREATE)):
+            raise MqiError(MQRC_SUB_NAME_ERROR, "a durable subscription needs a name")
+        given = None if hobj <= NO_HANDLE or descriptor.managed else self._handles[hobj]
+        if given is not None and given.object_type != MQOT_Q:
+            raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is no queue")
+        if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
+            raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
+        use = self._open_queues.subscribed(name, descriptor.shared) if name else None
+        managed = None if use is None else use.managed
+        if managed is None and descriptor.managed and not descriptor.durable:
+            maker = self._holder if descriptor.shared else self._connection
+            managed = ManagedQueue(maker.open(_MODEL, f"{MANAGED_PREFIX}NDURABLE.*"), maker)
+        if use is None:
+            use = SubscriptionUse(descriptor.shared, managed)
+        qmgr, queue = self._destination(given, managed)
+        request = SubscriptionRequest(verb=Verb.SUBSCRIBE, descriptor=descriptor, qmgr=qmgr, queue=queue)
+        try:
+            with unit_of_work() as unit:
+                seq, msg_id = self._put(unit, request)
+                deferred = None
+                if not descriptor.durable and managed is None:
+                    deferred = self._defer_removal(unit, message_id(self._qmgr, seq, 1))
+        except BaseException:
+            if managed is not None and not managed.users:
+                managed.maker.close(managed.opened)
+            raise
+        if managed is not None:
+            managed.users += 2  # of the subscription, and of the queue
+        if name:
+            use.users += 1
+            self._open_queues.subscriptions[name] = use
+        pending = Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj)
+        self._pending.append(pending)
+        return pending
+
+    def abandon(self) -> None:
+        """The program ends: nobody waits any more for what it has begun."""
+        for pending in list(self._pending):
+            self._let_go(pending)
+
+    def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
+        """Queue manager and queue; blanks where the processor knows them."""
+        if managed is not None:
+            return self._qmgr, managed.opened.name
+        if given is None:
+            return "", ""
+        return (given.qmgr, given.name) if given.qmgr else (self._qmgr, given.queue)
+
+    def finish(self, pending: Pending, answer: SubscriptionAnswer | None, unit_of_work: Begin) -> tuple[int, int]:
+        """The handles of the subscription and of its queue. answer: None where none has come in time.
+
+        Raises MqiError with the reason of the answer, StoreError.
+        """
+        if answer is None or answer.reason:
+            self._undo(pending, answered=answer is not None, unit_of_work=unit_of_work)
+            if answer is None:
+                raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
+            raise MqiError(answer.reason, answer.why)
+        self._pending.remove(pending)
+        hobj, managed = pending.hobj, pending.managed
+        if hobj == NO_HANDLE:
+            queue = Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=answer.queue, managed=managed)
+            self._open_queues.opened(answer.queue, _MANAGED_OPTIONS)
+            hobj = self._handles.add(queue)
+        opened = OpenSubscription(answer.sub_id, pending.name, answer.descriptor.durable, hobj, pending.deferred)
+        subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
+        return self._handles.add(subscription), hobj
+
+    def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
+        self._let_go(pending)
+        if pending.deferred is not None and answered:
+            with unit_of_work() as unit:
+                unit.uncommitted.activate(self._owner(unit), pending.deferred, put=False)
+
+    def _let_go(self, pending: Pending) -> None:
+        self._pending.remove(pending)
+        self._open_queues.unsubscribed(pending.name)
+        if pending.managed is not None:
+            with suppress(QueueError):  # it may have been deleted by other means
+                pending.managed.release()
+                pending.managed.release()
+
+    def begin_retained(self, number: int, action: int, unit: SqliteUnitOfWork) -> Pending:
+        """MQSUBRQ; its answer says how many publications were sent. Raises MqiError."""
+        subscription = self._subscription(number)
+        if action != MQSR_ACTION_PUBLICATION:
+            raise MqiError(MQRC_ACTION_ERROR, f"action {action} is not MQSR_ACTION_PUBLICATION")
+        request = SubscriptionRequest(verb=Verb.RETAINED, sub_id=subscription.sub_id)
+        return Pending(self._put(unit, request)[1])
+
+    def begin_close(self, number: int, options: int, unit: SqliteUnitOfWork) -> Pending | None:
+        """MQCLOSE of a subscription; None where it stays, and there is nothing to wait for. Raises MqiError."""
+        subscription = self._subscription(number)
+        keeps, removes = options & MQCO_KEEP_SUB, options & MQCO_REMOVE_SUB
+        if keeps and removes:
+            raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB exclude each other")
+        if keeps and not subscription.durable:
+            raise MqiError(MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
+        use = self._open_queues.subscriptions.get(subscription.name)
+        if subscription.durable and not removes:
+            return None
+        if not subscription.durable and use is not None and use.users > 1:
+            return None  # other programs share it
+        request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id)
+        if subscription.deferred is not None:
+            unit.uncommitted.activate(self._owner(unit), subscription.deferred, put=False)
+        return Pending(self._put(unit, request)[1])
+
+    def take_answer(self, pending: Pending, unit: SqliteUnitOfWork) -> SubscriptionAnswer | None:
+        """The answer, which leaves its queue; None while there is none."""
+        now_us = to_microseconds(self._clock())
+        row = unit.uncommitted.find(REPLY_QUEUE, now_us, Match(correl_id=pending.msg_id))
+        if row is None:
+            return None
+        unit.uncommitted.remove(REPLY_QUEUE, row[SEQ])
+        return SubscriptionAnswer.model_validate_json(row[BODY] or b"")
+
+    def _subscription(self, number: int) -> OpenSubscription:
+        subscription = self._handles[number].subscription
+        if subscription is None:
+            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is no subscription")
+        return subscription
+
+    def _defer_removal(self, unit: SqliteUnitOfWork, sub_id: bytes) -> bytes:
+        """Leave a request to remove a subscription with the queue manager; its MsgId."""
+        request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=sub_id, reply=False)
+        seq, msg_id = self._put(unit, request, expires=False)
+        unit.uncommitted.defer(REQUEST_QUEUE, seq, self._owner(unit))
+        self.defers = True
+        return msg_id
+
+    def _put(self, unit: SqliteUnitOfWork, request: SubscriptionRequest, expires: bool = True) -> tuple[int, bytes]:
+        """Put *request*; its number and its MsgId."""
+        for queue in (REQUEST_QUEUE, REPLY_QUEUE):
+            if unit.find_queue(queue) is None:
+                unit.save_definition(replace(new_queue(queue), description="Subscriptions of programs"))
+        mqmd = Mqmd(format=MQFMT_STRING, coded_char_set_id=_UTF8, persistence=int(not expires))
+        if expires:
+            mqmd = replace(mqmd, expiry=10 * ANSWER_WITHIN_S)
+        body = request.model_dump_json().encode()
+        seq = unit.put(
+            REQUEST_QUEUE, mqmd.encode(), body, user=self._application.user, application=self._application.name
+        )
+        return seq, Mqmd.decode(unit.uncommitted.message(seq)[MD]).msg_id

@@ -1,0 +1,209 @@
+"""Limits: what hostile peers can take of the listener, and what others notice of it.
+
+Rows of docs/conformance.md: LSN-22.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from commands.listener.limits import Connections, Held, Memory
+from commands.qmgr.mqi.errors import MqiError
+from rfh2.channel.segments import SegmentType
+from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT
+from tests.commands.listener.conftest import listener_at
+from tests.commands.listener.mqi_client import MqiClient, StatusError
+
+IN, OUT = MQOO_INPUT_SHARED, MQOO_OUTPUT
+PATIENCE_S = 30
+NO_ROOM = 2102
+
+
+def is_ended(peer: socket.socket) -> bool:
+    """Whether the listener ends the connection, after whatever it still sends."""
+    peer.settimeout(PATIENCE_S)
+    try:
+        while peer.recv(65_536):
+            pass
+    except ConnectionError:
+        return True
+    return True
+
+
+def raw(port: int, address: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=(address, 0))
+
+
+def is_served(port: int) -> bool:
+    with MqiClient(port) as client:
+        return client.connect() == 0
+
+
+# Connections
+
+
+def test_connections_are_counted() -> None:
+    connections = Connections(3, 2)
+    for address in ("a", "a", "b"):
+        assert connections.refusal(address) is None
+        connections.begin(address)
+    assert "there are 3 connections" in (connections.refusal("c") or "")
+    connections.end("b")
+    assert "a has 2 connections" in (connections.refusal("a") or "")
+    assert connections.refusal("c") is None
+    connections.end("a")
+    connections.end("a")
+    assert (connections.count, dict(connections.of_address)) == (0, {})
+
+
+def test_no_more_connections_than_allowed(home: Path) -> None:
+    with listener_at(home, connections=2) as port, MqiClient(port) as one, MqiClient(port) as two:
+        with raw(port) as third:
+            assert is_ended(third)
+        assert (one.connect(), two.connect()) == (0, 0)
+
+
+def test_no_more_connections_of_an_address_than_allowed(home: Path) -> None:
+    with listener_at(home, connections_of_address=1) as port, MqiClient(port) as one:
+        with raw(port) as second:
+            assert is_ended(second)
+        with raw(port, "127.0.0.2") as other:
+            other.sendall(one.header(SegmentType.INITIAL_DATA).write(one.offer("A", 0)))
+            assert other.recv(3) == b"TSH"
+        assert one.connect() == 0
+
+
+def test_room_for_a_connection_is_there_again_when_one_has_gone(home: Path) -> None:
+    with listener_at(home, connections=1) as port:
+        for _ in range(3):
+            end = time.monotonic() + PATIENCE_S
+            while time.monotonic() < end:
+                try:
+                    assert is_served(port)
+                    break
+                except (OSError, StatusError):
+                    time.sleep(0.02)
+            else:
+                raise AssertionError("the listener still counts a connection that has gone")
+
+
+# Half-open connections
+
+
+def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
+    with listener_at(home, first_s=0.2) as port, raw(port) as silent:
+        assert is_ended(silent)
+
+
+def test_a_connection_without_a_program_is_ended(home: Path) -> None:
+    """It has agreed on everything, and keeps its place without MQCONN."""
+    with listener_at(home, first_s=1.5) as port, MqiClient(port) as client:
+        assert client.receive() is None
+
+
+def test_a_program_may_be_quiet_for_longer(home: Path) -> None:
+    with listener_at(home, first_s=1.5) as port, MqiClient(port) as client:
+        assert client.connect() == 0
+        time.sleep(1.7)
+        assert client.commit() == 0
+
+
+def test_tls_handshakes_that_do_not_end_count_as_connections_and_are_ended(
+    home: Path, certificate: tuple[Path, Path]
+) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate)
+    with listener_at(home, tls=tls, first_s=1, connections=2) as port, raw(port) as one, raw(port) as two:
+        one.sendall(b"\x16\x03")
+        with raw(port) as third:
+            assert is_ended(third)
+        assert is_ended(one)
+        assert is_ended(two)
+
+
+# Memory
+
+
+def test_memory_is_held_until_it_is_released() -> None:
+    memory = Memory(100)
+    one, two = Held(memory), Held(memory)
+    one.add(60)
+    two.add(40)
+    with pytest.raises(MqiError, match="100 bytes") as refused:
+        two.add(1)
+    assert refused.value.reason == NO_ROOM
+    one.release()
+    two.add(60)
+    two.release()
+    two.release()
+    assert memory.used_bytes == 0
+    with pytest.raises(MqiError, match="has ended"):
+        one.add(1)
+
+
+def test_a_message_longer_than_agreed_is_refused(home: Path) -> None:
+    with listener_at(home, longest_message=65_536) as port, MqiClient(port) as client:
+        assert client.connect() == 0
+        handle = client.opened("Q", OUT)
+        assert client.put(handle, bytes(65_536))[0] == 0
+        with pytest.raises((AssertionError, OSError)):
+            client.put(handle, bytes(200_000))
+        assert is_served(port)
+
+
+def test_calls_that_do_not_end_share_a_limited_memory(home: Path) -> None:
+    """Each peer sends much of a call, and never its end: the one for which there is no room is sent away."""
+    peers: list[MqiClient] = []
+    with listener_at(home, memory_bytes=1_000_000) as port:
+        for _ in range(4):
+            peer = MqiClient(port)
+            peers.append(peer)
+            assert peer.connect() == 0
+            for n in range(10):
+                with suppress(OSError):
+                    peer.request_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
+        ended, _, _ = select.select([peer.socket for peer in peers], [], [], PATIENCE_S)
+        assert len(ended) == 1  # there is room for three
+        assert is_ended(ended[0])
+        for peer in peers:
+            peer.close()
+        assert is_served(port)
+
+
+def test_a_message_that_there_is_no_room_for_stays_on_its_queue(home: Path) -> None:
+    body = bytes(400_000)
+    with listener_at(home, memory_bytes=500_000) as port, MqiClient(port) as client, MqiClient(port) as peer:
+        assert (client.connect(), peer.connect()) == (0, 0)
+        handle = client.opened("Q", IN | OUT)
+        assert client.put(handle, body)[0] == 0
+        for n in range(5):
+            peer.request_part(SegmentType.MQPUT, bytes(30_000), first=n == 0)
+        end = time.monotonic() + PATIENCE_S
+        while (got := client.get(handle)).reason == 0 and time.monotonic() < end:
+            client.put(handle, body)
+        assert got.reason == NO_ROOM
+        peer.close()
+        while (got := client.get(handle)).reason == NO_ROOM and time.monotonic() < end:
+            time.sleep(0.02)
+        assert (got.reason, got.body) == (0, body)
+
+
+def test_a_peer_that_reads_nothing_is_ended_and_its_get_backed_out(home: Path) -> None:
+    with listener_at(home, send_s=3) as port, MqiClient(port) as client, MqiClient(port) as peer:
+        assert (client.connect(), peer.connect()) == (0, 0)
+        out, source = client.opened("Q", OUT), peer.opened("Q", IN)
+        body = bytes(4_000_000)
+        for _ in range(3):
+            assert client.put(out, body)[0] == 0
+        for _ in range(3):
+            peer.request_get(source, MQGMO_SYNCPOINT, longest=len(body))
+        back = client.opened("Q", IN)
+        got = [client.get(back, wait_ms=PATIENCE_S * 1000, longest=len(body)).body for _ in range(3)]
+        assert got == [body] * 3

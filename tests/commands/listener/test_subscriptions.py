@@ -1,0 +1,415 @@
+"""MQSUB, MQSUBRQ and MQCLOSE of subscriptions over a channel, on the embedded topic space (guide 2.4, 4.2, 4.8).
+
+Rows of docs/conformance.md: LSN-10, LSN-11, LSN-12, LSN-13.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.broker.authority import no_groups
+from commands.broker.objects import AuthorityRecord
+from commands.listener.strings import read_string, write_strings
+from commands.mqsc import parse
+from commands.mqsc.runner import StatementRunner
+from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.sqlite import utc_now
+from rfh2.channel.layouts import MQSD
+from rfh2.channel.structure import Structure
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQCO_REMOVE_SUB,
+    MQGMO_NO_PROPERTIES,
+    MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQPMO_RETAIN,
+    MQSO_ALTER,
+    MQSO_ANY_USERID,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_FIXED_USERID,
+    MQSO_GROUP_SUB,
+    MQSO_MANAGED,
+    MQSO_NEW_PUBLICATIONS_ONLY,
+    MQSO_PUBLICATIONS_ON_REQUEST,
+    MQSO_RESUME,
+    MQSO_SET_CORREL_ID,
+    MQSO_WILDCARD_CHAR,
+    MQSO_WILDCARD_TOPIC,
+)
+from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObject
+from tests.commands.listener.conftest import processing
+from tests.commands.listener.mqi_client import Message, MqiClient
+
+PATIENCE_MS = 30_000
+QUEUE = MQOO_INPUT_SHARED | MQOO_OUTPUT
+EMPTY = 2033
+NEW = MQSO_CREATE | MQSO_MANAGED
+KEPT = MQSO_CREATE | MQSO_MANAGED | MQSO_DURABLE
+SCORES = b"<psc><Command>Publish</Command><Topic>Sport/Soccer</Topic></psc>"
+
+
+@pytest.fixture(autouse=True)
+def processor(home: Path) -> Iterator[None]:
+    with processing(home):
+        yield
+
+
+@pytest.fixture
+def client(port: int) -> Iterator[MqiClient]:
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        yield client
+
+
+@pytest.fixture
+def other(port: int) -> Iterator[MqiClient]:
+    with MqiClient(port, "big") as client:
+        assert client.connect("bob") == 0
+        yield client
+
+
+def subscriptions_of(home: Path) -> list[Subscription]:
+    with QueueManagerStore.open(home, "QM1") as store:
+        return store.load_state()[1]
+
+
+def managed_queues(home: Path) -> list[str]:
+    with QueueManagerStore.open(home, "QM1") as store:
+        queues = store.load_state()[0].queues
+        return [name for name in queues if name.startswith("SYSTEM.MANAGED.")]
+
+
+def gone(home: Path) -> bool:
+    """Whether in the end there is no subscription and no managed queue."""
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while time.monotonic() < end:
+        if not subscriptions_of(home) and not managed_queues(home):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def got(client: MqiClient, handle: int) -> Message:
+    """The next message of a subscription."""
+    return client.get(handle, wait_ms=PATIENCE_MS)
+
+
+def define(home: Path, *definitions: Any) -> None:
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        for definition in definitions:
+            unit.save_definition(definition)
+
+
+def test_2_4_1_a_managed_subscription_gets_what_is_published(client: MqiClient, other: MqiClient, home: Path) -> None:
+    made = client.subscribed(NEW, "Sport/Soccer", SubUserData="mine")
+    assert other.publish("Sport/Soccer", b"2:0", format="MQSTR") == 0
+    message = client.get(made.hobj, MQGMO_PROPERTIES_FORCE_MQRFH2, PATIENCE_MS)
+
+    assert message.body.endswith(b"2:0")
+    assert b"<Top>Sport/Soccer</Top><Sud>mine</Sud>" in message.body
+    assert message.mqmd.correl_id == made.descriptor["SubCorrelId"] != bytes(24)
+    assert made.string("ResObjectString") == "Sport/Soccer"
+    (name,) = managed_queues(home)
+    assert name.startswith("SYSTEM.MANAGED.NDURABLE.")
+    assert (client.shut(made.hsub), client.shut(made.hobj)) == (0, 0)
+    assert gone(home)
+
+
+def test_4_2_1_a_program_may_close_the_queue_first(client: MqiClient, home: Path) -> None:
+    made = client.subscribed(NEW, "Sport/Soccer")
+    assert (client.shut(made.hobj), client.shut(made.hsub), client.shut(made.hsub)) == (0, 0, 2019)
+    assert gone(home)
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_2_4_2_a_non_durable_subscription_goes_with_its_program(port: int, home: Path, managed: bool) -> None:
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        queue = 0 if managed else client.opened("Q", QUEUE)
+        client.subscribed(NEW if managed else MQSO_CREATE, "Sport/Soccer", queue=queue)
+        assert len(subscriptions_of(home)) == 1
+    assert gone(home)
+
+
+def test_2_4_2_a_durable_subscription_is_resumed(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        client.subscribed(KEPT, "Sport/Soccer", "scores", SubUserData="mine", SelectionString="Root.MQMD.Priority > 3")
+        assert client.disconnect() == 0
+    other.publish("Sport/Soccer", b"low", priority=1)
+    other.publish("Sport/Soccer", b"high", priority=5)
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        resumed = client.subscribed(MQSO_RESUME | MQSO_DURABLE, "", "scores")
+        assert got(client, resumed.hobj).body.endswith(b"high")
+        assert resumed.string("ResObjectString") == "Sport/Soccer"
+        assert resumed.string("SubUserData") == "mine"
+        assert resumed.string("SelectionString") == "Root.MQMD.Priority > 3"
+        assert client.shut(resumed.hsub, MQCO_KEEP_SUB) == 0
+        assert [each.name for each in subscriptions_of(home)] == ["scores"]
+
+        altered = client.subscribed(
+            MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, "", "scores", SelectionString="Root.MQMD.Priority > 3"
+        )
+        assert subscriptions_of(home)[0].user_data is None
+        assert client.shut(altered.hsub, MQCO_REMOVE_SUB) == 0
+        assert gone(home)
+
+
+def test_4_2_3_a_subscription_to_a_queue_of_the_program(client: MqiClient, other: MqiClient, home: Path) -> None:
+    queue, correl_id = client.opened("Q", QUEUE), b"mine".ljust(24, b"\0")
+    options = MQSO_CREATE | MQSO_DURABLE | MQSO_SET_CORREL_ID
+    made = client.subscribed(options, "Sport/Soccer", "a", queue, SubCorrelId=correl_id)
+    assert made.hobj == queue
+    other.publish("Sport/Soccer", b"one", correl_id=b"publisher".ljust(24, b"\0"))
+    assert got(client, queue).mqmd.correl_id == correl_id
+
+    assert client.shut(made.hsub) == 0
+    moved = client.opened("Q2", QUEUE)
+    options = MQSO_ALTER | MQSO_DURABLE | MQSO_SET_CORREL_ID
+    client.subscribed(options, "", "a", moved, SubCorrelId=bytes(24))
+    other.publish("Sport/Soccer", b"two", correl_id=b"publisher".ljust(24, b"\0"))
+    assert got(client, moved).mqmd.correl_id == b"publisher".ljust(24, b"\0")
+    assert [each.dest_queue for each in subscriptions_of(home)] == ["Q2"]
+
+
+FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
+    ("none of create, alter, resume", MQSO_MANAGED, {}, 2046),
+    ("alter and resume", MQSO_ALTER | MQSO_RESUME | MQSO_MANAGED, {"name": "there"}, 2046),
+    ("both kinds of user", NEW | MQSO_ANY_USERID | MQSO_FIXED_USERID, {}, 2046),
+    ("both kinds of wildcard", NEW | MQSO_WILDCARD_CHAR | MQSO_WILDCARD_TOPIC, {}, 2046),
+    ("new only, and on request", NEW | MQSO_NEW_PUBLICATIONS_ONLY | MQSO_PUBLICATIONS_ON_REQUEST, {}, 2046),
+    ("a group with a managed queue", NEW | MQSO_GROUP_SUB | MQSO_SET_CORREL_ID, {}, 2046),
+    ("a group without a CorrelId", MQSO_CREATE | MQSO_GROUP_SUB, {}, 2046),
+    ("no queue", MQSO_CREATE, {}, 2019),
+    ("a queue that is not open", MQSO_CREATE, {"queue": 40}, 2019),
+    ("durable without a name", KEPT, {}, 2440),
+    ("resumed without a name", MQSO_RESUME, {}, 2440),
+    ("no topic", NEW, {"topic": ""}, 2425),
+    ("a topic object that is not there", NEW, {"ObjectName": "NONE"}, 2085),
+    ("a bad wildcard", NEW | MQSO_WILDCARD_CHAR, {"topic": "a%b"}, 2425),
+    ("a bad selector", NEW, {"SelectionString": "a = ="}, 2519),
+    ("nothing to resume", MQSO_RESUME | MQSO_DURABLE, {"name": "none"}, 2428),
+    ("there already", KEPT, {"name": "there"}, 2432),
+    ("another topic", KEPT | MQSO_RESUME, {"name": "there", "topic": "Other"}, 2510),
+    ("another selector", KEPT | MQSO_RESUME, {"name": "there", "SelectionString": "a = 1"}, 2524),
+    ("not durable", NEW | MQSO_RESUME, {"name": "there"}, 2509),
+    ("another kind of queue", MQSO_ALTER | MQSO_DURABLE, {"name": "there"}, 2533),
+    ("another level", MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, {"name": "there", "SubLevel": 3}, 2512),
+    ("durable, on a temporary queue", MQSO_CREATE | MQSO_DURABLE, {"name": "new", "queue": "temporary"}, 2522),
+    ("a name with a null", KEPT, {"name": "a\0b"}, 2440),
+    ("user data that is too long", NEW, {"SubUserData": "x" * 10_241}, 2431),
+    ("no priority", NEW, {"PubPriority": 10}, 2050),
+    ("no level", NEW, {"SubLevel": 10}, 2424),
+    ("no subscriptions here", NEW, {"topic": "Closed/a"}, 2503),
+    ("no durable ones here", KEPT, {"topic": "Brief/a", "name": "brief"}, 2436),
+]
+
+
+def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("CLOSED", topic_string="Closed", sub=False),
+        TopicObject("BRIEF", topic_string="Brief", durable_subs=False),
+    )
+    made = client.subscribed(KEPT, "Sport/Soccer", "there")
+    client.shut(made.hsub)
+    client.shut(made.hobj)
+    temporary = client.opened("SYSTEM.DEFAULT.MODEL.QUEUE", MQOO_INPUT_SHARED)
+    before, queues = subscriptions_of(home), managed_queues(home)
+    for what, options, given_fields, reason in FAILURES:
+        fields = {"topic": "Sport/Soccer"} | given_fields
+        if fields.get("queue") == "temporary":
+            fields["queue"] = temporary
+        assert client.subscribe(options, **fields).reason == reason, what
+    assert (subscriptions_of(home), managed_queues(home)) == (before, queues)
+
+
+def test_one_program_at_a_time(client: MqiClient, other: MqiClient) -> None:
+    made = client.subscribed(KEPT | MQSO_ANY_USERID, "Sport/Soccer", "scores")
+    resume = MQSO_RESUME | MQSO_DURABLE
+    assert other.subscribe(resume, "", "scores").reason == 2429
+    client.shut(made.hsub)
+    assert other.subscribed(resume, "", "scores").string("ResObjectString") == "Sport/Soccer"
+
+
+SHARED = MQSO_CREATE | MQSO_ALTER | MQSO_MANAGED | MQSO_ANY_USERID
+
+
+def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as first:
+        assert first.connect() == 0
+        made = first.share(SHARED, "Sport/Soccer", "team")
+        joined = other.share(SHARED, "Sport/Soccer", "team")
+        assert (made.reason, joined.reason, len(subscriptions_of(home))) == (0, 0, 1)
+        assert first.subscribe(SHARED, "Sport/Soccer", "team").reason == 2429
+        other.publish("Sport/Soccer", b"one")
+        assert got(first, made.hobj).body == b"one"
+    other.publish("Sport/Soccer", b"two")
+    assert got(other, joined.hobj).body == b"two"
+    assert other.share(SHARED, "Sport/Golf", "team").reason == 2510
+    assert (other.shut(joined.hsub), other.shut(joined.hobj)) == (0, 0)
+    assert gone(home)
+
+
+def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
+    client.shut(client.subscribed(KEPT, "Sport/Soccer", "scores").hsub)
+    assert other.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "scores").reason == 2434
+
+
+def test_4_8_2_retained_publications(client: MqiClient, other: MqiClient) -> None:
+    other.publish("Sport/Soccer", b"kept", MQPMO_RETAIN)
+    first = client.subscribed(NEW, "Sport/Soccer")
+    fresh = client.subscribed(NEW | MQSO_NEW_PUBLICATIONS_ONLY, "Sport/Soccer")
+    asking = client.subscribed(NEW | MQSO_PUBLICATIONS_ON_REQUEST, "Sport/#")
+    nothing = client.subscribed(NEW, "Other")
+    other.publish("Sport/Soccer", b"later")
+
+    assert [got(client, first.hobj).body[-4:] for _ in range(2)] == [b"kept", b"ater"]
+    assert got(client, fresh.hobj).body.endswith(b"later")
+    assert client.get(asking.hobj).reason == EMPTY
+    assert client.request_retained(asking.hsub) == (0, 1)
+    assert got(client, asking.hobj).body.endswith(b"kept")
+    assert client.request_retained(nothing.hsub)[0] == 2437
+    assert client.request_retained(nothing.hsub, action=2)[0] == 2535
+    assert client.request_retained(nothing.hobj)[0] == 2019
+
+
+WILDCARDS = [
+    (MQSO_WILDCARD_TOPIC, "Sport/+", ["Sport/Soccer"]),
+    (0, "Sport/#", ["Sport", "Sport/Soccer", "Sport/Soccer/Scores"]),
+    (MQSO_WILDCARD_CHAR, "Sport/*o*", ["Sport/Soccer", "Sport/Soccer/Scores"]),
+]
+
+
+def test_2_5_1_both_wildcard_schemes(client: MqiClient, other: MqiClient) -> None:
+    made = [client.subscribed(NEW | options, pattern) for options, pattern, _ in WILDCARDS]
+    for topic in ("Sport", "Sport/Soccer", "Sport/Soccer/Scores"):
+        other.publish(topic, topic.encode())
+    for each, (_, pattern, topics) in zip(made, WILDCARDS, strict=True):
+        assert [got(client, each.hobj).body.decode() for _ in topics] == topics, pattern
+        assert client.get(each.hobj).reason == EMPTY
+
+
+PROPERTIES = [
+    ("as the queue has it", b"hello", 0, b"hello"),
+    ("forced", b"hello", MQGMO_PROPERTIES_FORCE_MQRFH2, b"mqps"),
+    ("with properties of its own", b"JMS", 0, b"usr"),
+    ("none", b"JMS", MQGMO_NO_PROPERTIES, b"hello"),
+]
+
+
+def test_4_4_properties_of_a_publication(client: MqiClient, other: MqiClient) -> None:
+    for what, body, options, expected in PROPERTIES:
+        made = client.subscribed(NEW, "Sport/Soccer")
+        if body == b"JMS":
+            other.publish(
+                "Sport/Soccer", rfh2(b"<usr><n>1</n></usr>") + b"hello", format="MQHRF2", coded_char_set_id=1208
+            )
+        else:
+            other.publish("Sport/Soccer", body, format="MQSTR")
+        message = client.get(made.hobj, options, PATIENCE_MS)
+        if expected == b"hello":
+            assert (message.mqmd.format, message.body) == ("MQSTR", b"hello"), what
+        else:
+            assert message.mqmd.format == "MQHRF2", what
+            assert expected in message.body, what
+        client.shut(made.hsub)
+        client.shut(made.hobj)
+
+
+def rfh2(folder: bytes) -> bytes:
+    """An MQRFH2 before text in UTF-8, in big-endian."""
+    folder += b" " * (-len(folder) % 4)
+    numbers = [2, 40 + len(folder), 273, 1208]
+    head = b"RFH " + b"".join(number.to_bytes(4, "big") for number in numbers) + b"MQSTR   "
+    return head + b"".join(number.to_bytes(4, "big") for number in (0, 1208, len(folder))) + folder
+
+
+def test_7_2_queued_programs_and_these_reach_each_other(client: MqiClient, other: MqiClient) -> None:
+    """A Publish command on the stream reaches the MQSUB subscriber; test_calls has the other direction."""
+    made = client.subscribed(NEW, "Sport/Soccer")
+    stream = other.opened("SYSTEM.BROKER.DEFAULT.STREAM", MQOO_OUTPUT)
+    other.put(stream, rfh2(SCORES) + b"3:0", format="MQHRF2", encoding=273, coded_char_set_id=1208)
+    assert got(client, made.hobj).body.endswith(b"3:0")
+
+
+def test_5_authority(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("SPORT", topic_string="Sport"),
+        AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "alice", ("SUB",)),
+        AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "alice", ("PUT",)),
+    )
+    mine, theirs = client.opened("MINE", QUEUE), client.opened("THEIRS", QUEUE)
+    assert client.subscribe(NEW, "News").reason == 2035
+    assert client.subscribe(NEW, "Sport/Soccer").reason == 0
+    assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=theirs).reason == 2035
+    assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=mine).reason == 0
+
+
+def test_2_4_1_the_managed_queue_goes_with_its_durable_subscription(client: MqiClient, home: Path) -> None:
+    client.subscribed(KEPT, "Sport/Soccer", "scores")
+    brief = client.subscribed(NEW, "Sport/Golf")
+    rows = shown(home, "DISPLAY SUB(*) DESTCLAS DURABLE")
+    assert sorted((row["SUB"], row["DESTCLAS"], row["DURABLE"]) for row in rows) == [
+        ("", "MANAGED", "NO"),
+        ("scores", "MANAGED", "YES"),
+    ]
+    shown(home, "DELETE SUB('scores')")
+    client.shut(brief.hsub)
+    client.shut(brief.hobj)
+    assert gone(home)
+
+
+def shown(home: Path, statement: str) -> list[dict[str, Any]]:
+    """What an administrator sees of an MQSC command."""
+    with QueueManagerStore.open(home, "QM1") as store:
+        runner = StatementRunner(store, "admin", no_groups, utc_now)
+        ((_, answer),) = runner.run(list(parse(statement)))
+        assert answer.ok, answer
+        return [dict(row) for row in answer.objects]
+
+
+def test_a_subscription_expires(client: MqiClient, home: Path) -> None:
+    made = client.subscribed(KEPT, "Sport/Soccer", "brief", SubExpiry=1)
+    assert made.descriptor["SubExpiry"] == 1
+    client.shut(made.hsub)
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while (again := client.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "brief")).reason == 0 and time.monotonic() < end:
+        client.shut(again.hsub)
+    assert again.reason == 2428
+
+
+def test_a_request_that_cannot_be_read_is_a_dead_letter(client: MqiClient) -> None:
+    handle = client.opened("SYSTEM.QPUBSUB.MQSUB.REQUEST", MQOO_OUTPUT)
+    client.put(handle, b"hello", format="MQSTR")
+    letters = client.opened("SYSTEM.DEAD.LETTER.QUEUE", MQOO_INPUT_SHARED)
+    assert got(client, letters).body.endswith(b"hello")
+    made = client.subscribed(NEW, "Sport/Soccer")
+    assert made.reason == 0
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=3, max_size=3))
+def test_strings_behind_a_descriptor_are_read_as_they_were_written(texts: list[str]) -> None:
+    names = ("ObjectString", "SubName", "SelectionString")
+    written = write_strings(Structure.new(MQSD, "big"), dict(zip(names, texts, strict=True)), names)
+    read = Structure(MQSD, bytearray(written), 0, "big")
+    assert [read_string(read, name) for name in names] == texts
+
+
+@given(st.builds(SubscriptionDescriptor), st.sampled_from(Verb), st.binary(max_size=24))
+def test_a_request_is_read_as_it_was_written(descriptor: SubscriptionDescriptor, verb: Verb, sub_id: bytes) -> None:
+    request = SubscriptionRequest(verb=verb, descriptor=descriptor, sub_id=sub_id)
+    assert SubscriptionRequest.model_validate_json(request.model_dump_json()) == request

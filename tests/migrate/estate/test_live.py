@@ -1,0 +1,171 @@
+"""The verb ``estate`` on live queue managers: extracted, planned, applied by checkpoints, verified, undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.cli_runs import run
+from tests.migrate.estate.live_estate import LiveEstate, Servers, broker, servers
+
+UNREACHABLE = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with servers(tmp_path_factory.mktemp("live") / "qmgrs", "QM1", "QM2", "QM3") as made:
+        yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path, reached: Servers) -> LiveEstate:
+    """Two live brokers in two waves."""
+    return reached.live_estate(tmp_path, broker("QM1"), broker("QM2"), QM2="wave = 2")
+
+
+def test_the_whole_way_and_back(place: LiveEstate) -> None:
+    before = {name: place.known(name) for name in ("QM1", "QM2")}
+    for action, state in (("extract", "extracted"), ("plan", "planned"), ("rehearse", "rehearsed")):
+        ran = place.estate(action)
+        assert (ran.code, set(place.states().values())) == (0, {(state, "")}), ran.talk
+    assert {name: place.known(name) for name in before} == before
+    assert place.apply_all() == ["retained-01", "registrations"]
+    assert set(place.states().values()) == {("applied", "")}
+    ran = place.estate("verify")
+    assert (ran.code, set(place.states().values())) == (0, {("verified", "")}), ran.talk
+
+    place.mqsc("QM2", "ALTER TOPIC('Sport') PUB(DISABLED)\nDELETE SUB('sub1')\n")
+    ran = place.estate("verify")
+    assert ran.code == 1
+    assert "QM2: topic object Sport: PUB is (DISABLED), planned (ASPARENT)" in ran.talk
+    assert "QM2: subscription [4] sub1 to b/1 for APP.1.Q: is not there" in ran.talk
+    assert place.states() == {"QM1": ("verified", ""), "QM2": ("applied", "")}
+    place.mqsc("QM2", "ALTER TOPIC('Sport') PUB(ASPARENT)\n")
+
+    ran = place.estate("undo")
+    assert (ran.code, set(place.states().values())) == (0, {("undone", "")}), ran.talk
+    assert {name: place.known(name) for name in before} == before
+    assert "it was undone: run estate plan again" in place.estate("apply").talk
+    assert place.estate("plan").code == 0
+    assert set(place.states().values()) == {("planned", "")}
+
+
+def test_7_4_1_one_checkpoint_a_run_and_wave_after_wave(place: LiveEstate) -> None:
+    place.estate("plan")
+    ran = place.estate("apply")
+    assert ran.code == 0
+    assert "next: checkpoint stopped of QM1" in ran.talk
+    assert "a wave before has checkpoints left: QM2 were not begun" in ran.talk
+    assert place.states() == {"QM1": ("applying", "stopped"), "QM2": ("planned", "")}
+    ran = place.estate("apply")
+    assert ran.code == 2, "nothing was changed"
+    assert "QM1: checkpoint stopped: stop the publish/subscribe applications" in ran.talk
+    assert "--confirm stopped" in ran.talk
+    ran = place.estate("apply", "--until", "objects", "--confirm", "stopped")
+    assert (ran.code, place.states()["QM1"]) == (0, ("applying", "authorities"))
+    assert "QM1: it is applying, and checkpoint authorities follows" in place.estate("verify", "--only", "QM1").talk
+    assert [each["qmgr"] for each in place.json("plan", "--again")["already"]] == ["QM1"]
+    ran = place.estate("apply", "--until", "object")
+    assert (ran.code, "there is no checkpoint object; there are compat, stopped," in ran.talk) == (2, True)
+
+
+def test_qpubsub_apply_goes_on_where_the_estate_stopped(place: LiveEstate) -> None:
+    place.estate("plan")
+    place.estate("apply", "--until", "queues", "--confirm", "stopped")
+    scripts = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
+    config = ("--admin", place.urls["QM1"], "--config", str(place.directory / "live.toml"))
+    assert run("apply", "-m", "QM1", str(scripts), *config).code == 0
+    assert place.states()["QM1"] == ("applying", "authorities")
+
+
+def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path: Path, reached: Servers) -> None:
+    place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"), broker("QM3"), QM3="wave = 2")
+    path = tmp_path / "estate.toml"
+    text = path.read_text()
+    path.write_text(text.replace(place.urls["QM1"], UNREACHABLE))
+    for action in ("extract", "rehearse", "apply"):
+        if action == "rehearse":
+            assert place.estate("plan").code == 0, "planning connects to nothing"
+        found = place.json(action)
+        (refused,) = found["refused"]
+        assert refused["qmgr"] == "QM1"
+        assert "queue manager QM1 at http://127.0.0.1:9 was not reached: Connection refused" in refused["why"]
+        acted = ["QM2"] if action == "apply" else ["QM2", "QM3"]
+        assert sorted(each["qmgr"] for each in found["acted"]) == acted
+    assert place.states() == {
+        "QM1": ("planned", ""),
+        "QM2": ("applying", "stopped"),
+        "QM3": ("rehearsed", ""),
+    }
+    path.write_text(text)
+    assert place.estate("apply", "--only", "QM1").code == 0, "where it is reached is no part of the plan"
+
+
+def test_a_journal_is_never_lost(place: LiveEstate) -> None:
+    """Also where somebody has removed the record, and plans the broker again."""
+    place.estate("plan")
+    place.estate("apply", "--until", "queues", "--confirm", "stopped")
+    (place.directory / "migration" / "QM1" / "record.json").unlink()
+    assert place.estate("plan", "--only", "QM1").code == 0
+    first = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
+    config = ("--admin", place.urls["QM1"], "--config", str(place.directory / "live.toml"))
+    assert run("apply", "-m", "QM1", str(first), *config, "--undo").code == 0
+
+
+def test_the_runbook_of_the_pack_has_the_command_of_each_wave(place: LiveEstate) -> None:
+    place.estate("plan")
+    assert place.estate("pack", "--out", str(place.directory / "board")).code == 0
+    book = (place.directory / "board" / "runbook.md").read_text()
+    for wave in (1, 2):
+        assert f"qmgrs --wave {wave} --all --confirm stopped`. Where it names a file" in book
+    assert "checklist.md" not in book
+
+
+def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
+    """The objects that are there already are not made, and one that differs refuses the rehearsal."""
+    place.mqsc("QM1", "DEFINE QLOCAL('APP.1.Q')\nDEFINE TOPIC('Sport') TOPICSTR('Games')\n")
+    assert place.estate("extract").code == 0
+    assert "DEFINE QLOCAL('APP.1.Q')" in (place.directory / "migration/QM1/extracted/objects.mqsc").read_text()
+    assert place.json("extract")["acted"] == [], "what is done stays done"
+    place.estate("plan", "--only", "QM1")
+    scripts = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
+    assert "'APP.1.Q'" not in (scripts / "1-queues.mqsc").read_text()
+    assert "TOPIC('Sport')" not in (scripts / "2-objects.mqsc").read_text()
+    place.mqsc("QM1", "DEFINE SUB('sub1') TOPICSTR('other') DEST('APP.1.Q')\n")
+    ran = place.estate("rehearse", "--only", "QM1")
+    assert ran.code == 1
+    assert "QM1: checkpoint subscriptions: line" in ran.talk
+    assert "TOPICSTR is (other), planned (b/1)" in ran.talk
+    assert place.states()["QM1"] == ("planned", "")
+    place.mqsc("QM1", "DELETE SUB('sub1')\nDEFINE TOPIC('More') TOPICSTR('More')\n")
+    assert [each["qmgr"] for each in place.json("extract", "--again", "--only", "QM1")["acted"]] == ["QM1"]
+    assert "QM1: its sources or its part of estate.toml have changed" in place.estate("apply", "--only", "QM1").talk
+
+
+def test_sources_are_taken_from_the_queue_manager(tmp_path: Path, reached: Servers) -> None:
+    place = reached.live_estate(tmp_path, broker("QM1"), QM1='extract = "state"')
+    path = tmp_path / "estate.toml"
+    path.write_text(path.read_text().replace('source = "QM1.json"\n', ""))
+    assert place.states() == {"QM1": ("missing", "")}
+    assert "QM1: nothing was taken from it yet: run estate extract first" in place.estate("plan").talk
+    place.mqsc("QM1", "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n")
+    assert place.estate("extract").code == 1, "persistence options and the like are not shown"
+    assert place.states() == {"QM1": ("extracted", "")}
+    found = place.json("plan")["queue_managers"][0]["sums"]
+    assert found["items"] > 1
+
+
+USAGE = [
+    ("option-of-another-action", ("verify", "--all"), "--all goes with apply, not with verify"),
+    ("wait", ("plan", "--wait", "3"), "--wait goes with extract, apply, not with plan"),
+    ("checkpoint", ("apply", "--confirm", "stoped"), "there is no checkpoint stoped"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), [c[1:] for c in USAGE], ids=[c[0] for c in USAGE])
+def test_usage(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    (tmp_path / "estate.toml").write_text('[[queue_manager]]\nname = "QM1"\nsource = "x"\nadmin = "https://h"\n')
+    ran = run("estate", words[0], str(tmp_path), *words[1:])
+    assert (ran.code, said in ran.talk) == (2, True), ran.talk
