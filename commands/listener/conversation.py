@@ -16,9 +16,10 @@ from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
-from commands.qmgr.mqi.calls import GetOptions, Got, Program
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending

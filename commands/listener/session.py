@@ -274,7 +274,7 @@ class Session:
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
         action = Structure(SOCKET_ACTION, bytearray(payload), 0, header.order)
-        number, kind = action["ConversationId"], action["Type"]
+        number, kind = action["ConversationId"] & 0xFFFF_FFFF, action["Type"]  # a number without a sign, as in TSHM
         assert self._terms is not None
         if kind == _END:
             line = self._lines.pop(number, None)

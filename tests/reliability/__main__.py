@@ -92,6 +92,7 @@ ATTACKS: dict[str, Attack] = {
     "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
+    "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 
 

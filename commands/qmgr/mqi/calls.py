@@ -21,6 +21,7 @@ from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import NO_ID, GetOptions, Got, as_asked
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
 from commands.qmgr.mqi.properties import given
 from commands.qmgr.mqi.subscriptions import Subscriber
@@ -40,7 +41,6 @@ from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
-    MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_ANY_BROWSE,
     MQGMO_BROWSE_FIRST,
     MQGMO_BROWSE_MSG_UNDER_CURSOR,
@@ -74,50 +74,14 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
     MQRC_SELECTION_STRING_ERROR,
-    MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.selectors import Selector, compile_selector, message_properties
 
-_NO_ID = bytes(24)
-
 Begin = Callable[[], SqliteUnitOfWork]
 """Begins a unit of work of the store."""
-
-
-@dataclass(frozen=True, slots=True)
-class GetOptions:
-    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
-
-    seq: of the message that the caller was shown before, as its token says; 0 for none.
-    """
-
-    options: int
-    match: int
-    msg_id: bytes = _NO_ID
-    correl_id: bytes = _NO_ID
-    group_id: bytes = _NO_ID
-    longest: int | None = None
-    seq: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Got:
-    """A message that MQGET gives. body: cut where it is too long. length: of all data. reason: 0, 2079 or 2080."""
-
-    mqmd: Mqmd
-    body: bytes
-    length: int
-    queue: str
-    seq: int
-    reason: int = 0
-
-    @property
-    def comp_code(self) -> int:
-        """MQCC_OK or MQCC_WARNING."""
-        return MQCC_WARNING if self.reason else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,17 +312,13 @@ class Program:
             mqmd, body = given(Mqmd.decode(message.md), message.body, options)
         except DecodeError:
             mqmd, body = Mqmd(), message.body
-        length, reason = len(body), 0
-        if asked.longest is not None and length > asked.longest:
-            body = body[: asked.longest]
-            reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
-        got = Got(mqmd, body, length, queue.name, message.seq, reason)
+        got = as_asked(mqmd, body, asked, queue.name, message.seq)
         self._open_queues.unlock(handle)
         if browses:
             handle.cursor = (row[RANK], row[SEQ])
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
-        elif reason != MQRC_TRUNCATED_MSG_FAILED:
+        elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
             self._take(unit, queue.name, got, options)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
@@ -367,9 +327,9 @@ class Program:
     def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions) -> MessageRow:
         options, now_us = asked.options, to_microseconds(self._clock())
         match = Match(
-            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != _NO_ID else None,
-            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != _NO_ID else None,
-            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != _NO_ID else None,
+            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
+            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
+            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
             seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
         )
         after = BEFORE_ALL

@@ -1,8 +1,6 @@
-"""IBM's own clients against the listener: MQ classes for Java and for JMS, as they come from Maven Central.
+"""IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
-
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26, LSN-30, LSN-34.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -31,29 +28,17 @@ from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
+from tests.ibm_java import compiled, needs_ibm_java
 
 HERE = Path(__file__).parent / "java"
-JARS = sorted((Path(__file__).parents[3] / ".venv" / "peers" / "java").glob("*.jar"))
-IBM = any(jar.name.startswith("com.ibm.mq.allclient") for jar in JARS)
-missing = next(
-    (what for what, there in (("javac", shutil.which("javac")), ("IBM's client", IBM)) if not there),
-    None,
-)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.servers,
-    pytest.mark.skipif(missing is not None, reason=f"{missing} is not here: .ci/run fetches it"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, needs_ibm_java]
 
 
 @pytest.fixture(scope="session")
 def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where the compiled programs and IBM's classes are."""
-    made = tmp_path_factory.mktemp("classes")
-    path = ":".join(map(str, (made, *JARS)))
-    subprocess.run(["javac", "-cp", path, "-d", str(made), *map(str, HERE.glob("*.java"))], check=True, timeout=300)
-    return path
+    return compiled(HERE, tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +76,10 @@ def _wait_for(port: int) -> None:
 
 def java(classpath: str, program: str, *arguments: object) -> list[str]:
     """The lines that a program prints."""
-    command = ["java", "-cp", classpath, program, *map(str, arguments)]
+    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", classpath, program]
+    command += map(str, arguments)
     made = classpath.partition(":")[0]  # IBM's client leaves logs where it runs
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=made)
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=300, cwd=made)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
     return done.stdout.splitlines()
 
@@ -128,6 +114,33 @@ def test_jms_point_to_point(port: int, classpath: str) -> None:
         "again in a transaction, redelivered true",
         "listener true heard0 heard1 heard2",
         "temporary true",
+        "closed",
+    ]
+
+
+def test_pcf_agent(port: int, classpath: str) -> None:
+    """The model queue of the responses, the command server, and the conversion of the responses."""
+    assert java(classpath, "PcfAgent", port) == [
+        "connected to QM1",
+        "pinged",
+        "name QM1",
+        "queue RAIN, type 1, depth 2 of 7",
+        "name RAIN",
+        "status: depth 2",
+        "topic Weather",
+        "subscription to Weather/Rain/#, to RAIN",
+        "unknown 2085",
+        "no such command 3007",
+        "deleted",
+        "closed",
+    ]
+
+
+def test_messages_are_converted(port: int, classpath: str) -> None:
+    assert java(classpath, "Convert", port) == [
+        "500 5 Grüße",
+        "819 546 <psc><Topic>ä</Topic></psc> 819 für",
+        "warning 1 2119",
         "closed",
     ]
 
