@@ -38,7 +38,7 @@ def chosen_column(selection: MessageSelection) -> Column:
 
     # As a datetime it would be in the zone of the machine.
     given = (F.unix_micros(name) if name == "time" else F.col(name) for name in CAPTURED.names)
-    return F.udf(is_chosen, BooleanType())(*given)
+    return F.udf(is_chosen, BooleanType(), useArrow=False)(*given)
 
 
 def selected(captured: DataFrame, selection: MessageSelection) -> DataFrame:

@@ -47,12 +47,12 @@ SELECTIONS = st.builds(
     seqs=st.none() | st.sampled_from(["7-20", "10-", "-30,1007-9007"]).map(SeqRanges.parse),
     limit=st.none() | st.integers(1, 12),
 )
-KNOBS = WorkloadOptions(messages=500, control=0.15, several=0.05, topics=30, subscribers=30, qmgrs=2, retained=0.3)
+KNOBS = WorkloadOptions(messages=250, control=0.15, several=0.05, topics=30, subscribers=30, qmgrs=2, retained=0.3)
 WORKLOAD = list(Workload(KNOBS).messages())
 WORKLOAD_SETUP = setup_script(KNOBS) + "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)\n"
 CHOSEN = [
     pytest.param(MessageSelection(where=compile_where("command = 'Publish' AND size > 250")), id="where"),
-    pytest.param(MessageSelection(seqs=SeqRanges.parse("100-"), limit=120), id="limit"),
+    pytest.param(MessageSelection(seqs=SeqRanges.parse("60-"), limit=70), id="limit"),
 ]
 
 
@@ -73,7 +73,7 @@ def local(capture: Sequence[CapturedMessage], selection: MessageSelection, *how:
 
 
 def test_puts_are_those_of_the_local_replay(spark: SparkSession) -> None:
-    @settings(QUICK, max_examples=5)
+    @settings(QUICK, max_examples=3)
     @given(captures(most=3), SELECTIONS, st.integers(1, 3), st.sampled_from(["v7", "v6"]))
     def check(capture: list[CapturedMessage], selection: MessageSelection, ranges: int, semantics: str) -> None:
         captured = frame(spark, capture[::-1])
@@ -90,7 +90,7 @@ def test_puts_are_those_of_the_local_replay(spark: SparkSession) -> None:
 def test_puts_in_files_and_their_counts(spark: SparkSession, tmp_path: Path, selection: MessageSelection) -> None:
     source, target = tmp_path / "capture.jsonl", tmp_path / "puts.jsonl"
     source.write_text("".join(message.model_dump_json() + "\n" for message in WORKLOAD))
-    order = Order(source, "auto", target, WORKLOAD_SETUP, ranges=4, selection=selection)
+    order = Order(source, "auto", target, WORKLOAD_SETUP, ranges=3, selection=selection)
     done = replay_files(spark, order, lambda _: None, lambda _: None)
     here = LocalReplay(WORKLOAD_SETUP)
     wanted = []
